@@ -1,0 +1,234 @@
+"""What the executors that run trials in agents have in common: orders in, batches of events out, lost agents.
+
+A subclass says how to reach an agent (`_connect`) and what there is to give out. Everything else is here: which
+attempt runs where, the translation of an agent's messages into events, cursors, and what becomes of an attempt whose
+agent is gone (its spool is read, its end is delivered).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..trial_agent import messages, read_spool
+from .events import AttemptEnded, AttemptStarted, BadReport, Event, Reported
+from .executor import AttemptOrder, Deliver, RunSetup, TrialExecutor
+
+__all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
+
+_log = logging.getLogger(__name__)
+
+
+class Listener(ABC):
+    """Who hears what an agent says; called on the event loop's thread."""
+
+    @abstractmethod
+    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
+        """The answer to `poll`: `{"events": [...], "cursor": n}`."""
+
+    @abstractmethod
+    def on_lost(self, agent: str, reason: str) -> None:
+        """The agent is gone, or nobody can talk to it any more; called once."""
+
+
+class AgentLink(ABC):
+    """A line to one agent, whatever carries it; messages sent before it stands are kept until it does."""
+
+    @abstractmethod
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message that has no answer (configure, start, kill)."""
+
+    @abstractmethod
+    def poll(self, after: int) -> None:
+        """Acknowledge the events up to `after` and ask for the next; they arrive by `Listener.on_batch`."""
+
+    @abstractmethod
+    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a message and wait for its answer (hello, read_file)."""
+
+    @abstractmethod
+    async def close(self, grace: float) -> None:
+        """End the agent and all that it runs; returns when it is gone."""
+
+
+class AgentTrialExecutor(TrialExecutor, Listener):
+    """A `TrialExecutor` over agents."""
+
+    def __init__(self) -> None:
+        self._setup: RunSetup | None = None
+        self._deliver: Deliver | None = None
+        self._links: dict[str, AgentLink] = {}
+        self._orders: dict[tuple[str, int], AttemptOrder] = {}
+        self._to_acknowledge: dict[str, int] = {}
+        self._closing = False
+
+    @abstractmethod
+    def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
+        """A link to `agent`; with `spawn` the agent is made if need be, without it None is answered if it is gone."""
+
+    @property
+    def setup(self) -> RunSetup:
+        """What `open` was given."""
+        if self._setup is None:
+            raise RuntimeError("the executor is not open")
+        return self._setup
+
+    def start_trial(self, order: AttemptOrder) -> None:
+        """Start an attempt on the agent the order names, which is made if need be."""
+        if (order.trial_id, order.attempt) in self._orders:
+            return
+        self._orders[order.trial_id, order.attempt] = order
+        link = self._links.get(order.agent) or self._take_up(order.agent, self._connect(order.agent, spawn=True))
+        if link is not None:
+            link.send(_start_message(order))
+
+    def stop_trial(self, trial_id: str, attempt: int) -> None:
+        """Kill an attempt where it runs."""
+        order = self._orders.get((trial_id, attempt))
+        if order is not None and (link := self._links.get(order.agent)) is not None:
+            link.send({"op": "kill", "trial": trial_id, "attempt": attempt})
+
+    async def attach(self, orders: Sequence[AttemptOrder]) -> None:
+        """Take up attempts after a restart: from their live agents, else from their spools."""
+        for order in orders:
+            self._orders[order.trial_id, order.attempt] = order
+        agents = {order.agent for order in orders}
+        links = {agent: self._connect(agent, spawn=False) for agent in sorted(agents)}
+        for order in orders:
+            if links[order.agent] is None:
+                self._bury(order, "its agent is gone")
+        for agent, link in links.items():
+            if link is not None:
+                self._take_up(agent, link)
+                for order in orders:
+                    if order.agent == agent:
+                        link.send(_start_message(order))
+
+    def acknowledge(self) -> None:
+        """Ask every agent that delivered something for more; that also acknowledges what it delivered."""
+        for agent, cursor in self._to_acknowledge.items():
+            if (link := self._links.get(agent)) is not None:
+                link.poll(cursor)
+        self._to_acknowledge.clear()
+
+    async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
+        """Read a file of the attempt's folder through its agent, or here when the agent is gone."""
+        path = f"trials/{order.sequence_id}/{name}"
+        link = self._links.get(order.agent)
+        if link is None:
+            return _read_here(self.setup.folder / path, offset, limit)
+        return messages.file_data(await link.ask({"op": "read_file", "path": path, "offset": offset, "limit": limit}))
+
+    async def close(self) -> None:
+        """End all agents at once."""
+        self._closing = True
+        grace = float(self.setup.run.get("grace", 5.0)) if self._setup else 0.0
+        links = list(self._links.values())
+        self._links.clear()
+        await asyncio.gather(*(link.close(grace) for link in links))
+
+    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
+        """Translate an agent's batch into events and deliver them."""
+        self._to_acknowledge[agent] = batch["cursor"]
+        self._emit(self._translate(batch["events"]))
+
+    def on_lost(self, agent: str, reason: str) -> None:
+        """Deliver what the lost agent's attempts left in their spools, and their ends."""
+        self._links.pop(agent, None)
+        self._to_acknowledge.pop(agent, None)
+        if self._closing:
+            return
+        _log.warning("agent %s is lost: %s", agent, reason)
+        for order in [order for order in self._orders.values() if order.agent == agent]:
+            self._bury(order, reason)
+
+    def _take_up(self, agent: str, link: AgentLink | None) -> AgentLink | None:
+        if link is None:
+            return None
+        self._links[agent] = link
+        setup = self.setup
+        link.send(
+            {"op": "configure", "experiment": setup.experiment_id, "folder": str(setup.folder), "run": dict(setup.run)}
+        )
+        link.poll(0)
+        return link
+
+    def _bury(self, order: AttemptOrder, reason: str) -> None:
+        """Deliver the spool of an attempt whose agent is gone; if it does not tell the end, the attempt is lost."""
+        left = read_spool(spool_path(self.setup, order), order.trial_id, order.attempt, order.first_sequence)
+        events = list(self._translate(left))
+        if not any(isinstance(event, AttemptEnded) for event in events):
+            now = self.setup.clock()
+            events.append(AttemptEnded(now, order.trial_id, order.attempt, error=reason, lost=True))
+            self._orders.pop((order.trial_id, order.attempt), None)
+        self._emit(events)
+
+    def _translate(self, raw: Iterable[dict[str, Any]]) -> Iterable[Event]:
+        for event in raw:
+            key = event["trial"], event["attempt"]
+            if key not in self._orders:
+                continue  # ended already: an agent says it again after a restart, or was taken for dead
+            if event["e"] == "ended":
+                del self._orders[key]
+            yield _EVENTS[event["e"]](event)
+
+    def _emit(self, events: Iterable[Event]) -> None:
+        if self._deliver is not None:
+            self._deliver(list(events))
+
+
+def spool_path(setup: RunSetup, order: AttemptOrder) -> Path:
+    """Where the reports of an attempt lie: its own file, or that of its agent for function trials."""
+    if setup.run["kind"] == "function":
+        return setup.folder / "agents" / f"{order.agent}.jsonl"
+    return setup.folder / "trials" / str(order.sequence_id) / f"reports-{order.attempt}.jsonl"
+
+
+def _start_message(order: AttemptOrder) -> dict[str, Any]:
+    return {
+        "op": "start",
+        "trial": order.trial_id,
+        "attempt": order.attempt,
+        "sequence_id": order.sequence_id,
+        "parameters": order.parameters,
+        "first_sequence": order.first_sequence,
+        "gpus": None if order.gpus is None else list(order.gpus),
+    }
+
+
+def _read_here(path: Path, offset: int, limit: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(limit)
+
+
+def _started(event: dict[str, Any]) -> Event:
+    return AttemptStarted(event["time"], event["trial"], event["attempt"], event.get("pid"))
+
+
+def _reported(event: dict[str, Any]) -> Event:
+    return Reported(
+        event["time"], event["trial"], event["attempt"], event["kind"], event["sequence"], event["value"]
+    )
+
+
+def _bad_report(event: dict[str, Any]) -> Event:
+    return BadReport(event.get("time", 0.0), event["trial"], event["attempt"], event["message"])
+
+
+def _ended(event: dict[str, Any]) -> Event:
+    return AttemptEnded(
+        event["time"],
+        event["trial"],
+        event["attempt"],
+        exit_code=event.get("exit_code"),
+        signal=event.get("signal"),
+        error=event.get("error"),
+    )
+
+
+_EVENTS = {"started": _started, "report": _reported, "problem": _bad_report, "ended": _ended}

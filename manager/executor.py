@@ -1,0 +1,106 @@
+"""The contract between the manager and whatever runs the trials.
+
+An executor starts and stops attempts somewhere and delivers what happens to them as events. It decides nothing:
+which trial runs, on which slot and with which devices is the runner's business, and committed before the executor
+hears of it. It must keep three promises, which the conformance suite in `tests/manager/test_executors.py` checks:
+
+* `start_trial` is idempotent on (trial, attempt), and so is `stop_trial`;
+* of one attempt, `AttemptEnded` is delivered exactly once and after every report of that attempt;
+* events are delivered again after a restart of the manager until `acknowledge` followed their commit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .events import Event
+from .ledger import Request, Totals
+
+__all__ = ["AttemptOrder", "Deliver", "ExecutorError", "RunSetup", "TrialExecutor"]
+
+Deliver = Callable[[Sequence[Event]], None]
+
+
+class ExecutorError(Exception):
+    """The executor cannot do what the experiment asks; the message says what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptOrder:
+    """One attempt of one trial, and where it runs; committed to the store before it is performed."""
+
+    trial_id: str
+    attempt: int
+    sequence_id: int
+    parameters: str
+    slot: int
+    agent: str
+    gpus: tuple[int, ...] | None = None
+    first_sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunSetup:
+    """What all attempts of an experiment share.
+
+    `run` says what a trial is, in the terms of the trial agent: `{"kind": "command", ...}` or
+    `{"kind": "function", ...}`; `request` is what one trial takes; `clock` gives seconds since the epoch.
+    """
+
+    experiment_id: str
+    folder: Path
+    token: str
+    run: Mapping[str, Any]
+    concurrency: int
+    clock: Callable[[], float]
+    request: Request = field(default_factory=Request)
+
+
+class TrialExecutor(ABC):
+    """Runs attempts somewhere; all its methods are called on the manager's event loop."""
+
+    @abstractmethod
+    async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
+        """Become able to run attempts; answer what there is to give out.
+
+        `deliver` must be called on the event loop's thread. Raises `ExecutorError` when nothing can ever run here.
+        """
+
+    @abstractmethod
+    async def attach(self, orders: Sequence[AttemptOrder]) -> None:
+        """After a restart of the manager: take up the attempts that the store holds for started or assigned.
+
+        An attempt whose agent lives goes on (or is started now if its agent never heard of it); of one whose agent is
+        gone, what its spool holds is delivered, and its end.
+        """
+
+    @abstractmethod
+    def start_trial(self, order: AttemptOrder) -> None:
+        """Start an attempt; what becomes of it arrives as events."""
+
+    @abstractmethod
+    def stop_trial(self, trial_id: str, attempt: int) -> None:
+        """End an attempt, its whole process tree, with the grace of the setup; the end arrives as an event."""
+
+    @abstractmethod
+    def acknowledge(self) -> None:
+        """All events delivered so far are committed: agents may forget them and send the next."""
+
+    @abstractmethod
+    async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
+        """At most `limit` bytes of a file of the attempt's folder, wherever that lies."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """End all agents and what they run; nothing of ours is left when this returns."""
+
+    def has_resources(self, request: Request) -> bool:
+        """Can `request` be met now, as far as the executor itself can tell?"""
+        return True
+
+    def on_idle(self) -> None:  # noqa: B027  (a hook: most executors have nothing to do)
+        """The manager has nothing to do and the dispatcher has answered everything (the simulator advances its clock)."""

@@ -1,0 +1,165 @@
+"""The one ledger of resources: pure counting, the same for every executor.
+
+Totals come from Ray or from the machine; what one trial takes is its `Request`. GPUs are devices with an index and a
+capacity: a fraction takes part of one device, a whole number takes that many devices. `max_trial_number_per_gpu`
+raises the capacity of a device, so that several trials may each hold "one GPU" on it, as in NNI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Assignment", "Ledger", "Request", "Totals"]
+
+# Shares are fractions such as 0.1: ten of them must fit into one device in spite of binary rounding.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one trial takes; `gpus` None leaves the GPUs alone, 0 hides them. Memory in bytes."""
+
+    cpus: float = 0.0
+    memory: int = 0
+    gpus: float | None = None
+    custom: Mapping[str, float] = field(default_factory=dict)
+
+    def amounts(self) -> dict[str, float]:
+        """The countable part, by name (GPUs are counted by device)."""
+        amounts = {"CPU": self.cpus, "memory": float(self.memory), **self.custom}
+        return {name: amount for name, amount in amounts.items() if amount > 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What there is to give out; a name that is missing in `amounts` is not there at all.
+
+    `devices` are GPU indices; `anonymous_gpus` counts GPUs whose indices somebody else (Ray) chooses.
+    """
+
+    amounts: Mapping[str, float] = field(default_factory=dict)
+    devices: tuple[int, ...] = ()
+    trials_per_device: int = 1
+    anonymous_gpus: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What one attempt holds; `gpus` are device indices (None: left alone or chosen by Ray)."""
+
+    gpus: tuple[int, ...] | None = None
+
+
+class Ledger:
+    """Counts what is taken and what is free.
+
+    >>> ledger = Ledger(Totals(devices=(0, 1)))
+    >>> ledger.take("a", Request(gpus=0.5)), ledger.take("b", Request(gpus=0.5)), ledger.take("c", Request(gpus=1))
+    (Assignment(gpus=(0,)), Assignment(gpus=(0,)), Assignment(gpus=(1,)))
+    >>> ledger.take("d", Request(gpus=1)) is None
+    True
+    >>> print(ledger.why_not(Request(gpus=1)))
+    needs 1 GPU, and GPU 0 is taken by a, b; GPU 1 is taken by c
+    """
+
+    def __init__(self, totals: Totals) -> None:
+        self.totals = totals
+        self._free = dict(totals.amounts)
+        self._anonymous = totals.anonymous_gpus
+        self._capacity = {device: float(totals.trials_per_device) for device in totals.devices}
+        self._held: dict[str, tuple[Request, Assignment]] = {}
+        self._busy_elsewhere: frozenset[int] = frozenset()
+
+    def take(self, holder: str, request: Request) -> Assignment | None:
+        """Take `request` for `holder` (a trial id); None when it does not fit now."""
+        if not self._amounts_fit(request):
+            return None
+        gpus = self._choose_devices(request.gpus)
+        if gpus is None and request.gpus and not self._anonymous_fit(request.gpus):
+            return None
+        assignment = Assignment(gpus)
+        self.claim(holder, request, assignment)
+        return assignment
+
+    def claim(self, holder: str, request: Request, assignment: Assignment) -> None:
+        """Book what `holder` already holds (a trial that ran before the manager was restarted)."""
+        self._held[holder] = (request, assignment)
+        self._book(request, assignment, -1.0)
+
+    def release(self, holder: str) -> None:
+        """Give back what `holder` holds; nothing if it holds nothing."""
+        held = self._held.pop(holder, None)
+        if held is not None:
+            self._book(*held, 1.0)
+
+    def set_busy_elsewhere(self, devices: frozenset[int]) -> None:
+        """GPUs that other experiments or users hold: none of them is given out."""
+        self._busy_elsewhere = devices
+
+    def infeasible(self, request: Request) -> str | None:
+        """Why `request` can never be met here, as a sentence; None when it can."""
+        for name, amount in request.amounts().items():
+            there = self.totals.amounts.get(name, 0.0)
+            if amount > there + _ROUNDING:
+                return f"a trial needs {_show(name, amount)}, and there is {_show(name, there)} in all"
+        gpus = request.gpus or 0
+        there = len(self.totals.devices) or self.totals.anonymous_gpus
+        if gpus > there:
+            return f"a trial needs {gpus:g} GPU{'s' * (gpus > 1)}, and there {'is' if there == 1 else 'are'} {there:g} in all"
+        return None
+
+    def why_not(self, request: Request) -> str:
+        """Why `request` does not fit now, and who holds what it waits for."""
+        for name, amount in request.amounts().items():
+            free = self._free.get(name, 0.0)
+            if amount > free + _ROUNDING:
+                return f"needs {_show(name, amount)}, and {_show(name, max(free, 0.0))} is free"
+        gpus = request.gpus or 0
+        held = "; ".join(self._who_holds(device) for device in self.totals.devices)
+        return f"needs {gpus:g} GPU{'s' * (gpus > 1)}, and {held or 'there are too few free'}"
+
+    def _amounts_fit(self, request: Request) -> bool:
+        free = self._free
+        return all(amount <= free.get(name, 0.0) + _ROUNDING for name, amount in request.amounts().items())
+
+    def _anonymous_fit(self, gpus: float) -> bool:
+        return not self.totals.devices and gpus <= self._anonymous + _ROUNDING
+
+    def _choose_devices(self, gpus: float | None) -> tuple[int, ...] | None:
+        """Device indices for a request; () hides all; None: not here, not now, or not ours to choose."""
+        if gpus is None:
+            return None
+        if gpus == 0:
+            return ()
+        share = min(gpus, 1.0)
+        fitting = [
+            device
+            for device, capacity in self._capacity.items()
+            if capacity + _ROUNDING >= share and device not in self._busy_elsewhere
+        ]
+        # The fullest device first: whole devices stay whole for those who need them.
+        fitting.sort(key=lambda device: (self._capacity[device], device))
+        count = max(1, round(gpus))
+        return tuple(sorted(fitting[:count])) if len(fitting) >= count else None
+
+    def _book(self, request: Request, assignment: Assignment, sign: float) -> None:
+        for name, amount in request.amounts().items():
+            self._free[name] = self._free.get(name, 0.0) + sign * amount
+        if assignment.gpus is None:
+            self._anonymous += sign * (request.gpus or 0.0)
+            return
+        for device in assignment.gpus:
+            self._capacity[device] = self._capacity.get(device, 0.0) + sign * min(request.gpus or 0.0, 1.0)
+
+    def _who_holds(self, device: int) -> str:
+        holders = [who for who, (_, assignment) in self._held.items() if device in (assignment.gpus or ())]
+        if device in self._busy_elsewhere:
+            holders.append("another experiment")
+        return f"GPU {device} is {'taken by ' + ', '.join(holders) if holders else 'free'}"
+
+
+def _show(name: str, amount: float) -> str:
+    if name == "memory":
+        return f"{amount / 2**30:.3g} GiB of memory"
+    return f"{amount:g} {name}"
