@@ -1,7 +1,7 @@
 """Where the sockets and the state of running processes live: one private folder per user.
 
-Nothing in it has to outlive the machine's next start. It belongs to the user alone, because what it holds (sockets,
-tokens) lets whoever reaches it run programs as that user.
+Nothing in it has to outlive the machine's next start. It belongs to the user alone, because what it holds
+(sockets, tokens) lets whoever reaches it run programs as that user.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class RuntimeDirectoryError(OSError):
 def runtime_directory() -> Path:
     """The user's runtime directory, made (mode 0700) if it is not there.
 
-    It is `$PITCHPIPE_RUNTIME_DIR`, else `$XDG_RUNTIME_DIR/pitchpipe`, else `pitchpipe-<uid>` in the folder for
-    temporary files. Raises `RuntimeDirectoryError` when it cannot be made, is a link, belongs to somebody else or is
-    open to others.
+    It is `$PITCHPIPE_RUNTIME_DIR`, else `$XDG_RUNTIME_DIR/pitchpipe`, else `pitchpipe-<uid>` in the folder
+    for temporary files. Raises `RuntimeDirectoryError` when it cannot be made, is a link, belongs to somebody
+    else or is open to others.
     """
     path = _choose()
     try:

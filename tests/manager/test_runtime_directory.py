@@ -5,7 +5,6 @@ import stat
 import tempfile
 
 import pytest
-
 from pitchpipe.manager.runtime_directory import RuntimeDirectoryError, runtime_directory
 
 
