@@ -1,1 +1,40 @@
-""""""
+"""What crosses a process boundary: commands, frames, JSON and metrics. No I/O, no threads, no clock."""
+
+from .codec import dumps, loads
+from .commands import OWN_COMMANDS, PROTOCOL_ENVIRONMENT, PROTOCOL_VERSION, CommandType
+from .errors import (
+    BadHeader,
+    BadPayload,
+    FrameError,
+    FrameTooLong,
+    JsonError,
+    MetricError,
+    ProtocolError,
+    TruncatedFrame,
+    UnknownCommand,
+)
+from .frames import MAX_LENGTH, Frame, FrameDecoder, encode_frame
+from .metrics import metric_value
+
+__all__ = [
+    "MAX_LENGTH",
+    "OWN_COMMANDS",
+    "PROTOCOL_ENVIRONMENT",
+    "PROTOCOL_VERSION",
+    "BadHeader",
+    "BadPayload",
+    "CommandType",
+    "Frame",
+    "FrameDecoder",
+    "FrameError",
+    "FrameTooLong",
+    "JsonError",
+    "MetricError",
+    "ProtocolError",
+    "TruncatedFrame",
+    "UnknownCommand",
+    "dumps",
+    "encode_frame",
+    "loads",
+    "metric_value",
+]

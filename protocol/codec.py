@@ -1,0 +1,115 @@
+"""JSON text for whatever tuners, assessors and trials exchange.
+
+Plain values (dict, list, tuple, str, int, float, bool, None, and numpy scalars) are written by the standard library,
+whose text for them equals json_tricks'; all else (arrays, sets, dates, complex numbers ...) goes through json_tricks,
+which is imported only then because that is slow. NaN and the infinities survive.
+
+Class instances and enums are refused both ways: reading them would import whatever module the text names.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import cache
+from reprlib import repr as short_repr
+from typing import Any
+
+from .errors import JsonError
+
+__all__ = ["dumps", "loads"]
+
+_SCALARS: dict[str, Callable[[Any], Any]] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+_MARKER = '"__'  # every encoding of json_tricks is an object with a key that begins so
+
+
+def dumps(value: Any) -> str:
+    """The JSON text of a value; raises JsonError, naming the value, for one that JSON cannot hold.
+
+    >>> dumps({"lr": 0.1, "layers": (32, 16), "best": float("inf")})
+    '{"lr": 0.1, "layers": [32, 16], "best": Infinity}'
+    """
+    try:
+        return _encode(value)
+    except TypeError:
+        return _dumps_with_json_tricks(value)
+    except (ValueError, RecursionError) as error:
+        raise JsonError(_not_json(value, error)) from error
+
+
+def loads(text: str) -> Any:
+    """The value of a JSON text, with plain dicts; raises JsonError, showing the text, for anything else.
+
+    >>> loads('{"default": NaN, "tags": {"__set__": ["a"]}}')
+    {'default': nan, 'tags': {'a'}}
+    """
+    try:
+        if _MARKER in text:
+            return _tricks_loads()(text)
+        return json.loads(text)
+    except Exception as error:  # json_tricks raises anything (KeyError, TypeError ...) on a bad encoding
+        raise JsonError(f"not JSON: {short_repr(text)} ({error})") from error
+
+
+def _plain_scalar(value: Any) -> Any:
+    """The Python number of a numpy scalar that has one; any other value is returned as it is."""
+    numpy = sys.modules.get("numpy")  # no numpy scalar exists before numpy is imported
+    if numpy is not None and isinstance(value, numpy.generic):
+        convert = _SCALARS.get(value.dtype.kind)
+        return value if convert is None else convert(value)
+    return value
+
+
+def _default(value: Any) -> Any:
+    scalar = _plain_scalar(value)
+    if scalar is value:
+        raise TypeError(type(value).__name__)
+    return scalar
+
+
+_encode = json.JSONEncoder(default=_default).encode
+
+
+def _not_json(value: Any, error: BaseException) -> str:
+    why = str(error).partition(" could not be encoded")[
+        0
+    ]  # json_tricks goes on with the list of its encoders
+    return f"{short_repr(value)} cannot be written as JSON ({why})"
+
+
+def _dumps_with_json_tricks(value: Any) -> str:
+    try:
+        return _tricks_dumps()(value)
+    except Exception as error:  # encoders of json_tricks raise their own errors, of several kinds
+        raise JsonError(_not_json(value, error)) from error
+
+
+@cache
+def _tricks_dumps() -> Callable[[Any], str]:
+    from functools import partial
+
+    import json_tricks
+    from json_tricks import encoders
+
+    # Ours first: json_tricks warns for each numpy scalar.
+    wanted = [_plain_encoder, *json_tricks.nonp.DEFAULT_ENCODERS]
+    refused = (encoders.class_instance_encode, encoders.enum_instance_encode)
+    chosen = [encoder for encoder in wanted if encoder not in refused]
+    return partial(json_tricks.dumps, obj_encoders=chosen, allow_nan=True)
+
+
+def _plain_encoder(value: Any, **_options: Any) -> Any:
+    return _plain_scalar(value)
+
+
+@cache
+def _tricks_loads() -> Callable[[str], Any]:
+    from functools import partial
+
+    import json_tricks
+    from json_tricks import decoders
+
+    refused = (decoders.ClassInstanceHook, decoders.EnumInstanceHook)
+    hooks = [hook for hook in json_tricks.nonp.DEFAULT_HOOKS if not isinstance(hook, refused)]
+    return partial(json_tricks.loads, obj_pairs_hooks=hooks, preserve_order=False, ignore_comments=False)

@@ -1,0 +1,58 @@
+"""The commands that cross the pipe between a manager and its dispatcher, by their two-letter codes.
+
+The names and codes are NNI's, so that either side can be NNI's up to 2.7; the last group is ours and is
+used only between peers that announced themselves.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+__all__ = ["OWN_COMMANDS", "PROTOCOL_ENVIRONMENT", "PROTOCOL_VERSION", "CommandType"]
+
+PROTOCOL_VERSION = 1
+"""The version of our own additions to the protocol."""
+
+PROTOCOL_ENVIRONMENT = "PITCHPIPE_PROTOCOL"
+"""The environment variable by which a manager tells its dispatcher which version it speaks."""
+
+
+class CommandType(Enum):
+    """A command; its value is the code that opens the frame.
+
+    >>> CommandType.RequestTrialJobs.value
+    b'GE'
+    >>> CommandType(b"TR").name
+    'NewTrialJob'
+    """
+
+    # manager -> dispatcher
+    Initialize = b"IN"
+    RequestTrialJobs = b"GE"
+    ReportMetricData = b"ME"
+    UpdateSearchSpace = b"SS"
+    ImportData = b"FD"
+    AddCustomizedTrialJob = b"AD"
+    TrialEnd = b"EN"
+    Terminate = b"TE"
+    Ping = b"PI"
+
+    # dispatcher -> manager
+    Initialized = b"ID"
+    NewTrialJob = b"TR"
+    SendTrialJobParameter = b"SP"
+    NoMoreTrialJobs = b"NO"
+    KillTrialJob = b"KI"
+    Error = b"ER"
+
+    # dispatcher -> manager, between peers only
+    Pause = b"PA"
+    Resume = b"RE"
+    Checkpoint = b"CK"
+    Processed = b"PR"
+
+
+OWN_COMMANDS = frozenset(
+    {CommandType.Error, CommandType.Pause, CommandType.Resume, CommandType.Checkpoint, CommandType.Processed}
+)
+"""What a dispatcher must not send to a manager that did not announce itself (NNI's would end on it)."""

@@ -1,0 +1,137 @@
+"""Frames: how a command and its payload become bytes, and how bytes become commands again.
+
+A frame is a two-byte code, the length of the payload in bytes as 14 decimal digits, and the payload in UTF-8.
+There is no I/O here: bytes in, frames out, and the other way round.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .commands import CommandType
+from .errors import BadHeader, BadPayload, FrameError, FrameTooLong, TruncatedFrame, UnknownCommand
+
+__all__ = ["MAX_LENGTH", "Frame", "FrameDecoder", "encode_frame"]
+
+MAX_LENGTH = 64 * 1024 * 1024
+"""The longest payload that is sent or accepted unless told otherwise, in bytes."""
+
+_HEADER = 16
+_CODES: dict[bytes, CommandType] = {command.value: command for command in CommandType}
+_FIRST_LETTERS = frozenset(code[:1] for code in _CODES)
+
+
+class Frame(NamedTuple):  # not a dataclass: the trial's SDK imports this package and must start fast
+    """One command with its payload (JSON text, or nothing)."""
+
+    command: CommandType
+    payload: str = ""
+
+
+def encode_frame(command: CommandType, payload: str = "") -> bytes:
+    """The bytes of one frame.
+
+    Raises FrameTooLong above 64 MiB and BadPayload for text that UTF-8 cannot hold (lone surrogates).
+
+    >>> encode_frame(CommandType.RequestTrialJobs, "2")
+    b'GE000000000000012'
+    """
+    try:
+        data = payload.encode()
+    except UnicodeEncodeError as error:
+        shown = payload[error.start : error.end].encode("utf-8", "backslashreplace")
+        raise BadPayload("a payload that UTF-8 cannot hold", error.start, shown) from error
+    if len(data) > MAX_LENGTH:
+        raise FrameTooLong(f"a payload of {len(data)} bytes, more than {MAX_LENGTH},", 0, data[:32])
+    return b"%s%014d%s" % (command.value, len(data), data)
+
+
+class FrameDecoder:
+    """Turns a stream of bytes, cut anywhere, into frames.
+
+    The first fault is final: its error is raised again by each later call, because nothing behind it can be trusted.
+
+    >>> decoder = FrameDecoder()
+    >>> decoder.feed(b"GE0000000000")
+    []
+    >>> decoder.feed(b"00012PI00000000000000")
+    [Frame(command=<CommandType.RequestTrialJobs: b'GE'>, payload='2'), Frame(command=<CommandType.Ping: b'PI'>, payload='')]
+    >>> decoder.finish()
+    """
+
+    def __init__(self, max_length: int = MAX_LENGTH) -> None:
+        self.max_length = max_length
+        self._rest = bytearray()  # the beginning of a frame whose end has not come yet
+        self._needed = 1  # how long `_rest` must be before it is worth another look
+        self._offset = 0  # of the first byte of `_rest` in the stream
+        self._error: FrameError | None = None
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that are complete with these bytes; raises a FrameError (see errors.py) at the first fault."""
+        if self._error is not None:
+            raise self._error
+        if self._rest:
+            self._rest += data
+            if len(self._rest) < self._needed:
+                return []
+            data = bytes(self._rest)
+        frames: list[Frame] = []
+        try:
+            end = self._take(data, frames)
+        except FrameError as error:
+            error.frames = tuple(frames)
+            self._error = error
+            raise
+        self._offset += end
+        self._rest = bytearray(data[end:])
+        return frames
+
+    def finish(self) -> None:
+        """To be called at the end of the stream; raises TruncatedFrame when it is not the end of a frame."""
+        if self._error is not None:
+            raise self._error
+        if self._rest:
+            raise TruncatedFrame("the stream ended inside a frame that begins", self._offset, self._rest)
+
+    def _take(self, data: bytes, frames: list[Frame]) -> int:
+        """Appends every complete frame of `data` to `frames`; returns where the first incomplete one begins."""
+        codes, limit, size, start = _CODES, self.max_length, len(data), 0
+        while size - start >= _HEADER:
+            body = start + _HEADER
+            command = codes.get(data[start : start + 2])
+            digits = data[start + 2 : body]
+            if command is None or not digits.isdigit():
+                raise self._header_error(data, start)
+            length = int(digits)
+            if length > limit:
+                problem = f"a payload of {length} bytes, more than {limit},"
+                raise FrameTooLong(problem, self._offset + start, data[start:body])
+            if body + length > size:
+                self._needed = body + length - start
+                return start
+            frames.append(Frame(command, self._text(data, body, length) if length else ""))
+            start = body + length
+        self._check_beginning(data, start)
+        self._needed = 1
+        return start
+
+    def _text(self, data: bytes, start: int, length: int) -> str:
+        try:
+            return data[start : start + length].decode()
+        except UnicodeDecodeError as error:
+            at = start + error.start
+            problem = f"a payload that is not UTF-8 ({error.reason})"
+            raise BadPayload(problem, self._offset + at, data[at : start + length]) from None
+
+    def _check_beginning(self, data: bytes, start: int) -> None:
+        """Raises for the beginning of a header that no further bytes can make good, rather than waiting for them."""
+        begun = data[start:]
+        good_code = begun[:2] in _CODES if len(begun) >= 2 else begun in _FIRST_LETTERS or not begun
+        if not good_code or not (begun[2:].isdigit() or len(begun) <= 2):
+            raise self._header_error(data, start)
+
+    def _header_error(self, data: bytes, start: int) -> FrameError:
+        header, offset = data[start : start + _HEADER], self._offset + start
+        if header[:2] in _CODES or not (header[:2].isalpha() and (header[2:].isdigit() or len(header) == 2)):
+            return BadHeader("not the header of a frame", offset, header)
+        return UnknownCommand(f"the unknown command {header[:2].decode()!r}", offset, header)

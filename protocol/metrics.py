@@ -1,0 +1,45 @@
+"""What counts as a metric: the number in what a trial reports."""
+
+from __future__ import annotations
+
+from reprlib import repr as short_repr
+from typing import Any
+
+from .errors import MetricError
+
+__all__ = ["metric_value"]
+
+
+def metric_value(value: Any, key: str = "default") -> float:
+    """The number in a report: the report itself, or what a dict holds under `key` (the objective's name).
+
+    NaN and the infinities are numbers; callers decide what they mean. Raises MetricError with a readable sentence.
+
+    >>> metric_value({"default": 0.91, "loss": 0.3})
+    0.91
+    >>> metric_value({"default": 0.91, "loss": 0.3}, key="loss")
+    0.3
+    >>> metric_value("high")
+    Traceback (most recent call last):
+        ...
+    pitchpipe.protocol.errors.MetricError: reported 'high', which is not a number
+    """
+    if not isinstance(value, dict):
+        return _number(value, "")
+    if key not in value:
+        raise MetricError(f"reported a dict without {key!r}")
+    return _number(value[key], f" under {key!r}")
+
+
+def _number(value: Any, where: str) -> float:
+    number = value
+    if getattr(value, "shape", None) == () and hasattr(
+        value, "item"
+    ):  # a numpy scalar, or an array without axes
+        number = value.item()
+    if not isinstance(number, int | float):
+        raise MetricError(f"reported {short_repr(value)}{where}, which is not a number")
+    try:
+        return float(number)
+    except OverflowError:
+        raise MetricError(f"reported an integer{where} that is too large for a float") from None
