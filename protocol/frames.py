@@ -49,13 +49,13 @@ def encode_frame(command: CommandType, payload: str = "") -> bytes:
 class FrameDecoder:
     """Turns a stream of bytes, cut anywhere, into frames.
 
-    The first fault is final: its error is raised again by each later call, because nothing behind it can be trusted.
+    The first fault is final: its error is raised again by each later call, for nothing behind it can be trusted.
 
     >>> decoder = FrameDecoder()
     >>> decoder.feed(b"GE0000000000")
     []
-    >>> decoder.feed(b"00012PI00000000000000")
-    [Frame(command=<CommandType.RequestTrialJobs: b'GE'>, payload='2'), Frame(command=<CommandType.Ping: b'PI'>, payload='')]
+    >>> decoder.feed(b"00012")
+    [Frame(command=<CommandType.RequestTrialJobs: b'GE'>, payload='2')]
     >>> decoder.finish()
     """
 
@@ -67,7 +67,7 @@ class FrameDecoder:
         self._error: FrameError | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are complete with these bytes; raises a FrameError (see errors.py) at the first fault."""
+        """The frames that are complete with these bytes; raises a FrameError at the first fault."""
         if self._error is not None:
             raise self._error
         if self._rest:
@@ -94,7 +94,7 @@ class FrameDecoder:
             raise TruncatedFrame("the stream ended inside a frame that begins", self._offset, self._rest)
 
     def _take(self, data: bytes, frames: list[Frame]) -> int:
-        """Appends every complete frame of `data` to `frames`; returns where the first incomplete one begins."""
+        """Appends the complete frames of `data` to `frames`; returns where the first incomplete one begins."""
         codes, limit, size, start = _CODES, self.max_length, len(data), 0
         while size - start >= _HEADER:
             body = start + _HEADER
@@ -124,7 +124,7 @@ class FrameDecoder:
             raise BadPayload(problem, self._offset + at, data[at : start + length]) from None
 
     def _check_beginning(self, data: bytes, start: int) -> None:
-        """Raises for the beginning of a header that no further bytes can make good, rather than waiting for them."""
+        """Raises for the beginning of a header that no further bytes can make good: they may never come."""
         begun = data[start:]
         good_code = begun[:2] in _CODES if len(begun) >= 2 else begun in _FIRST_LETTERS or not begun
         if not good_code or not (begun[2:].isdigit() or len(begun) <= 2):
