@@ -1,0 +1,127 @@
+"""The config of an experiment: read, checked as a whole, and frozen.
+
+`load_config` reads `experiment.yml`; `ExperimentConfig.from_dict` takes the same fields from Python;
+`canonical` and `from_canonical` are the form in which the store keeps it. Every problem is reported at once, as a
+`ConfigError`. Tuners and assessors are never imported here: `check_plugins` asks a dispatcher process.
+
+    config_source       text to plain data with positions
+    config_draft        spelling of keys, aliases, what NNI files may say
+    config_models       fields: type, range, default, meaning
+    config_validation   the models' refusals as sentences
+    config_checks       what several fields say together
+    config_plugins      the tuner and the assessor, asked in their own process
+    config_examination  all of these in turn
+    config_places       paths to file:line:column
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .config_examination import Examination
+from .config_models import (
+    DEFAULT_WORKING_DIRECTORY,
+    AlgorithmConfig,
+    ConfigFields,
+    LocalConfig,
+    ObjectiveConfig,
+    RayConfig,
+)
+from .config_places import Places
+from .config_plain import plain
+from .config_plugins import plugin_findings
+from .config_problems import ConfigError, ConfigProblem
+from .config_source import read_source
+
+__all__ = [
+    "DEFAULT_WORKING_DIRECTORY",
+    "AlgorithmConfig",
+    "ConfigError",
+    "ConfigProblem",
+    "ExperimentConfig",
+    "LocalConfig",
+    "ObjectiveConfig",
+    "RayConfig",
+    "check_plugins",
+    "load_config",
+]
+
+
+class ExperimentConfig(ConfigFields):
+    """A whole config; `docs/config.md` lists the fields. Durations are seconds, sizes bytes, paths absolute.
+
+    >>> config = ExperimentConfig.from_dict({
+    ...     "search_space": {"lr": {"_type": "uniform", "_value": [0, 1]}},
+    ...     "trial_command": "python train.py", "max_trial_duration": "1.5h", "max_trial_number": 10})
+    >>> config.max_trial_duration, config.tuner.name, config.training_service.platform
+    (5400.0, 'TPE', 'ray')
+    """
+
+    @classmethod
+    def from_dict(
+        cls,
+        data: Mapping[str, Any],
+        base_directory: str | os.PathLike[str] = ".",
+        *,
+        needs_command: bool = True,
+    ) -> ExperimentConfig:
+        """The config from Python data, with paths relative to `base_directory`; raises ConfigError.
+
+        `needs_command=False` is for trials that are functions.
+        """
+        copied, findings = plain(data)
+        examination = Examination(cls, copied, base_directory, needs_command=needs_command)
+        examination.draft.findings += findings
+        return examination.result()
+
+    @classmethod
+    def from_canonical(cls, data: Mapping[str, Any]) -> ExperimentConfig:
+        """The config that `canonical` was made of; files are not looked for. Raises ConfigError.
+
+        >>> config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "true"})
+        >>> ExperimentConfig.from_canonical(config.canonical()) == config
+        True
+        """
+        return Examination(cls, plain(data)[0], None, needs_command=False).result()
+
+    @property
+    def warnings(self) -> list[str]:
+        """The fields that are set, but have no effect here."""
+        local = self.training_service if isinstance(self.training_service, LocalConfig) else None
+        ignored = {
+            "nni_manager_ip": self.nni_manager_ip is not None,
+            "shared_storage": self.shared_storage is not None,
+            "training_service.reuse_mode": local is not None and local.reuse_mode,
+        }
+        return [f"{name} has no effect" for name, is_set in ignored.items() if is_set]
+
+    def dispatcher_parameters(self) -> dict[str, Any]:
+        """What a dispatcher is started with: the canonical config without the search space, which is sent later."""
+        canonical = self.canonical()
+        canonical.pop("searchSpace", None)
+        return canonical
+
+
+def load_config(
+    path: str | os.PathLike[str], *, check_plugins: bool = True, check_command: Sequence[str] | None = None
+) -> ExperimentConfig:
+    """Read and check a config file; raises ConfigError with every problem in it.
+
+    With `check_plugins` the tuner and the assessor are constructed once, in a process of their own (`check_command`
+    replaces its command line).
+    """
+    main = read_source(path)
+    base = os.path.dirname(os.path.abspath(path))
+    examination = Examination(ExperimentConfig, main.data, base, main=main)
+    if check_plugins:
+        examination.check_plugins(check_command)
+    return examination.result()
+
+
+def check_plugins(
+    config: ExperimentConfig, check_command: Sequence[str] | None = None
+) -> list[ConfigProblem]:
+    """What is wrong with the tuner and the assessor of a config from Python; empty if nothing is."""
+    return Places().problems(plugin_findings(config.canonical(), check_command))

@@ -1,0 +1,251 @@
+"""The data of a config under its canonical field names, ready for the models.
+
+Users write `trial_command`, `trialCommand` or `TRIALCOMMAND`: keys match after lower-casing and dropping
+underscores, in config sections but not inside values that are passed on as they are. `null` means not set.
+Each renamed path keeps its origin, so that problems are shown where and how the user wrote the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .config_models import AlgorithmConfig, ConfigFields, LocalConfig, ObjectiveConfig, RayConfig, camel_case
+from .config_problems import Finding, Path, did_you_mean, nearest
+
+PLATFORMS = {"local": LocalConfig, "ray": RayConfig}
+# Known to NNI, but not run here.
+OTHER_PLATFORMS = (
+    "remote",
+    "openpai",
+    "pai",
+    "aml",
+    "dlc",
+    "kubeflow",
+    "frameworkcontroller",
+    "adl",
+    "hybrid",
+)
+# NNI lets these stand in the training service, where they win over the root.
+_SHARED_WITH_ROOT = ("trial_command", "trial_code_directory", "trial_gpu_number", "nni_manager_ip", "debug")
+_ALGORITHMS = ("tuner", "assessor", "advisor")
+_SPACE_FIELDS = ("search_space", "shared_storage")
+_NOT_SET = "_none_"
+# NNI v1 names at the root and what they are now.
+_V1_NAMES = {
+    "trainingserviceplatform": "training_service.platform",
+    "maxexecduration": "max_experiment_duration",
+    "maxtrialnum": "max_trial_number",
+    "searchspacepath": "search_space_file",
+    "logdir": "experiment_working_directory",
+    "trial": "trial_command, trial_code_directory, trial_gpu_number",
+    "localconfig": "training_service",
+    "machinelist": "training_service (platform: ray with address)",
+    "authorname": "",
+    "description": "",
+    "versioncheck": "",
+    "logcollection": "",
+    "multithread": "",
+    "multiphase": "",
+    "includeintermediateresults": "",
+}
+
+
+@dataclass(slots=True)
+class Draft:
+    """Values under canonical names, where each came from, and what is wrong so far (at the user's paths).
+
+    `wrong` has the top-level fields with a finding; `stopped` means that nothing else is worth saying about this config.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    origins: dict[Path, Path] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    wrong: set[object] = field(default_factory=set)
+    stopped: bool = False
+
+    def origin(self, path: Path) -> Path:
+        """The path as the user wrote it."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.origins:
+                return self.origins[path[:length]] + path[length:]
+        return path
+
+    def add(self, path: Path, message: str, hint: str = "", at_key: bool = False) -> None:
+        """Note a problem at a canonical path (kept as the user's path: later moves do not touch it)."""
+        self.note(Finding(path, message, hint, at_key))
+
+    def note(self, finding: Finding) -> None:
+        """Note a finding whose paths are canonical."""
+        also = None if finding.also is None else self.origin(finding.also)
+        self.findings.append(replace(finding, path=self.origin(finding.path), also=also))
+        self.wrong.add(finding.path[0] if finding.path else None)
+
+
+def make_draft(data: Any) -> Draft:
+    """Rename the keys of a config, drop what is not set, and settle aliases; never raises."""
+    draft = Draft()
+    if not isinstance(data, Mapping):
+        found = "is empty" if data is None else f"must be a mapping, not {data!r}"
+        draft.add((), found, "a config is made of lines such as trial_command: python train.py")
+        draft.stopped = True
+    elif _is_v1(data):
+        _refuse_v1(data, draft)
+    else:
+        draft.values = _section(draft, data, (), [*ConfigFields.model_fields, "advisor"])
+        _settle(draft)
+    return draft
+
+
+def _settle(draft: Draft) -> None:
+    for name in _ALGORITHMS:
+        _algorithm(draft, name)
+    _advisor(draft)
+    _objectives(draft)
+    _training_service(draft)
+
+
+def fold(key: str) -> str:
+    """What two spellings of a field have in common.
+
+    >>> fold("maxTrialNumber") == fold("MAX_TRIAL_NUMBER")
+    True
+    """
+    return key.replace("_", "").lower()
+
+
+def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[str]) -> dict[str, Any]:
+    """`data` with canonical names; `at` is the canonical path of the section."""
+    known = {fold(name): name for name in fields}
+    origin = draft.origin(at)
+    result: dict[str, Any] = {}
+    seen: set[str] = set()
+    for key, value in data.items():
+        name = known.get(fold(key)) if isinstance(key, str) else None
+        if name is None:
+            draft.add((*at, key), "unknown field", _unknown_hint(key, known.values(), at), at_key=True)
+        elif name in seen:
+            other = draft.origins[*at, name]
+            draft.findings.append(Finding((*origin, key), "is the same field as", at_key=True, also=other))
+        else:
+            seen.add(name)
+            draft.origins[*at, name] = (*origin, key)
+            if value is not None:
+                result[name] = value
+    return result
+
+
+def _unknown_hint(key: object, known: Iterable[str], at: Path) -> str:
+    if not isinstance(key, str):
+        return "field names are text"
+    camel = "_" not in key and key != key.lower()
+    names = {fold(name): camel_case(name) if camel else name for name in known}
+    folded = fold(key)
+    if not at and folded in _V1_NAMES:
+        return f"NNI v1's name of {_V1_NAMES[folded]}" if _V1_NAMES[folded] else "of NNI v1: remove it"
+    elsewhere = [p for p, model in PLATFORMS.items() if folded in map(fold, model.model_fields)]
+    if at == ("training_service",) and elsewhere:
+        return f"a field of platform {elsewhere[0]}"
+    close = nearest(folded, names)
+    return f"did you mean {names[close]}?" if close else ""
+
+
+def _algorithm(draft: Draft, name: str) -> None:
+    value = draft.values.get(name)
+    if not isinstance(value, Mapping):
+        return
+    section = _section(draft, value, (name,), AlgorithmConfig.model_fields)
+    if section.get("name") == _NOT_SET:
+        del draft.values[name]
+    else:
+        draft.values[name] = section
+
+
+def _advisor(draft: Draft) -> None:
+    if "advisor" not in draft.values:
+        return
+    advisor = draft.values.pop("advisor")
+    if "tuner" in draft.values:
+        draft.add(
+            ("advisor",), "stands for the tuner, but there is a tuner, too", "keep one of them", at_key=True
+        )
+        return
+    draft.values["tuner"] = advisor
+    _move(draft, ("advisor",), ("tuner",))
+
+
+def _objectives(draft: Draft) -> None:
+    value = draft.values.get("objectives")
+    if isinstance(value, list | tuple):
+        draft.values["objectives"] = [
+            _section(draft, item, ("objectives", i), ObjectiveConfig.model_fields)
+            if isinstance(item, Mapping)
+            else item
+            for i, item in enumerate(value)
+        ]
+
+
+def _training_service(draft: Draft) -> None:
+    value = draft.values.get("training_service")
+    at = ("training_service",)
+    if isinstance(value, list | tuple):
+        draft.values.pop(at[0])
+        draft.add(at, "a list of training services is not supported", "give one training service")
+    elif isinstance(value, Mapping):
+        platform = _platform(draft, value, at)
+        if platform is None:
+            draft.values.pop(at[0])
+            return
+        fields = [*PLATFORMS[platform].model_fields, *_SHARED_WITH_ROOT]
+        section = draft.values[at[0]] = _section(draft, value, at, fields)
+        section["platform"] = platform
+        _lift_shared(draft, section)
+
+
+def _platform(draft: Draft, service: Mapping[Any, Any], at: Path) -> str | None:
+    """The platform, or None after a finding."""
+    key = next((k for k in service if isinstance(k, str) and fold(k) == "platform"), "platform")
+    value = service.get(key)
+    place = (*at, key)
+    known = value.lower() if isinstance(value, str) else None
+    if known in PLATFORMS:
+        return known
+    if value is None:
+        draft.add(place, "required field is missing", "platform: local or platform: ray")
+    elif known in OTHER_PLATFORMS:
+        hint = "run a Ray cluster on those machines and use platform: ray with address"
+        draft.add(place, f"platform {value!r} is not supported", hint)
+    else:
+        hint = did_you_mean(value, PLATFORMS) or "platform: local or platform: ray"
+        draft.add(place, f"unknown platform {value!r}", hint)
+    return None
+
+
+def _lift_shared(draft: Draft, section: dict[str, Any]) -> None:
+    for name in _SHARED_WITH_ROOT:
+        if name in section:
+            draft.values[name] = section.pop(name)
+            _move(draft, ("training_service", name), (name,))
+
+
+def _move(draft: Draft, old: Path, new: Path) -> None:
+    """What stood under `old` now counts as `new`."""
+    moved = {p: o for p, o in draft.origins.items() if p[: len(old)] == old}
+    for path, origin in moved.items():
+        del draft.origins[path]
+        draft.origins[new + path[len(old) :]] = origin
+
+
+def _is_v1(data: Mapping[Any, Any]) -> bool:
+    return any(isinstance(key, str) and fold(key) == "trainingserviceplatform" for key in data)
+
+
+def _refuse_v1(data: Mapping[Any, Any], draft: Draft) -> None:
+    keys = [key for key in data if isinstance(key, str)]
+    place = next(key for key in keys if fold(key) == "trainingserviceplatform")
+    moves = [f"{key} -> {_V1_NAMES[fold(key)]}" for key in keys if _V1_NAMES.get(fold(key))]
+    drops = [key for key in keys if _V1_NAMES.get(fold(key)) == ""]
+    hint = "rename " + ", ".join(moves) + ("; remove " + ", ".join(drops) if drops else "")
+    draft.add((place,), "marks an NNI v1 config, which is not supported", hint, at_key=True)
+    draft.stopped = True

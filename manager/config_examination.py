@@ -1,0 +1,107 @@
+"""One config on its way from data to a model: runs every check in turn and gathers what is wrong."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path as FilePath
+from typing import Any, Generic
+
+from .config_checks import check_fields, check_space, fill_defaults
+from .config_draft import make_draft
+from .config_places import Places
+from .config_plugins import plugin_findings
+from .config_problems import ConfigError, ConfigProblem, Finding
+from .config_source import Source, read_source
+from .config_validation import Fields, validate_fields
+
+
+class Examination(Generic[Fields]):
+    """The checks of one config, and their result.
+
+    `base` is the folder that relative paths start from; without one the data is canonical, and no file is looked for.
+    """
+
+    def __init__(
+        self,
+        model: type[Fields],
+        data: Any,
+        base: str | os.PathLike[str] | None,
+        *,
+        main: Source | None = None,
+        needs_command: bool = True,
+    ) -> None:
+        self.draft = make_draft(data)
+        self.model = model
+        self.main = main
+        self.space_source: Source | None = None
+        self.stored = base is None
+        self.base = base
+        self.needs_command = needs_command
+        self.problems: list[ConfigProblem] = []
+        self.config: Fields | None = None if self.draft.stopped else self._examine()
+
+    def result(self) -> Fields:
+        """The config; raises ConfigError with all problems if there are any."""
+        places = Places(self.main, self.space_source)
+        problems = places.ordered([*places.problems(self.draft.findings), *self.problems])
+        if problems or self.config is None:
+            raise ConfigError(problems)
+        return self.config
+
+    def check_plugins(self, command: list[str] | None = None) -> None:
+        """Ask a dispatcher process about the tuner and the assessor, unless their sections are wrong by themselves."""
+        if self.config is None or self.draft.wrong & {"tuner", "assessor", "advisor"}:
+            return
+        parameters = self.config.canonical()
+        if self.draft.wrong & {"search_space", "search_space_file", "constraints"}:
+            parameters.pop("searchSpace", None)
+            parameters.pop("constraints", None)
+        known = {finding.path for finding in self.draft.findings}
+        for finding in plugin_findings(parameters, command):
+            if self.draft.origin(finding.path) not in known:
+                self.draft.note(finding)
+
+    def _examine(self) -> Fields:
+        fill_defaults(self.draft.values)
+        context = {"base": self.base, "check_files": not self.stored}
+        config, findings = validate_fields(self.model, self.draft.values, context)
+        self._note(findings)
+        self._note(check_fields(config, self.draft, self.needs_command))
+        if not self.stored:
+            config = self._with_space(config)
+        if config.search_space is not None and not self.draft.wrong & {"search_space", "constraints"}:
+            self._note(check_space(config))
+        return config
+
+    def _note(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            self.draft.note(finding)
+
+    def _with_space(self, config: Fields) -> Fields:
+        inline, file = (name in self.draft.values for name in ("search_space", "search_space_file"))
+        if inline and file:
+            self.draft.add(("search_space_file",), "excludes search_space", "keep one of them", at_key=True)
+        elif not inline and not file:
+            self.draft.add(("search_space",), "required field is missing", "or search_space_file")
+        elif config.search_space_file is not None:
+            return self._read_space(config, config.search_space_file)
+        return config
+
+    def _read_space(self, config: Fields, file: FilePath) -> Fields:
+        try:
+            source = read_source(file, self._shown(str(self.draft.values["search_space_file"])))
+        except ConfigError as error:
+            self.problems += error.problems
+            self.draft.wrong.add("search_space")
+            return config
+        self.space_source = source
+        if not isinstance(source.data, dict):
+            self.draft.add(("search_space",), "must be a mapping", "an empty search space is {}")
+            return config
+        return config.model_copy(update={"search_space": source.data})
+
+    def _shown(self, written: str) -> str:
+        """The file's name for messages: relative in the same way as the main file's."""
+        written = os.path.expanduser(written)
+        folder = os.path.dirname(self.main.file) if self.main is not None else os.fspath(self.base or "")
+        return os.path.join(folder, written)

@@ -1,0 +1,276 @@
+"""The fields of a config: one frozen model per section, with type, range, default and meaning of each field.
+
+Everything here is about one field alone; what several fields say together is in config_checks.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+
+from .config_units import UnitError, parse_duration, parse_gpu_indices, parse_memory
+
+DEFAULT_WORKING_DIRECTORY = "~/pitchpipe-experiments"
+
+
+class _Section(BaseModel):
+    """A part of the config: strict types, no unknown fields, no changes after it is made."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    def canonical(self) -> dict[str, Any]:
+        """The section as JSON with camelCase keys; fields that are not set are left out."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return {camel_case(name): _plain(value) for name, value in values.items() if value is not None}
+
+
+def camel_case(name: str) -> str:
+    """The canonical spelling of a field name.
+
+    >>> camel_case("max_trial_number")
+    'maxTrialNumber'
+    """
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _Section):
+        return value.canonical()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else copy.deepcopy(value)
+
+
+def _not_zero(seconds: float) -> float:
+    if seconds <= 0:
+        raise UnitError(f"must be more than 0 seconds, not {seconds:g}")
+    return seconds
+
+
+def _path(value: Any, info: ValidationInfo) -> Path:
+    """The absolute path; `info.context["base"]` is the folder that relative ones start from."""
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise UnitError(f"must be a path, not {value!r}")
+    text = os.path.expanduser(os.fspath(value))
+    if "\0" in text:
+        raise UnitError("must be a path, but has a NUL character")
+    base = (info.context or {}).get("base")
+    return Path(os.path.realpath(os.path.join(base, text))) if base is not None else Path(text)
+
+
+def _existing(kind: str, exists: Any) -> Any:
+    def check(path: Path, info: ValidationInfo) -> Path:
+        if (info.context or {}).get("check_files") and not exists(path):
+            raise UnitError(f"no such {kind}: {path}")
+        return path
+
+    return check
+
+
+def _directory(value: Any, info: ValidationInfo) -> Path:
+    return _existing("directory", os.path.isdir)(_path(value, info), info)
+
+
+def _file(value: Any, info: ValidationInfo) -> Path:
+    return _existing("file", os.path.isfile)(_path(value, info), info)
+
+
+def _working_directory(value: Any, info: ValidationInfo) -> Path:
+    path = _path(value, info)
+    if (info.context or {}).get("check_files") and path.exists() and not path.is_dir():
+        raise UnitError(f"is not a directory: {path}")
+    return path
+
+
+def _gpu_number(value: Any) -> Any:
+    if isinstance(value, float) and value > 1 and value != int(value):
+        raise UnitError(f"must be a whole number or less than 1, not {value!r}")
+    return value
+
+
+def _log_level(value: Any) -> Any:
+    level = value.lower() if isinstance(value, str) else value
+    return "fatal" if level == "critical" else level
+
+
+def _experiment_type(value: Any) -> Any:
+    if value != "hpo":
+        raise UnitError(f"must be hpo, not {value!r}", "architecture search is not supported")
+    return value
+
+
+def _no_annotation(value: Any) -> Any:
+    if value is True:
+        raise UnitError("annotations are not supported", "call get_next_parameter() in the trial script")
+    return value
+
+
+def _objectives(value: Any) -> Any:
+    names = [item.get("name") for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if isinstance(value, list) and not value:
+        raise UnitError("must name at least one objective")
+    if twice is not None:
+        raise UnitError(f"has two objectives named {twice!r}")
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _texts(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _environment(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    for name in value:
+        if not isinstance(name, str) or not name or "=" in name or "\0" in name:
+            raise UnitError(f"{name!r} is not a name of an environment variable")
+    return {name: str(item) if _is_number(item) else item for name, item in value.items()}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+Duration = Annotated[float, BeforeValidator(parse_duration)]
+PositiveDuration = Annotated[float, BeforeValidator(lambda value: _not_zero(parse_duration(value)))]
+Memory = Annotated[int, BeforeValidator(parse_memory), Field(gt=0)]
+Directory = Annotated[Path, BeforeValidator(_directory)]
+ExistingFile = Annotated[Path, BeforeValidator(_file)]
+WorkingDirectory = Annotated[Path, BeforeValidator(_working_directory)]
+GpuNumber = Annotated[float, BeforeValidator(_gpu_number), Field(ge=0)]
+GpuIndices = Annotated[tuple[int, ...], BeforeValidator(parse_gpu_indices)]
+Text = Annotated[str, Field(min_length=1)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+Environment = Annotated[dict[str, str], BeforeValidator(_environment)]
+LogLevel = Annotated[
+    Literal["fatal", "error", "warning", "info", "debug", "trace"], BeforeValidator(_log_level)
+]
+
+
+class AlgorithmConfig(_Section):
+    """A tuner or an assessor: a known one by `name`, or a class of yours by `class_name` and `code_directory`."""
+
+    name: Text | None = Field(None, description="A built-in algorithm, or one that a package registers.")
+    class_name: Text | None = Field(None, description="Your class: `module.ClassName` in `code_directory`.")
+    code_directory: Directory | None = Field(
+        None, description="The folder of your class; goes with `class_name`."
+    )
+    class_args: dict[str, Any] = Field(
+        default_factory=dict, description="Keyword arguments of the class, passed on as they are."
+    )
+
+
+class ObjectiveConfig(_Section):
+    """A metric to optimise and its direction."""
+
+    name: Text = Field("default", description="The key of the metric in the reported dict.")
+    direction: Literal["minimize", "maximize"] = Field(description="`minimize` or `maximize`.")
+
+
+class LocalConfig(_Section):
+    """Trials run on this machine, without Ray."""
+
+    platform: Literal["local"] = Field(description="`local`")
+    use_active_gpu: bool = Field(False, description="Use GPUs on which other programs run, too.")
+    max_trial_number_per_gpu: int = Field(
+        1, ge=1, description="Trials that share a GPU; more than 1 needs `trial_gpu_number`."
+    )
+    gpu_indices: GpuIndices | None = Field(None, description="The GPUs to use; all of them when not set.")
+    reuse_mode: bool = Field(False, description="Accepted and ignored.")
+
+
+class RayConfig(_Section):
+    """Trials run on Ray workers."""
+
+    platform: Literal["ray"] = Field(description="`ray`")
+    address: Text | None = Field(
+        None, description="The cluster to join; a private Ray is started when not set."
+    )
+    idle_timeout: Duration = Field(
+        300.0, description="How long a private Ray stays after its last experiment."
+    )
+    runtime_env: dict[str, Any] | None = Field(
+        None, description="Ray's runtime environment, passed on as it is."
+    )
+
+
+class ConfigFields(_Section):
+    """The root of the config."""
+
+    experiment_name: str | None = Field(None, description="A name for people.")
+    experiment_type: Annotated[str, BeforeValidator(_experiment_type)] = Field(
+        "hpo", description="Only `hpo`."
+    )
+    search_space: dict[str, Any] | None = Field(
+        None, description="The search space, or use `search_space_file`."
+    )
+    search_space_file: ExistingFile | None = Field(
+        None, description="A JSON or YAML file with the search space; exactly one of the two is needed."
+    )
+    constraints: Texts = Field((), description="Expressions over parameters that every trial satisfies.")
+    objectives: Annotated[tuple[ObjectiveConfig, ...], BeforeValidator(_objectives)] = Field(
+        (ObjectiveConfig(direction="minimize"),),
+        description="What to optimise; taken from `optimize_mode` of the tuner or the assessor when not set.",
+    )
+    trial_command: Text | None = Field(None, description="The shell command of a trial. Required.")
+    trial_code_directory: Directory = Field(
+        Path("."), description="The folder in which the command runs.", validate_default=True
+    )
+    trial_concurrency: int = Field(1, gt=0, description="How many trials run at the same time.")
+    trial_cpu_number: float | None = Field(None, gt=0, description="CPUs of a trial.")
+    trial_gpu_number: GpuNumber | None = Field(
+        None,
+        description="GPUs of a trial: whole, or a fraction below 1. 0 hides all GPUs; not set leaves them be.",
+    )
+    trial_memory_size: Memory | None = Field(None, description="Memory of a trial, such as `4gb`.")
+    trial_resources: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict, description="Custom resources of a trial: name and amount."
+    )
+    trial_environment: Environment = Field(
+        default_factory=dict, description="Environment variables of a trial, added to those there are."
+    )
+    max_experiment_duration: PositiveDuration | None = Field(
+        None, description="No new trials after this much running time."
+    )
+    max_trial_number: int | None = Field(None, gt=0, description="No new trials after this many.")
+    max_trial_duration: PositiveDuration | None = Field(
+        None, description="A trial that runs longer is stopped."
+    )
+    max_identical_failures: int = Field(
+        5,
+        ge=0,
+        description="The experiment stops when its first so many trials fail in the same way; 0 = never.",
+    )
+    seed: int | None = Field(
+        None, ge=0, description="Seed of the tuner; not set means a different run each time."
+    )
+    durability: Literal["process", "power"] = Field(
+        "process",
+        description="What committed results survive: the death of processes, or a power cut too (slower).",
+    )
+    kill_grace: Duration = Field(5.0, description="From asking a trial to end to killing it.")
+    orphan_timeout: Duration = Field(600.0, description="How long trials go on without a manager.")
+    nni_manager_ip: str | None = Field(None, description="Accepted and ignored.")
+    use_annotation: Annotated[bool, BeforeValidator(_no_annotation)] = Field(
+        False, description="Only `false`."
+    )
+    debug: bool = Field(False, description="Sets the log level to `debug`.")
+    log_level: LogLevel = Field("info", description="How much is logged (`critical` means `fatal`).")
+    experiment_working_directory: WorkingDirectory = Field(
+        Path(DEFAULT_WORKING_DIRECTORY),
+        description="The folder that holds the folders of experiments.",
+        validate_default=True,
+    )
+    tuner_gpu_indices: GpuIndices | None = Field(None, description="The GPUs that the tuner may use.")
+    tuner: AlgorithmConfig = Field(AlgorithmConfig(name="TPE"), description="The search algorithm.")
+    assessor: AlgorithmConfig | None = Field(None, description="The early-stopping rule.")
+    training_service: Annotated[LocalConfig | RayConfig, Field(discriminator="platform")] = Field(
+        RayConfig(platform="ray"), description="Where trials run."
+    )
+    shared_storage: dict[str, Any] | None = Field(None, description="Accepted and ignored.")

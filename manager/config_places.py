@@ -1,0 +1,46 @@
+"""Where a finding is: from a path of the config to file, line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .config_problems import ConfigProblem, Finding, Path, dotted
+from .config_source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The files of a config; both are None for a config made in Python, whose problems have a path alone."""
+
+    main: Source | None = None
+    space: Source | None = None
+
+    def problems(self, findings: Iterable[Finding]) -> list[ConfigProblem]:
+        """The findings (at the user's own paths) with their positions, in order of position, each once."""
+        found = list(findings)
+        own = [problem for source in (self.main, self.space) if source for problem in source.problems]
+        return self.ordered([*own, *map(self._locate, found)])
+
+    def ordered(self, problems: Iterable[ConfigProblem]) -> list[ConfigProblem]:
+        """Without repetitions, the main file's first, from top to bottom."""
+        main = self.main.file if self.main else None
+        return sorted(
+            dict.fromkeys(problems), key=lambda p: (p.file != main, p.file or "", p.line or 0, p.column or 0)
+        )
+
+    def _locate(self, finding: Finding) -> ConfigProblem:
+        message = finding.message
+        if finding.also is not None:
+            line = self._position(finding.also, True)[1]
+            message += f" {dotted(finding.also)}" + (f" (line {line})" if line else "")
+        return ConfigProblem(
+            *self._position(finding.path, finding.at_key), finding.path, message, finding.hint
+        )
+
+    def _position(self, path: Path, at_key: bool) -> tuple[str | None, int | None, int | None]:
+        if self.space is not None and path[:1] == ("search_space",):
+            return (self.space.file, *self.space.position(path[1:], at_key))
+        if self.main is None:
+            return (None, None, None)
+        return (self.main.file, *self.main.position(path, at_key))

@@ -1,0 +1,52 @@
+"""A copy of Python data that is JSON: what a config made in Python may hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from .config_problems import Finding, Path
+
+
+def plain(data: Any) -> tuple[Any, list[Finding]]:
+    """A deep copy with dict, list and JSON scalars only, and a finding for everything that has no such form.
+
+    >>> plain({"tuner": {"class_args": {"sizes": (1, 2)}}})
+    ({'tuner': {'class_args': {'sizes': [1, 2]}}}, [])
+    """
+    findings: list[Finding] = []
+    return _copy(data, (), findings), findings
+
+
+def _copy(value: Any, path: Path, findings: list[Finding]) -> Any:
+    if isinstance(value, Mapping):
+        return _copy_mapping(value, path, findings)
+    if isinstance(value, list | tuple):
+        return [_copy(item, (*path, index), findings) for index, item in enumerate(value)]
+    if value is None or isinstance(value, str | bool | int | float):
+        return _scalar(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return _copy(value.tolist(), path, findings)
+    findings.append(Finding(path, f"{type(value).__name__} cannot be stored as JSON"))
+    return None
+
+
+def _copy_mapping(value: Mapping[Any, Any], path: Path, findings: list[Finding]) -> dict[str, Any]:
+    result = {}
+    for key, item in value.items():
+        if isinstance(key, str):
+            result[str(key)] = _copy(item, (*path, key), findings)
+        else:
+            findings.append(Finding(path, f"the key {key!r} is not text"))
+    return result
+
+
+def _scalar(value: Any) -> Any:
+    # numpy.float64 is a float and numpy.str_ is a str: their own JSON form is the plain one.
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    return None

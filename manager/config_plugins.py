@@ -1,0 +1,92 @@
+"""Asks a dispatcher process whether the tuner and the assessor can be loaded and constructed.
+
+Plug-ins run user code, so the manager never imports them: a process of its own does, and answers in one JSON line.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .config_problems import Finding, Path
+
+CHECK_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher", "--check")
+# Importing a large framework from a slow disk takes tens of seconds; more than this is a hang.
+CHECK_TIMEOUT = 120.0
+# Linux refuses a single argument of 128 KiB; a larger search space is not tried out on the tuner.
+_MAX_ARGUMENT = 120_000
+_SECTIONS = {
+    "tuner": "tuner",
+    "assessor": "assessor",
+    "searchSpace": "search_space",
+    "constraints": "constraints",
+}
+
+
+def plugin_findings(
+    parameters: Mapping[str, Any], command: Sequence[str] | None = None, timeout: float = CHECK_TIMEOUT
+) -> list[Finding]:
+    """What a dispatcher says about the plug-ins of a canonical config; `timeout` in seconds."""
+    line = [*(CHECK_COMMAND if command is None else command), "--exp_params", _encoded(parameters)]
+    try:
+        done = subprocess.run(
+            line, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False, text=True
+        )
+    except subprocess.TimeoutExpired:
+        hint = "is its import or its constructor waiting for something?"
+        return [Finding(("tuner",), f"the tuner and the assessor were not ready after {timeout:g} s", hint)]
+    except OSError as error:
+        return [Finding(("tuner",), f"the check of the tuner could not start: {error}")]
+    answer = _answer(done.stdout)
+    if answer is None:
+        return [Finding(("tuner",), _failure(done))]
+    return [_finding(item) for item in answer]
+
+
+def _encoded(parameters: Mapping[str, Any]) -> str:
+    encoded = base64.b64encode(json.dumps(parameters).encode()).decode()
+    if len(encoded) > _MAX_ARGUMENT and "searchSpace" in parameters:
+        return _encoded({key: value for key, value in parameters.items() if key != "searchSpace"})
+    return encoded
+
+
+def _answer(output: str) -> list[Mapping[str, Any]] | None:
+    """The problems in the last line that is an answer; plug-ins may print lines of their own."""
+    for line in reversed(output.splitlines()):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict) and isinstance(value.get("problems"), list):
+            return value["problems"]
+    return None
+
+
+def _failure(done: subprocess.CompletedProcess[str]) -> str:
+    last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+    ended = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+    return f"the check of the tuner and the assessor ended with {ended}: {last}"
+
+
+def _finding(problem: Mapping[str, Any]) -> Finding:
+    return Finding(
+        _path(problem.get("path") or ["tuner"]), str(problem["message"]), str(problem.get("hint") or "")
+    )
+
+
+def _path(steps: Sequence[Any]) -> Path:
+    """A canonical path of ours from the dispatcher's camelCase one.
+
+    >>> _path(["tuner", "classArgs", "myArg"])
+    ('tuner', 'class_args', 'myArg')
+    """
+    section = _SECTIONS.get(steps[0], steps[0])
+    if section not in ("tuner", "assessor"):
+        return (section, *steps[1:])
+    fields = [re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), str(step)) for step in steps[1:2]]
+    return (section, *fields, *steps[2:])

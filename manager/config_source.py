@@ -1,0 +1,255 @@
+"""Config text to plain data, with the line and column of everything in it.
+
+YAML 1.2 (so `1e-5` is a number and `on` is text) or JSON. Duplicate keys, tags and keys that are not text are
+problems; data comes out as dict, list, str, int, float, bool and None only.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from .config_problems import ConfigError, ConfigProblem, Path
+
+_TAG = "tag:yaml.org,2002:"
+# Aliases may repeat a node any number of times: this stops a few lines from growing without end.
+_MAX_NODES = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Line and column, from 1, of a value and of its key (the same for list items)."""
+
+    key: tuple[int, int]
+    value: tuple[int, int]
+
+
+@dataclass(slots=True)
+class Source:
+    """One file: its plain data, and where each part of it stands."""
+
+    file: str
+    data: Any
+    problems: list[ConfigProblem] = field(default_factory=list)
+    text: str = ""
+    marks: dict[Path, Mark] | None = None
+
+    def position(self, path: Path, at_key: bool = False) -> tuple[int, int]:
+        """Line and column of `path`, or of the nearest part around it that is in the file."""
+        marks = self._all_marks()
+        for length in range(len(path), -1, -1):
+            mark = marks.get(path[:length])
+            if mark is not None:
+                return mark.key if at_key and length == len(path) else mark.value
+        return (1, 1)
+
+    def _all_marks(self) -> dict[Path, Mark]:
+        # JSON is read without positions (it is far faster); they are looked up once something is wrong.
+        if self.marks is None:
+            self.marks = _marks_of_json(self.text)
+        return self.marks
+
+
+def read_source(file: str | os.PathLike[str], shown: str | None = None) -> Source:
+    """Read a YAML or JSON file; `shown` is the name for messages. Raises ConfigError if it cannot be parsed."""
+    shown = os.fspath(file) if shown is None else shown
+    try:
+        with open(file, "rb") as stream:
+            raw = stream.read()
+        return parse_source(raw.decode("utf-8-sig"), shown)
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise _error(shown, line, 1, "is not UTF-8 text", "save the file as UTF-8") from None
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        raise ConfigError([ConfigProblem(shown, None, None, (), message)]) from None
+
+
+def parse_source(text: str, shown: str) -> Source:
+    """Parse YAML or JSON text; raises ConfigError on a syntax error.
+
+    >>> source = parse_source("lr: 1e-5\\non: off", "a.yml")
+    >>> source.data, source.position(("on",))
+    ({'lr': 1e-05, 'on': 'off'}, (2, 5))
+    """
+    json_error = None
+    if shown.endswith(".json") or text.lstrip()[:1] in ("{", "["):
+        try:
+            return Source(shown, json.loads(text, object_pairs_hook=_unique), text=text)
+        except (ValueError, RecursionError) as error:
+            json_error = error
+    try:
+        return _parse_yaml(text, shown)
+    except RecursionError:
+        raise _error(shown, 1, 1, "is nested too deeply") from None
+    except YAMLError as error:
+        if isinstance(json_error, json.JSONDecodeError):
+            raise _json_error(shown, text, json_error) from None
+        raise _yaml_error(shown, error) from None
+
+
+class _DuplicateKey(ValueError):
+    """A JSON object has a key twice; the YAML reader then says where."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise _DuplicateKey
+    return result
+
+
+def _parse_yaml(text: str, shown: str) -> Source:
+    node = YAML(typ="safe", pure=True).compose(text)
+    reader = _NodeReader(shown)
+    data = None if node is None else reader.read(node, (), _start(node))
+    return Source(shown, data, reader.problems, text, reader.marks)
+
+
+def _marks_of_json(text: str) -> dict[Path, Mark]:
+    # JSON is YAML but for tabs between tokens, and a JSON string cannot hold a raw tab.
+    try:
+        return _parse_yaml(text.replace("\t", " "), "").marks or {}
+    except (YAMLError, RecursionError):
+        return {}
+
+
+class _NodeReader:
+    """Turns YAML nodes into plain data, and notes marks and problems on the way."""
+
+    def __init__(self, shown: str) -> None:
+        self.shown = shown
+        self.marks: dict[Path, Mark] = {}
+        self.problems: list[ConfigProblem] = []
+        self._open: set[int] = set()
+        self._nodes = 0
+
+    def read(self, node: Node, path: Path, key: tuple[int, int]) -> Any:
+        self.marks[path] = Mark(key, _start(node))
+        self._nodes += 1
+        if self._nodes > _MAX_NODES:
+            raise _error(self.shown, *_start(node), "is too large once its aliases are written out")
+        if isinstance(node, ScalarNode):
+            return self._scalar(node, path)
+        if id(node) in self._open:
+            return self._problem(node, path, "contains itself")
+        self._open.add(id(node))
+        try:
+            return self._collection(node, path)
+        finally:
+            self._open.discard(id(node))
+
+    def _collection(self, node: Node, path: Path) -> Any:
+        if node.tag not in (_TAG + "map", _TAG + "seq"):
+            return self._problem(node, path, f"has the tag {node.tag}, which is not supported")
+        if isinstance(node, SequenceNode):
+            return [self.read(item, (*path, i), _start(item)) for i, item in enumerate(node.value)]
+        return self._mapping(node, path)
+
+    def _mapping(self, node: Node, path: Path) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        result: dict[str, Any] = {}
+        for key, value in node.value:
+            if key.tag == _TAG + "merge":
+                merged |= self._merge(value, path)
+                continue
+            name = self._key(key, path, result)
+            if name is not None:
+                result[name] = self.read(value, (*path, name), _start(key))
+        return merged | result
+
+    def _merge(self, value: Node, path: Path) -> dict[str, Any]:
+        """What `<<: *anchor` (or a list of them, the first wins) brings in."""
+        result: dict[str, Any] = {}
+        for part in reversed(value.value) if isinstance(value, SequenceNode) else [value]:
+            if not isinstance(part, MappingNode):
+                self._problem(part, path, "<< must be followed by a mapping")
+                continue
+            own = dict(self.marks)
+            result |= self.read(part, path, _start(part))
+            self.marks |= own
+        return result
+
+    def _key(self, key: Node, path: Path, seen: dict[str, Any]) -> str | None:
+        if not isinstance(key, ScalarNode) or key.tag != _TAG + "str":
+            shown = key.value if isinstance(key, ScalarNode) else "a collection"
+            self._problem(key, path, f"the key {shown} is not text", "put it in quotes")
+            return None
+        if key.value in seen:
+            line = self.marks[(*path, key.value)].key[0]
+            here = _start(key)[0]
+            self._problem(key, (*path, key.value), f"duplicate key: on line {line} and again on line {here}")
+            return None
+        return key.value
+
+    def _scalar(self, node: ScalarNode, path: Path) -> Any:
+        kind = str(node.tag).removeprefix(_TAG)
+        if kind in ("str", "timestamp", "merge", "value"):
+            return node.value
+        try:
+            return _SCALARS[kind](node.value)
+        except KeyError:
+            return self._problem(node, path, f"has the tag {node.tag}, which is not supported")
+        except ValueError:
+            return self._problem(node, path, f"{node.value!r} is not a valid {kind}")
+
+    def _problem(self, node: Node, path: Path, message: str, hint: str = "") -> None:
+        self.problems.append(ConfigProblem(self.shown, *_start(node), path, message, hint))
+
+
+def _integer(text: str) -> int:
+    text = text.replace("_", "")
+    return int(text, 0) if text.lstrip("+-")[:2].lower() in ("0x", "0o", "0b") else int(text)
+
+
+def _floating(text: str) -> float:
+    text = text.replace("_", "").lower()
+    if text.endswith(".inf"):
+        return -math.inf if text.startswith("-") else math.inf
+    return math.nan if text == ".nan" else float(text)
+
+
+def _constant(text: str) -> bool:
+    return text.lower() == "true"
+
+
+_SCALARS = {"int": _integer, "float": _floating, "bool": _constant, "null": lambda _: None}
+
+
+def _start(node: Node) -> tuple[int, int]:
+    mark = node.start_mark
+    return (mark.line + 1, mark.column + 1)
+
+
+def _error(shown: str, line: int | None, column: int | None, message: str, hint: str = "") -> ConfigError:
+    return ConfigError([ConfigProblem(shown, line, column, (), message, hint)])
+
+
+def _yaml_error(shown: str, error: YAMLError) -> ConfigError:
+    mark = error.problem_mark or error.context_mark if isinstance(error, MarkedYAMLError) else None
+    if mark is None:
+        return _error(shown, None, None, f"is not valid YAML: {' '.join(str(error).split())}")
+    problem = error.problem or error.context
+    hint = "YAML does not allow tabs here: use spaces" if "\\t" in str(problem) else ""
+    return _error(shown, mark.line + 1, mark.column + 1, f"is not valid YAML: {problem}", hint)
+
+
+def _json_error(shown: str, text: str, error: json.JSONDecodeError) -> ConfigError:
+    before = text[: error.pos].rstrip()
+    follows = text[error.pos :].lstrip()[:1]
+    hint = ""
+    if before.endswith(",") and follows in ("}", "]"):
+        hint = "remove the comma before it"
+    elif follows in ("/", "#"):
+        hint = "JSON has no comments"
+    elif follows == "'":
+        hint = "JSON takes double quotes"
+    message = error.msg[:1].lower() + error.msg[1:]
+    return _error(shown, error.lineno, error.colno, f"is not valid JSON: {message}", hint)

@@ -1,0 +1,111 @@
+"""Runs the models over a draft and says what they refuse in sentences that show the value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from .config_models import ConfigFields
+from .config_problems import Finding, did_you_mean
+from .config_units import UnitError
+
+Fields = TypeVar("Fields", bound=ConfigFields)
+
+_KINDS = {
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "list_type": "a list",
+    "tuple_type": "a list",
+}
+_BOUNDS = {
+    "greater_than": "greater than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+}
+
+
+def validate_fields(
+    model: type[Fields], values: Mapping[str, Any], context: Mapping[str, Any]
+) -> tuple[Fields, list[Finding]]:
+    """The model and what is wrong with the values; a top-level field that is wrong gets its default instead."""
+    try:
+        return model.model_validate(dict(values), context=dict(context)), []
+    except ValidationError as error:
+        findings = [_finding(item) for item in error.errors(include_url=False)]
+    wrong = {finding.path[0] for finding in findings}
+    rest = {name: value for name, value in values.items() if name not in wrong}
+    return model.model_validate(rest, context=dict(context)), findings
+
+
+def _finding(error: Mapping[str, Any]) -> Finding:
+    path = tuple(error["loc"])
+    if path[:1] == ("training_service",):
+        # The union of training services adds the platform to the path.
+        path = path[:1] + path[2:]
+    if path[-1] == "[key]":
+        path = path[:-1]
+    message, hint = _sentence(error)
+    return Finding(path, message, hint)
+
+
+def _sentence(error: Mapping[str, Any]) -> tuple[str, str]:
+    kind, value, details = error["type"], error.get("input"), error.get("ctx", {})
+    cause = details.get("error")
+    if isinstance(cause, UnitError):
+        return str(cause), cause.hint
+    if kind == "missing":
+        return "required field is missing", ""
+    if kind == "string_too_short":
+        return "must not be empty", ""
+    if kind == "literal_error":
+        choices = details["expected"].replace("'", "")
+        return f"must be {choices}, not {_shown(value)}", did_you_mean(value, _words(choices))
+    if kind in _BOUNDS:
+        return f"must be {_BOUNDS[kind].format(**details)}, not {_shown(value)}", ""
+    if kind in _KINDS:
+        return f"must be {_KINDS[kind]}, not {_shown(value)}", _type_hint(kind, value)
+    return f"{error['msg']}, not {_shown(value)}", ""
+
+
+def _words(choices: str) -> list[str]:
+    return choices.replace(" or ", ", ").split(", ")
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _type_hint(kind: str, value: Any) -> str:
+    if kind == "string_type" and isinstance(value, int | float):
+        return "put it in quotes"
+    if kind in ("model_type", "model_attributes_type", "dict_type") and isinstance(value, str):
+        return f"for a tuner or an assessor, name: {value}" if " " not in value else ""
+    if kind in ("int_type", "float_type") and isinstance(value, str) and _is_number_text(value):
+        return f"write {value} without quotes"
+    if kind == "bool_type" and isinstance(value, str):
+        meant = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+        return f"write {meant[value.lower()]}" if value.lower() in meant else ""
+    return ""
+
+
+def _is_number_text(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
