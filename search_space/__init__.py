@@ -1,1 +1,22 @@
-""""""
+"""The search-space model: NNI's JSON to parameters, sampling, the unit cube, constraints.
+
+Pure: no I/O, no clock, and every random number comes from a generator that the caller passes in.
+"""
+
+from .numeric import MAX_INTEGER, MAX_STEPS
+from .parameter import TYPES, Parameter
+from .problems import Path, Problem, SearchSpaceError, format_path
+from .space import SearchSpace, check
+
+__all__ = [
+    "MAX_INTEGER",
+    "MAX_STEPS",
+    "TYPES",
+    "Parameter",
+    "Path",
+    "Problem",
+    "SearchSpace",
+    "SearchSpaceError",
+    "check",
+    "format_path",
+]

@@ -1,0 +1,297 @@
+"""A small expression language for constraints: parsed with `ast`, checked against a whitelist, turned into closures.
+
+Nothing is ever compiled to code or evaluated by Python itself, and what can be written is bounded in length, in depth
+and in the size of the numbers it can make, so an expression from an unknown hand can at worst be wrong.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any
+
+from .problems import nearest, show
+
+MAX_LENGTH = 1000  # characters
+MAX_DEPTH = 40  # levels of the syntax tree
+_MAX_BITS = 4096  # of an integer power
+_MAX_DIGITS = 300  # second argument of round()
+
+Point = Mapping[str, Any]
+Run = Callable[[Point], Any]
+
+
+class ExpressionError(ValueError):
+    """Raised when a value cannot be worked out: division by zero, a string minus a number, a power beyond reason."""
+
+
+class InactiveParameter(LookupError):
+    """Raised when an expression reaches a parameter that the point does not have."""
+
+
+def parse_expression(text: str, names: frozenset[str]) -> tuple[Run, list[tuple[str, str]]]:
+    """Return a function from a point to the value of the expression, and all (message, hint) against it.
+
+    `names` are the dotted names of the parameters. With problems, the function is not to be used.
+
+    >>> run, problems = parse_expression("low + 1 < high", frozenset({"low", "high"}))
+    >>> run({"low": 1, "high": 3}), problems
+    (True, [])
+    """
+    translator = _Translator(names)
+    tree, problem = _tree(text, names)
+    if tree is None:
+        return _nothing, [problem]
+    run = translator.translate(tree, 0)
+    if not translator.problems and not isinstance(tree, _TRUTHS):
+        translator.problem("the expression compares nothing", "write a condition, such as a + b <= 10")
+    return run, translator.problems
+
+
+def _tree(text: str, names: frozenset[str]) -> tuple[ast.expr | None, tuple[str, str]]:
+    if len(text) > MAX_LENGTH:
+        return None, (f"the expression is longer than {MAX_LENGTH} characters", "split it into several")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as an invalid escape in a string
+            return ast.parse(text.strip(), mode="eval").body, ("", "")
+    except SyntaxError as error:
+        awkward = next((name for name in names if not name.isidentifier() and name in text), "")
+        hint = f'write parameters["{awkward}"] for that name' if awkward else _keyword_hint(text, names)
+        return None, (f"not an expression: {error.msg}", hint)
+    except (ValueError, RecursionError, MemoryError):
+        return None, ("not an expression that can be read", "")
+
+
+def _keyword_hint(text: str, names: frozenset[str]) -> str:
+    if "lambda" in text and "lambda" in names:
+        return 'write parameters["lambda"] for that name'
+    return "use == to compare" if "=" in text and "==" not in text else ""
+
+
+def _nothing(_: Point) -> Any:
+    return None
+
+
+_TRUTHS = (ast.Compare, ast.BoolOp, ast.Name, ast.Attribute, ast.Subscript, ast.UnaryOp)
+_WORDS: dict[type[ast.AST], str] = {
+    ast.Lambda: "a lambda",
+    ast.ListComp: "a comprehension",
+    ast.SetComp: "a comprehension",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.IfExp: "if ... else",
+    ast.NamedExpr: "an assignment",
+    ast.JoinedStr: "an f-string",
+    ast.Dict: "a dict",
+    ast.Starred: "*",
+    ast.Await: "await",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+    ast.Slice: "a slice",
+}
+
+
+class _Translator:
+    """Turns a syntax tree into closures and collects every problem instead of stopping at the first."""
+
+    def __init__(self, names: frozenset[str]):
+        self.names = names
+        self.problems: list[tuple[str, str]] = []
+
+    def problem(self, message: str, hint: str = "") -> Run:
+        if (message, hint) not in self.problems:
+            self.problems.append((message, hint))
+        return _nothing
+
+    def translate(self, node: ast.expr, depth: int) -> Run:
+        if depth > MAX_DEPTH:
+            return self.problem(f"the expression is nested more than {MAX_DEPTH} levels deep")
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            what = _WORDS.get(type(node), f"this ({type(node).__name__})")
+            return self.problem(f"{what} is not allowed in a constraint")
+        return handler(self, node, depth + 1)
+
+    def constant(self, node: ast.Constant, _depth: int) -> Run:
+        value = node.value
+        if value is not None and not isinstance(value, bool | int | float | str):
+            return self.problem(f"{show(value)} is not allowed in a constraint")
+        return lambda _: value
+
+    def sequence(self, node: ast.List | ast.Tuple | ast.Set, depth: int) -> Run:
+        items = [self.translate(item, depth) for item in node.elts]
+        return lambda point: [item(point) for item in items]
+
+    def name(self, node: ast.Name, _depth: int) -> Run:
+        return self.parameter(node.id)
+
+    def attribute(self, node: ast.Attribute, _depth: int) -> Run:
+        parts = [node.attr]
+        root = node.value
+        while isinstance(root, ast.Attribute):
+            parts.append(root.attr)
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return self.problem(f"the attribute .{node.attr} is not allowed in a constraint")
+        return self.parameter(".".join([root.id, *reversed(parts)]))
+
+    def subscript(self, node: ast.Subscript, _depth: int) -> Run:
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if isinstance(node.value, ast.Name) and node.value.id == "parameters" and isinstance(key, str):
+            return self.parameter(key)
+        return self.problem("[...] is not allowed in a constraint", 'only parameters["name"] is')
+
+    def parameter(self, name: str) -> Run:
+        if name not in self.names:
+            return self.problem(f"there is no parameter {show(name)}", nearest(name, sorted(self.names)))
+        return lambda point: _look_up(point, name)
+
+    def unary(self, node: ast.UnaryOp, depth: int) -> Run:
+        operand = self.translate(node.operand, depth)
+        if isinstance(node.op, ast.Not):
+            return lambda point: not operand(point)
+        operation = {ast.USub: operator.neg, ast.UAdd: operator.pos}.get(type(node.op))
+        if operation is None:
+            return self.problem("~ is not allowed in a constraint")
+        return lambda point: operation(_numeric(operand(point)))
+
+    def binary(self, node: ast.BinOp, depth: int) -> Run:
+        operation = _OPERATIONS.get(type(node.op))
+        left, right = self.translate(node.left, depth), self.translate(node.right, depth)
+        if operation is None:
+            return self.problem(f"the operator {type(node.op).__name__} is not allowed in a constraint")
+        return lambda point: operation(_numeric(left(point)), _numeric(right(point)))
+
+    def boolean(self, node: ast.BoolOp, depth: int) -> Run:
+        operands = [self.translate(operand, depth) for operand in node.values]
+        if isinstance(node.op, ast.And):
+            return lambda point: all(operand(point) for operand in operands)
+        return lambda point: any(operand(point) for operand in operands)
+
+    def compare(self, node: ast.Compare, depth: int) -> Run:
+        first = self.translate(node.left, depth)
+        steps = []
+        for symbol, operand in zip(node.ops, node.comparators, strict=True):
+            comparison = _COMPARISONS.get(type(symbol))
+            if comparison is None:
+                return self.problem("`is` is not allowed in a constraint", "use ==")
+            steps.append((comparison, self.translate(operand, depth)))
+
+        def run(point: Point) -> bool:
+            left = first(point)
+            for comparison, operand in steps:
+                right = operand(point)
+                if not comparison(left, right):
+                    return False
+                left = right
+            return True
+
+        return run
+
+    def call(self, node: ast.Call, depth: int) -> Run:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        function = _FUNCTIONS.get(name)
+        arguments = [self.translate(argument, depth) for argument in node.args]
+        if function is None or node.keywords:
+            what = f"{name}()" if name else "this call"
+            return self.problem(
+                f"{what} is not allowed in a constraint", f"functions: {', '.join(_FUNCTIONS)}"
+            )
+        least, most, operation = function
+        if not least <= len(arguments) <= most:
+            return self.problem(f"{name}() does not take {len(arguments)} arguments")
+        return lambda point: operation(*[argument(point) for argument in arguments])
+
+
+def _look_up(point: Point, name: str) -> Any:
+    value: Any = point
+    rest = name
+    while rest:
+        if not isinstance(value, Mapping):
+            raise InactiveParameter(name)
+        head = next((key for key in value if rest == key or rest.startswith(f"{key}.")), None)
+        if head is None:
+            raise InactiveParameter(name)
+        value, rest = value[head], rest[len(head) + 1 :]
+    return value["_name"] if isinstance(value, Mapping) and "_name" in value else value
+
+
+def _numeric(value: Any) -> Any:
+    """Arithmetic is for numbers alone: `*` and `%` on strings could make strings of any size."""
+    if not isinstance(value, Real):
+        raise ExpressionError(f"{show(value)} is not a number")
+    return value
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    whole = isinstance(base, int) and isinstance(exponent, int)
+    if whole and exponent > 0 and base.bit_length() * exponent > _MAX_BITS:
+        raise ExpressionError(f"{show(base)} ** {show(exponent)} is too large")
+    result = base**exponent
+    if isinstance(result, complex):
+        raise ExpressionError(f"{show(base)} ** {show(exponent)} is not a real number")
+    return result
+
+
+def _abs(value: Any) -> Any:
+    return abs(_numeric(value))
+
+
+def _sum(values: Any) -> Any:
+    if not isinstance(values, list):
+        raise ExpressionError(f"sum() needs a list, not {show(values)}")
+    return sum(_numeric(value) for value in values)
+
+
+def _round(value: Any, digits: Any = None) -> Any:
+    if digits is not None and not (isinstance(digits, int) and abs(digits) <= _MAX_DIGITS):
+        raise ExpressionError(f"{show(digits)} is not a number of digits")
+    return round(_numeric(value), digits)
+
+
+_HANDLERS: dict[type[ast.expr], Callable[[_Translator, Any, int], Run]] = {
+    ast.Constant: _Translator.constant,
+    ast.List: _Translator.sequence,
+    ast.Tuple: _Translator.sequence,
+    ast.Set: _Translator.sequence,
+    ast.Name: _Translator.name,
+    ast.Attribute: _Translator.attribute,
+    ast.Subscript: _Translator.subscript,
+    ast.UnaryOp: _Translator.unary,
+    ast.BinOp: _Translator.binary,
+    ast.BoolOp: _Translator.boolean,
+    ast.Compare: _Translator.compare,
+    ast.Call: _Translator.call,
+}
+_OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda left, right: left in right,
+    ast.NotIn: lambda left, right: left not in right,
+}
+# name: (fewest arguments, most arguments, what it does)
+_FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
+    "abs": (1, 1, _abs),
+    "min": (1, 100, min),
+    "max": (1, 100, max),
+    "sum": (1, 1, _sum),
+    "len": (1, 1, len),
+    "round": (1, 2, _round),
+}

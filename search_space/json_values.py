@@ -1,0 +1,74 @@
+"""JSON values as options of a choice: are they JSON, are two of them the same, a copy to hand out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from numbers import Real
+from typing import Any
+
+from .problems import Path, Problem, show
+
+MAX_DEPTH = 64  # levels of nesting of lists, objects and choices
+
+
+def json_problems(value: Any, path: Path, depth: int = 0) -> list[Problem]:
+    """Return what in `value` cannot be written as JSON (NaN and infinities can, as Python's json does)."""
+    if depth > MAX_DEPTH:
+        return [Problem(path, f"nested more than {MAX_DEPTH} levels deep")]
+    if isinstance(value, dict):
+        problems = [
+            Problem(path, f"the key {show(key)} is not a string") for key in value if not isinstance(key, str)
+        ]
+        items = [(key, item) for key, item in value.items() if isinstance(key, str)]
+        return problems + [p for key, item in items for p in json_problems(item, (*path, key), depth + 1)]
+    if isinstance(value, list | tuple):
+        return [p for i, item in enumerate(value) for p in json_problems(item, (*path, i), depth + 1)]
+    if value is None or type(value) in (str, bool, int, float):
+        return []
+    return [Problem(path, f"{show(value)} ({type(value).__name__}) is not a JSON value", _json_hint(value))]
+
+
+def _json_hint(value: Any) -> str:
+    if hasattr(value, "tolist"):
+        return "turn it into plain Python numbers with .tolist()"
+    return "use strings, numbers, true, false, null, lists and objects"
+
+
+def plain_copy(value: Any) -> Any:
+    """Return a copy of a JSON value, with tuples as lists: the caller may do with it what it likes."""
+    if isinstance(value, dict):
+        return {key: plain_copy(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_copy(item) for item in value]
+    return value
+
+
+def identity(value: Any) -> Hashable:
+    """Return a hashable that is equal for equal JSON values; true is not 1, 1 is 1.0, NaN is NaN.
+
+    >>> identity([1, {"a": None}]) == identity((1.0, {"a": None})), identity(True) == identity(1)
+    (True, False)
+    """
+    if isinstance(value, dict):
+        return ("object", frozenset((key, identity(item)) for key, item in value.items()))
+    if isinstance(value, list | tuple):
+        return ("list", tuple(identity(item) for item in value))
+    if value is None or isinstance(value, bool | str):
+        return (type(value).__name__, value)
+    if isinstance(value, Real):
+        return ("number", "nan" if value != value else value)
+    return ("other", id(value))
+
+
+def number(value: Any) -> float | int | None:
+    """Return `value` as a finite plain int or float, or None if it is not one (a bool is not a number)."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        as_float = float(value)
+    except (OverflowError, ValueError):
+        return None
+    if not math.isfinite(as_float):
+        return None
+    return value if type(value) is int else as_float

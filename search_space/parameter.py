@@ -1,0 +1,96 @@
+"""One dimension of a search space, and the table of the types it can have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a `_type` is: the names of the numbers in its `_value`, and how they are read.
+
+    `log`: the logarithm of the value is uniform or normal. `normal`: normal rather than uniform.
+    """
+
+    arguments: tuple[str, ...]
+    log: bool = False
+    normal: bool = False
+    integer: bool = False
+
+    @property
+    def quantised(self) -> bool:
+        """Whether the values are rounded to multiples of q."""
+        return "q" in self.arguments
+
+
+_BOUNDS = ("low", "high")
+_BELL = ("mu", "sigma")
+
+NUMERIC: dict[str, Kind] = {
+    "randint": Kind(_BOUNDS, integer=True),
+    "uniform": Kind(_BOUNDS),
+    "quniform": Kind((*_BOUNDS, "q")),
+    "loguniform": Kind(_BOUNDS, log=True),
+    "qloguniform": Kind((*_BOUNDS, "q"), log=True),
+    "normal": Kind(_BELL, normal=True),
+    "qnormal": Kind((*_BELL, "q"), normal=True),
+    "lognormal": Kind(_BELL, log=True, normal=True),
+    "qlognormal": Kind((*_BELL, "q"), log=True, normal=True),
+}
+TYPES: tuple[str, ...] = ("choice", *NUMERIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One dimension of a search space.
+
+    `key` is the path of the parameter with the option index of every choice it is nested in: `("layer", 1, "kernel")`.
+    `low` and `high` are the bounds as written (never logarithms; `high` is exclusive for randint), `mu` and `sigma`
+    those of the logarithm for lognormal types; what a type does not have is None. `options` holds the options of a
+    choice, and their `_name`s when it is `nested`. `parent` is (index of the choice this is nested in, option index).
+    `size` counts the distinct values; None means continuous or unbounded.
+    """
+
+    key: tuple[str | int, ...]
+    name: str
+    type: str
+    parent: tuple[int, int] | None = None
+    options: tuple[Any, ...] = ()
+    nested: bool = False
+    low: float | None = None
+    high: float | None = None
+    mu: float | None = None
+    sigma: float | None = None
+    q: float | None = None
+    size: int | None = None
+
+    @property
+    def categorical(self) -> bool:
+        """Whether the values are options without an order (choice)."""
+        return self.type == "choice"
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the values are numbers."""
+        return self.type != "choice"
+
+    @property
+    def integer(self) -> bool:
+        """Whether the values are Python integers (randint)."""
+        return self.type == "randint"
+
+    @property
+    def log(self) -> bool:
+        """Whether the logarithm of the value is what is uniform or normal."""
+        return self.ordered and NUMERIC[self.type].log
+
+    @property
+    def normal(self) -> bool:
+        """Whether the value, or its logarithm, is normally distributed."""
+        return self.ordered and NUMERIC[self.type].normal
+
+    @property
+    def path(self) -> str:
+        """The dotted name without option indices, as constraints write it: `layer.kernel`."""
+        return ".".join(part for part in self.key if isinstance(part, str))

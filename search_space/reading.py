@@ -1,0 +1,165 @@
+"""From the JSON of a search space to its parameters, with every problem on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .json_values import MAX_DEPTH, identity, json_problems, plain_copy
+from .numeric import read_numbers
+from .parameter import TYPES, Parameter
+from .problems import Path, Problem, nearest, show
+
+Parent = tuple[int, int] | None
+_SYNONYMS = {
+    "categorical": "choice",
+    "int": "randint",
+    "integer": "randint",
+    "float": "uniform",
+    "double": "uniform",
+    "log": "loguniform",
+    "gaussian": "normal",
+}
+
+
+def read(space: Any) -> tuple[tuple[Parameter, ...], list[Problem]]:
+    """Return the parameters, parents before children, and all problems; the parameters only count without problems.
+
+    >>> parameters, problems = read({"lr": {"_type": "unifrom", "_value": [0, 1]}})
+    >>> problems[0].hint
+    "did you mean 'uniform'?"
+    """
+    reader = _Reader()
+    if isinstance(space, dict):
+        reader.read_group(space, (), (), None)
+    else:
+        hint = 'write {"lr": {"_type": "loguniform", "_value": [0.0001, 0.1]}}'
+        reader.problem((), f"a search space is an object of parameters, not {show(space)}", hint)
+    return tuple(reader.parameters), reader.problems
+
+
+class _Reader:
+    """Collects parameters and problems while it walks down the document."""
+
+    def __init__(self) -> None:
+        self.parameters: list[Parameter] = []
+        self.problems: list[Problem] = []
+
+    def problem(self, path: Path, message: str, hint: str = "") -> None:
+        self.problems.append(Problem(path, message, hint))
+
+    def read_group(self, group: dict[Any, Any], path: Path, key: Path, parent: Parent) -> None:
+        """Read the parameters of the top level, or those of one option of a nested choice."""
+        if len(key) > 2 * MAX_DEPTH:
+            self.problem(path, f"choices are nested more than {MAX_DEPTH} levels deep")
+            return
+        for name, spec in group.items():
+            if parent is not None and name == "_name":
+                continue
+            if not isinstance(name, str):
+                self.problem(path, f"the parameter name {show(name)} is not a string", "put it in quotes")
+            elif not name:
+                self.problem(path, "a parameter has an empty name")
+            else:
+                self.read_parameter(name, spec, (*path, name), (*key, name), parent)
+
+    def read_parameter(self, name: str, spec: Any, path: Path, key: Path, parent: Parent) -> None:
+        """Read one `{"_type": ..., "_value": ...}`."""
+        if not isinstance(spec, dict):
+            self.problem(
+                path, f"expected an object with _type and _value, not {show(spec)}", _spec_hint(spec)
+            )
+            return
+        self.check_keys(spec, path)
+        type_name, values = spec.get("_type"), spec.get("_value")
+        known = self.check_type(type_name, path) if "_type" in spec else False
+        if "_value" not in spec:
+            return
+        if not isinstance(values, list | tuple):
+            self.problem((*path, "_value"), f"_value must be a list, not {show(values)}")
+        elif known and type_name == "choice":
+            self.read_choice(name, list(values), (*path, "_value"), key, parent)
+        elif known:
+            fields, problems = read_numbers(str(type_name), list(values), (*path, "_value"))
+            self.problems += problems
+            self.parameters.append(Parameter(key, name, str(type_name), parent, **fields))
+
+    def check_keys(self, spec: dict[Any, Any], path: Path) -> None:
+        unknown = [key for key in spec if key not in ("_type", "_value")]
+        for wanted in ("_type", "_value"):
+            if wanted not in spec:
+                similar = [key for key in unknown if str(key).strip("_") == wanted.strip("_")]
+                self.problem(
+                    path, f"{wanted} is missing", f"rename {similar[0]!r} to {wanted!r}" if similar else ""
+                )
+                unknown = [key for key in unknown if key not in similar]
+        for key in unknown:
+            self.problem(path, f"unknown key {show(key)}", "a parameter has _type and _value, nothing else")
+
+    def check_type(self, type_name: Any, path: Path) -> bool:
+        if isinstance(type_name, str) and type_name in TYPES:
+            return True
+        word = type_name.lower() if isinstance(type_name, str) else ""
+        synonym = _SYNONYMS.get(word, word if word in TYPES else "")
+        hint = f"did you mean {synonym!r}?" if synonym else nearest(word, TYPES)
+        self.problem(
+            (*path, "_type"), f"unknown type {show(type_name)}", hint or f"known types: {', '.join(TYPES)}"
+        )
+        return False
+
+    def read_choice(self, name: str, options: list[Any], path: Path, key: Path, parent: Parent) -> None:
+        """Read a choice; it is nested when every option is an object with a `_name`."""
+        if not options:
+            self.problem(path, "a choice needs at least one option")
+        nested = bool(options) and all(isinstance(option, dict) and "_name" in option for option in options)
+        index = len(self.parameters)
+        labels = self.read_names(options, path) if nested else self.read_options(options, path)
+        size = len({identity(label) for label in labels})
+        self.parameters.append(
+            Parameter(key, name, "choice", parent, options=tuple(labels), nested=nested, size=size)
+        )
+        for i, option in enumerate(options if nested else ()):
+            self.read_group(option, (*path, i), (*key, i), (index, i))
+
+    def read_names(self, options: list[dict[Any, Any]], path: Path) -> list[Any]:
+        """Return the `_name`s of the options of a nested choice."""
+        seen: dict[Any, int] = {}
+        names = [option["_name"] for option in options]
+        for i, label in enumerate(names):
+            here = (*path, i, "_name")
+            if isinstance(label, dict | list | tuple) or json_problems(label, here):
+                self.problem(here, f"_name must be a string, not {show(label)}")
+                continue
+            first = seen.setdefault(identity(label), i)
+            if first != i:
+                self.problem(
+                    here, f"the name {show(label)} is already that of option {first}", "give each its own"
+                )
+        return [None if isinstance(label, dict | list | tuple) else label for label in names]
+
+    def read_options(self, options: list[Any], path: Path) -> list[Any]:
+        """Return copies of the options of a plain choice."""
+        sound = []
+        for i, option in enumerate(options):
+            problems = json_problems(option, (*path, i))
+            if not problems and _looks_nested(option):
+                hint = 'give every option of this choice a "_name"'
+                problems = [Problem((*path, i), "the option holds parameters but has no _name", hint)]
+            self.problems += problems
+            if not problems:
+                sound.append(plain_copy(option))
+        return sound
+
+
+def _looks_nested(option: Any) -> bool:
+    """Whether an opaque option is most likely a branch of a nested choice whose `_name` was forgotten."""
+    if not isinstance(option, dict) or "_name" in option:
+        return False
+    return any(isinstance(item, dict) and "_type" in item and "_value" in item for item in option.values())
+
+
+def _spec_hint(spec: Any) -> str:
+    if isinstance(spec, list | tuple):
+        return 'for one of these options write {"_type": "choice", "_value": [...]}'
+    if spec is None or isinstance(spec, str | int | float):
+        return f'for a constant write {{"_type": "choice", "_value": [{show(spec)}]}}'
+    return ""

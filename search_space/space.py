@@ -1,0 +1,170 @@
+"""The search space: what a tuner may propose, and the two-way map between its points and the unit cube."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .constraints import Constraint, read_constraints, unanswerable
+from .json_values import plain_copy
+from .parameter import Parameter
+from .problems import Problem, SearchSpaceError
+from .reading import read
+from .tree import Node, build, count, faults, fill, grow, mark_active
+
+MAX_REJECTIONS = 10_000  # draws that may violate the constraints before sample() gives up
+_PROBES = 16
+
+
+def check(space: Any, constraints: Any = ()) -> list[Problem]:
+    """Return everything that is wrong with a search space and its constraints; never raises.
+
+    >>> for problem in check({"lr": {"_type": "uniform", "_value": [1, "1e-5"]}}): print(problem)
+    lr._value[1]: '1e-5' is a string, not a number (YAML reads it as text: write 1.0e-5)
+    """
+    return _examine(space, constraints)[3]
+
+
+_Parts = tuple[tuple[Parameter, ...], tuple[Node, ...], tuple[Constraint, ...], list[Problem]]
+
+
+def _examine(space: Any, constraints: Any) -> _Parts:
+    parameters, problems = read(space)
+    names = frozenset(parameter.path for parameter in parameters)
+    conditions, faults_in_conditions = read_constraints(constraints, names)
+    if problems:
+        # A parameter that could not be read would be reported once more as an unknown name.
+        return (), (), (), [*problems, *(p for p in faults_in_conditions if "no parameter" not in p.message)]
+    nodes = grow(parameters)
+    if not faults_in_conditions:
+        faults_in_conditions = _probe(nodes, len(parameters), conditions)
+    return parameters, nodes, conditions, faults_in_conditions
+
+
+def _probe(nodes: tuple[Node, ...], dimension: int, conditions: tuple[Constraint, ...]) -> list[Problem]:
+    """Try the conditions at some points: one that has an answer nowhere compares a string with a number, or so."""
+    if not conditions:
+        return []
+    rng = np.random.default_rng(0)
+    points = [build(nodes, rng.random(dimension).tolist()) for _ in range(_PROBES)]
+    reasons = [unanswerable(condition, points) for condition in conditions]
+    return [
+        Problem(("constraints", i), f"cannot be worked out: {reason}")
+        for i, reason in enumerate(reasons)
+        if reason
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchSpace:
+    """A search space that is known to be sound; make one with `SearchSpace.parse`.
+
+    A vector has one entry per parameter of `parameters`, in [0, 1], and NaN where the parameter is inactive. The cube
+    is that of the CDFs: uniform vectors decode to samples.
+
+    >>> space = SearchSpace.parse({"layers": {"_type": "randint", "_value": [1, 5]}})
+    >>> space.decode([0.3]), space.encode({"layers": 2})
+    ({'layers': 2}, array([0.375]))
+    """
+
+    specification: dict[str, Any]
+    constraints: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    size: int | None
+    _nodes: tuple[Node, ...]
+    _conditions: tuple[Constraint, ...]
+
+    @classmethod
+    def parse(cls, space: Any, constraints: Any = ()) -> SearchSpace:
+        """Read a search space in NNI's form and the conditions between its parameters.
+
+        Raises SearchSpaceError with every problem found.
+        """
+        parameters, nodes, conditions, problems = _examine(space, constraints)
+        if problems:
+            raise SearchSpaceError(problems)
+        texts = tuple(condition.text for condition in conditions)
+        return cls(plain_copy(space), texts, parameters, count(nodes), nodes, conditions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The closures inside do not pickle; what they were made from does.
+        return (SearchSpace.parse, (self.specification, self.constraints))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SearchSpace):
+            return NotImplemented
+        return self.parameters == other.parameters and self.constraints == other.constraints
+
+    def __hash__(self) -> int:
+        return hash((tuple(parameter.key for parameter in self.parameters), self.constraints))
+
+    def sample(self, rng: np.random.Generator) -> dict[str, Any]:
+        """Draw a point that meets the constraints; without constraints it takes one number per parameter from `rng`.
+
+        Raises SearchSpaceError if the constraints reject 10,000 draws in a row.
+        """
+        dimension = len(self.parameters)
+        if not self._conditions:
+            return build(self._nodes, rng.random(dimension).tolist())
+        rejections = [0] * len(self._conditions)
+        for _ in range(MAX_REJECTIONS):
+            point = build(self._nodes, rng.random(dimension).tolist())
+            first = next(
+                (i for i, condition in enumerate(self._conditions) if not condition.met(point)), None
+            )
+            if first is None:
+                return point
+            rejections[first] += 1
+        worst = rejections.index(max(rejections))
+        message = (
+            f"{self.constraints[worst]!r} and the other conditions rejected {MAX_REJECTIONS} samples in a row"
+        )
+        raise SearchSpaceError(
+            [Problem(("constraints", worst), message, "loosen it, or narrow the bounds instead")]
+        )
+
+    def encode(self, parameters: dict[str, Any]) -> NDArray[np.float64]:
+        """Return the vector of a point, shape (d,): units in [0, 1], NaN where inactive.
+
+        Raises SearchSpaceError if `parameters` is not a point of the space.
+        """
+        problems = self.validate(parameters)
+        if problems:
+            raise SearchSpaceError(problems)
+        vector = np.full(len(self.parameters), np.nan)
+        fill(self._nodes, parameters, vector)
+        return vector
+
+    def decode(self, vector: ArrayLike) -> dict[str, Any]:
+        """Return the point of a vector of shape (d,); entries outside [0, 1] are moved to its ends.
+
+        Raises ValueError if the shape is wrong or an active entry is NaN.
+        """
+        units = self._units(vector)
+        missing = self.active(units) & np.isnan(units)
+        if missing.any():
+            raise ValueError(f"{self.parameters[int(missing.argmax())].path} is active but NaN in the vector")
+        return build(self._nodes, units.tolist())
+
+    def active(self, vector: ArrayLike) -> NDArray[np.bool_]:
+        """Return which parameters the point of a vector has, shape (d,); a choice that is NaN activates nothing."""
+        active = np.zeros(len(self.parameters), dtype=bool)
+        mark_active(self._nodes, self._units(vector).tolist(), active)
+        return active
+
+    def _units(self, vector: ArrayLike) -> NDArray[np.float64]:
+        units = np.asarray(vector, dtype=np.float64)
+        if units.shape != (len(self.parameters),):
+            raise ValueError(f"expected a vector of shape ({len(self.parameters)},), not {units.shape}")
+        return np.clip(units, 0.0, 1.0)
+
+    def validate(self, parameters: Any) -> list[Problem]:
+        """Return why this is not a point of the space; the constraints are not looked at (see `violations`)."""
+        return faults(self._nodes, parameters)
+
+    def violations(self, parameters: dict[str, Any]) -> list[str]:
+        """Return the constraints that a point does not meet; one about an inactive parameter is met."""
+        return [condition.text for condition in self._conditions if not condition.met(parameters)]
