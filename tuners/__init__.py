@@ -1,1 +1,46 @@
-""""""
+"""Search algorithms: one file each, pure, seeded; created by name through :func:`create`.
+
+Importing this package imports neither numpy nor an algorithm; the classes are loaded when first asked for.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from .base import NoMoreTrialError, Tuner
+from .registry import UnknownAlgorithm, check, create, find, names
+
+if TYPE_CHECKING:
+    from .batch import BatchTuner
+    from .grid_search import GridSearchTuner
+    from .random import RandomTuner
+    from .tpe import TPETuner, TpeTuner
+
+__all__ = [
+    "BatchTuner",
+    "GridSearchTuner",
+    "NoMoreTrialError",
+    "RandomTuner",
+    "TPETuner",
+    "TpeTuner",
+    "Tuner",
+    "UnknownAlgorithm",
+    "check",
+    "create",
+    "find",
+    "names",
+]
+
+_LAZY = {
+    "BatchTuner": "batch",
+    "GridSearchTuner": "grid_search",
+    "RandomTuner": "random",
+    "TPETuner": "tpe",
+    "TpeTuner": "tpe",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)

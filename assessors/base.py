@@ -1,0 +1,64 @@
+"""What an assessor is: the base class with NNI's method names, and its three verdicts."""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+
+class AssessResult(Enum):
+    """The verdict on a running trial; a plain bool is understood as Good or Bad.
+
+    >>> AssessResult(True)
+    <AssessResult.Good: True>
+    """
+
+    Good = True
+    Bad = False
+    Pause = "pause"
+
+
+class Assessor:
+    """Judges running trials; subclass it and override ``assess_trial``.
+
+    ``__init__`` of this class need not be called. Calls are never concurrent.
+
+    >>> class Impatient(Assessor):
+    ...     def assess_trial(self, trial_job_id, trial_history):
+    ...         self.reason = f"{trial_history[-1]} is not above 0.5"
+    ...         return AssessResult(trial_history[-1] > 0.5)
+    >>> Impatient().assess_trial("AbCdE", [0.2])
+    <AssessResult.Bad: False>
+    """
+
+    #: Why the last verdict was Bad or Pause, in one sentence; kept with the trial.
+    reason: str | None = None
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Take the search space in its JSON form; few assessors care."""
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult | bool:
+        """Return the verdict on a trial whose intermediate results so far are ``trial_history``, oldest first."""
+        raise NotImplementedError(f"{type(self).__name__} does not override assess_trial")
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        """Hear that a trial ended; ``success`` is False for a trial that failed or was stopped."""
+
+    def load_checkpoint(self) -> None:
+        """Restore what ``save_checkpoint`` wrote; called at the start of a resumed run."""
+
+    def save_checkpoint(self) -> None:
+        """Write state of one's own; assessors that pickle do not need it."""
+
+    def get_checkpoint_path(self) -> str | None:
+        """Return the folder for checkpoints, or None when there is none."""
+        path = os.environ.get("NNI_CHECKPOINT_DIRECTORY")
+        return path if path and Path(path).is_dir() else None
+
+    def _on_exit(self) -> None:
+        """Clean up; called when the dispatcher ends normally."""
+
+    def _on_error(self) -> None:
+        """Clean up; called when the dispatcher ends by an error."""

@@ -1,0 +1,109 @@
+"""The median stopping rule: stop a trial whose best result is worse than what the median trial averaged.
+
+Golovin et al., Google Vizier: A Service for Black-Box Optimization, KDD 2017, section 3.2.2.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import insort
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..protocol import metric_value
+from .base import Assessor, AssessResult
+
+
+@dataclass(slots=True)
+class _Curve:
+    """One running trial: its best result, and its running average at each step, larger being better."""
+
+    total: float = 0.0
+    best: float = -math.inf
+    averages: array[float] = field(default_factory=lambda: array("d"))
+
+    def append(self, gain: float) -> None:
+        self.total += gain
+        self.best = max(self.best, gain)
+        average = self.total / (len(self.averages) + 1)
+        self.averages.append(-math.inf if math.isnan(average) else average)
+
+
+class MedianstopAssessor(Assessor):
+    """Stops a trial at a step where its best result is worse than the median of the finished trials' averages.
+
+    ``optimize_mode`` is ``maximize`` or ``minimize``. ``start_step`` is the number of results that a trial has
+    before it is judged. Only succeeded trials count; the average is over the results up to that step. NaN is
+    the worst value. Raises ValueError for other arguments. The cost of a verdict does not depend on the
+    number of trials.
+
+    >>> rule = MedianstopAssessor(optimize_mode="maximize")
+    >>> rule.assess_trial("good", [0.8, 0.9])
+    <AssessResult.Good: True>
+    >>> rule.trial_end("good", success=True)
+    >>> rule.assess_trial("bad", [0.5, 0.6])
+    <AssessResult.Bad: False>
+    >>> rule.reason
+    '0.6 below the median 0.85 of 1 trial at step 2'
+    """
+
+    def __init__(self, optimize_mode: str = "maximize", start_step: int = 0) -> None:
+        if optimize_mode not in ("maximize", "minimize"):
+            raise ValueError(f"optimize_mode must be 'maximize' or 'minimize', not {optimize_mode!r}")
+        if not isinstance(start_step, int) or isinstance(start_step, bool) or start_step < 0:
+            raise ValueError(f"start_step must be an integer of at least 0, not {start_step!r}")
+        self._sign = 1.0 if optimize_mode == "maximize" else -1.0
+        self._start_step = start_step
+        self._running: dict[str, _Curve] = {}
+        # Position s: the averages after s + 1 results of all succeeded trials that got so far, ascending.
+        self._finished: list[array[float]] = []
+        self.reason: str | None = None
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
+        """Return Bad when the best of ``trial_history`` is worse than the median at this step, else Good."""
+        self.reason = None
+        curve = self._extended(trial_job_id, trial_history)
+        step = len(trial_history)
+        if step == 0 or step < self._start_step or step > len(self._finished):
+            return AssessResult.Good
+        averages = self._finished[step - 1]
+        # The lower of the two middle values: in doubt, the trial goes on.
+        median = averages[(len(averages) - 1) // 2]
+        if curve.best >= median:
+            return AssessResult.Good
+        self.reason = self._explain(curve.best, median, len(averages), step)
+        return AssessResult.Bad
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        """Count the trial among those that others are compared with, if it succeeded."""
+        curve = self._running.pop(trial_job_id, None)
+        if curve is None or not success or len(curve.averages) < self._start_step:
+            return
+        for step, average in enumerate(curve.averages):
+            if step == len(self._finished):
+                self._finished.append(array("d"))
+            insort(self._finished[step], average)
+
+    def _extended(self, trial_job_id: str, history: list[Any]) -> _Curve:
+        """Return the curve of a trial, with the results that it has not seen yet."""
+        curve = self._running.setdefault(trial_job_id, _Curve())
+        if len(history) <= len(curve.averages):  # a new attempt began, or the call was repeated
+            curve = self._running[trial_job_id] = _Curve()
+        for value in history[len(curve.averages) :]:
+            curve.append(self._gain(value))
+        return curve
+
+    def _gain(self, value: Any) -> float:
+        gain = self._sign * metric_value(value)
+        return -math.inf if math.isnan(gain) else gain
+
+    def _explain(self, best: float, median: float, count: int, step: int) -> str:
+        shown = [f"{self._sign * value + 0.0:.6g}" for value in (best, median)]
+        if shown[0] == shown[1]:
+            shown = [repr(self._sign * value) for value in (best, median)]
+        if math.isinf(best):
+            shown[0] = "no number"
+        side = "below" if self._sign > 0 else "above"
+        trials = "trial" if count == 1 else "trials"
+        return f"{shown[0]} {side} the median {shown[1]} of {count} {trials} at step {step}"

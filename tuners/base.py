@@ -1,0 +1,98 @@
+"""What a tuner is: the base class with NNI's method names, and the error that says a search is over.
+
+Nothing here imports numpy, so a plug-in can subclass :class:`Tuner` at no cost.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+class NoMoreTrialError(Exception):
+    """Raised by ``generate_parameters`` when there is nothing left to suggest.
+
+    >>> str(NoMoreTrialError())
+    'Search space fully explored'
+    """
+
+    def __init__(self, ErrorInfo: str = "Search space fully explored") -> None:  # noqa: N803 - NNI's name
+        super().__init__(ErrorInfo)
+        self.errorinfo = ErrorInfo
+
+
+class Tuner:
+    """Proposes parameters and learns from results; subclass it and override what is needed.
+
+    ``update_search_space`` is called once before anything else; ``generate_parameters``,
+    ``receive_trial_result``, ``trial_end`` and ``import_data`` follow in any order, never concurrently.
+    ``__init__`` of this class need not be called.
+
+    >>> class Constant(Tuner):
+    ...     def update_search_space(self, search_space): pass
+    ...     def generate_parameters(self, parameter_id, **kwargs): return {"x": 1}
+    ...     def receive_trial_result(self, parameter_id, parameters, value, **kwargs): pass
+    >>> Constant().generate_multiple_parameters([0, 1])
+    [{'x': 1}, {'x': 1}]
+    """
+
+    #: Set to True to be told every intermediate result as well.
+    wants_periodical: bool = False
+    #: Constraints between parameters, as last given to ``update_constraints``.
+    constraints: Sequence[str] = ()
+    _accept_customized: bool = False
+
+    def update_constraints(self, constraints: Sequence[str]) -> None:
+        """Take the constraints of the search space that is given next; called before ``update_search_space``."""
+        self.constraints = tuple(constraints)
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Take a search space in its JSON form; called at the start and whenever the space changes."""
+        raise NotImplementedError(f"{type(self).__name__} does not override update_search_space")
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        """Return the parameters of one trial, or raise :class:`NoMoreTrialError`."""
+        raise NotImplementedError(f"{type(self).__name__} does not override generate_parameters")
+
+    def generate_multiple_parameters(self, parameter_id_list: Sequence[int], **kwargs: Any) -> list[Any]:
+        """Return parameters for each id in order; fewer than ids means that there are no more."""
+        suggestions: list[Any] = []
+        for parameter_id in parameter_id_list:
+            try:
+                suggestions.append(self.generate_parameters(parameter_id, **kwargs))
+            except NoMoreTrialError:
+                break
+        return suggestions
+
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+        """Learn the final result of a trial; ``value`` is what the trial reported."""
+        raise NotImplementedError(f"{type(self).__name__} does not override receive_trial_result")
+
+    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
+        """Hear that a trial ended; comes after its final result, if it had one."""
+
+    def import_data(self, data: list[Any]) -> None:
+        """Learn from items with ``parameter`` and ``value``, measured elsewhere or by an earlier run."""
+
+    def load_checkpoint(self) -> None:
+        """Restore what ``save_checkpoint`` wrote; called before ``update_search_space`` of a resumed run."""
+
+    def save_checkpoint(self) -> None:
+        """Write state of one's own; tuners that pickle do not need it."""
+
+    def get_checkpoint_path(self) -> str | None:
+        """Return the folder for checkpoints, or None when there is none."""
+        path = os.environ.get("NNI_CHECKPOINT_DIRECTORY")
+        return path if path and Path(path).is_dir() else None
+
+    def _accept_customized_trials(self, accept: bool = True) -> None:
+        """Ask to be told the results of trials that the user added by hand."""
+        self._accept_customized = accept
+
+    def _on_exit(self) -> None:
+        """Clean up; called when the dispatcher ends normally."""
+
+    def _on_error(self) -> None:
+        """Clean up; called when the dispatcher ends by an error."""

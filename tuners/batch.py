@@ -1,0 +1,65 @@
+"""Batch: runs a list of configurations that the user wrote down, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..search_space import SearchSpace, SearchSpaceError
+from ..search_space.constraints import read_constraints
+from ..search_space.json_values import identity, plain_copy
+from .base import NoMoreTrialError, Tuner
+
+
+class BatchTuner(Tuner):
+    """Serves the options of the one ``choice`` of the space; each is a complete set of parameters.
+
+    Raises ValueError for any other space, NoMoreTrialError at the end of the list.
+
+    >>> tuner = BatchTuner()
+    >>> tuner.update_search_space({"run": {"_type": "choice", "_value": [{"x": 1}, {"x": 5}]}})
+    >>> tuner.generate_multiple_parameters([0, 1, 2])
+    [{'x': 1}, {'x': 5}]
+    """
+
+    def __init__(self) -> None:
+        self._queue: list[dict[str, Any]] = []
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Take the list; it replaces what is left of an earlier one."""
+        space = SearchSpace.parse(search_space)
+        (parameter, *others) = space.parameters or (None,)
+        if parameter is None or others or not parameter.categorical:
+            raise ValueError("the Batch tuner needs a search space of exactly one choice")
+        options = [plain_copy(option) for option in search_space[parameter.name]["_value"]]
+        wrong = next((option for option in options if not isinstance(option, dict)), None)
+        if wrong is not None:
+            raise ValueError(
+                f"every option of {parameter.name!r} must be an object of parameters, not {wrong!r}"
+            )
+        self._queue = _allowed(options, self.constraints)[::-1]
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
+        """Return the next configuration of the list."""
+        if not self._queue:
+            raise NoMoreTrialError("every configuration of the list was run")
+        return self._queue.pop()
+
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+        """Do nothing: the list does not depend on results."""
+
+    def import_data(self, data: list[Any]) -> None:
+        """Leave out the configurations that were measured before, whatever their value was."""
+        done = {
+            identity(item["parameter"]) for item in data if isinstance(item, dict) and "parameter" in item
+        }
+        self._queue = [option for option in self._queue if identity(option) not in done]
+
+
+def _allowed(options: list[dict[str, Any]], constraints: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the options that meet the constraints, which are about the parameters inside the options."""
+    names = frozenset(str(key) for option in options for key in option)
+    conditions, problems = read_constraints(list(constraints), names)
+    if problems:
+        raise SearchSpaceError(problems)
+    return [option for option in options if all(condition.met(option) for condition in conditions)]

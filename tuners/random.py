@@ -1,0 +1,51 @@
+"""Random search: independent samples of the space, none of them twice where the space is discrete.
+
+Bergstra and Bengio, Random Search for Hyper-Parameter Optimization, JMLR 13, 2012.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..search_space import SearchSpace
+from .arguments import seed_of
+from .base import Tuner
+from .explored import Explored, measurements, ready
+
+
+class RandomTuner(Tuner):
+    """Samples every parameter from its own distribution; results are not looked at.
+
+    ``seed`` (an integer of at least 0) makes the sequence reproducible. ``optimize_mode`` is accepted and
+    ignored. Raises NoMoreTrialError when a finite space is exhausted.
+
+    >>> tuner = RandomTuner(seed=1)
+    >>> tuner.update_search_space({"x": {"_type": "randint", "_value": [0, 3]}})
+    >>> sorted(tuner.generate_parameters(i)["x"] for i in range(3))
+    [0, 1, 2]
+    """
+
+    def __init__(self, seed: int | None = None, optimize_mode: str | None = None) -> None:  # noqa: ARG002
+        self._rng = np.random.default_rng(seed_of(seed))
+        self._explored: Explored | None = None
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Take a search space; points of an earlier one are not suggested again."""
+        self._explored = Explored(SearchSpace.parse(search_space, self.constraints), self._explored)
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
+        """Return a random point of the space that was not suggested before."""
+        explored = ready(self._explored)
+        return explored.new_point(lambda: explored.space.sample(self._rng))
+
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+        """Remember the point, in case somebody else suggested it."""
+        self.import_data([{"parameter": parameters, "value": value}])
+
+    def import_data(self, data: list[Any]) -> None:
+        """Remember points that were measured before."""
+        explored = ready(self._explored)
+        for parameters, _ in measurements(explored, data):
+            explored.add(parameters)
