@@ -1,8 +1,8 @@
 """The config of an experiment: read, checked as a whole, and frozen.
 
 `load_config` reads `experiment.yml`; `ExperimentConfig.from_dict` takes the same fields from Python;
-`canonical` and `from_canonical` are the form in which the store keeps it. Every problem is reported at once, as a
-`ConfigError`. Tuners and assessors are never imported here: `check_plugins` asks a dispatcher process.
+`canonical` and `from_canonical` are the form in which the store keeps it. All problems are reported at
+once, as one `ConfigError`. Tuners and assessors are never imported here: `check_plugins` asks a dispatcher process.
 
     config_source       text to plain data with positions
     config_draft        spelling of keys, aliases, what NNI files may say
@@ -98,7 +98,7 @@ class ExperimentConfig(ConfigFields):
         return [f"{name} has no effect" for name, is_set in ignored.items() if is_set]
 
     def dispatcher_parameters(self) -> dict[str, Any]:
-        """What a dispatcher is started with: the canonical config without the search space, which is sent later."""
+        """What a dispatcher is started with: the canonical config without the search space (sent later)."""
         canonical = self.canonical()
         canonical.pop("searchSpace", None)
         return canonical
@@ -109,8 +109,8 @@ def load_config(
 ) -> ExperimentConfig:
     """Read and check a config file; raises ConfigError with every problem in it.
 
-    With `check_plugins` the tuner and the assessor are constructed once, in a process of their own (`check_command`
-    replaces its command line).
+    With `check_plugins` the tuner and the assessor are constructed once, in a process of their own;
+    `check_command` replaces its command line.
     """
     main = read_source(path)
     base = os.path.dirname(os.path.abspath(path))

@@ -1,4 +1,4 @@
-"""What the fields of a config say together: required fields, algorithms, directions, GPUs, the search space."""
+"""What the fields of a config say together: what is required, algorithms, directions, GPUs, the space."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _raw_mode(section: Any) -> str | None:
 
 
 def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> list[Finding]:
-    """Everything but the search space; fields that are wrong by themselves have their defaults in `config`."""
+    """Everything but the search space; fields that are wrong by themselves have defaults in `config`."""
     findings = []
     if needs_command and not _given(draft, "trial_command"):
         findings.append(
@@ -74,7 +74,7 @@ def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
             findings.append(Finding(place, f"{mode} contradicts {said[1]} of", also=said[0]))
         elif mode in DIRECTIONS:
             said = said or (place, mode)
-        elif mode is not None and section.name is not None:
+        elif mode is not None and section is not None and section.name is not None:
             hint = did_you_mean(mode, DIRECTIONS)
             findings.append(Finding(place, f"must be minimize or maximize, not {mode!r}", hint))
     return findings

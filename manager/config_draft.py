@@ -56,7 +56,7 @@ _V1_NAMES = {
 class Draft:
     """Values under canonical names, where each came from, and what is wrong so far (at the user's paths).
 
-    `wrong` has the top-level fields with a finding; `stopped` means that nothing else is worth saying about this config.
+    `wrong` has the top-level fields with a finding; `stopped` means that nothing else is worth saying.
     """
 
     values: dict[str, Any] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Any, Generic
 
@@ -18,7 +19,7 @@ from .config_validation import Fields, validate_fields
 class Examination(Generic[Fields]):
     """The checks of one config, and their result.
 
-    `base` is the folder that relative paths start from; without one the data is canonical, and no file is looked for.
+    `base` is the folder that relative paths start from; without one the data is canonical.
     """
 
     def __init__(
@@ -48,8 +49,8 @@ class Examination(Generic[Fields]):
             raise ConfigError(problems)
         return self.config
 
-    def check_plugins(self, command: list[str] | None = None) -> None:
-        """Ask a dispatcher process about the tuner and the assessor, unless their sections are wrong by themselves."""
+    def check_plugins(self, command: Sequence[str] | None = None) -> None:
+        """Ask a dispatcher process about the tuner and the assessor, unless their sections are malformed."""
         if self.config is None or self.draft.wrong & {"tuner", "assessor", "advisor"}:
             return
         parameters = self.config.canonical()

@@ -154,12 +154,16 @@ LogLevel = Annotated[
 
 
 class AlgorithmConfig(_Section):
-    """A tuner or an assessor: a known one by `name`, or a class of yours by `class_name` and `code_directory`."""
+    """A tuner or an assessor: a known one by `name`, or your class by `class_name` and `code_directory`."""
 
-    name: Text | None = Field(None, description="A built-in algorithm, or one that a package registers.")
-    class_name: Text | None = Field(None, description="Your class: `module.ClassName` in `code_directory`.")
+    name: Text | None = Field(
+        default=None, description="A built-in algorithm, or one that a package registers."
+    )
+    class_name: Text | None = Field(
+        default=None, description="Your class: `module.ClassName` in `code_directory`."
+    )
     code_directory: Directory | None = Field(
-        None, description="The folder of your class; goes with `class_name`."
+        default=None, description="The folder of your class; goes with `class_name`."
     )
     class_args: dict[str, Any] = Field(
         default_factory=dict, description="Keyword arguments of the class, passed on as they are."
@@ -169,7 +173,7 @@ class AlgorithmConfig(_Section):
 class ObjectiveConfig(_Section):
     """A metric to optimise and its direction."""
 
-    name: Text = Field("default", description="The key of the metric in the reported dict.")
+    name: Text = Field(default="default", description="The key of the metric in the reported dict.")
     direction: Literal["minimize", "maximize"] = Field(description="`minimize` or `maximize`.")
 
 
@@ -177,12 +181,14 @@ class LocalConfig(_Section):
     """Trials run on this machine, without Ray."""
 
     platform: Literal["local"] = Field(description="`local`")
-    use_active_gpu: bool = Field(False, description="Use GPUs on which other programs run, too.")
+    use_active_gpu: bool = Field(default=False, description="Use GPUs on which other programs run, too.")
     max_trial_number_per_gpu: int = Field(
-        1, ge=1, description="Trials that share a GPU; more than 1 needs `trial_gpu_number`."
+        default=1, ge=1, description="Trials that share a GPU; more than 1 needs `trial_gpu_number`."
     )
-    gpu_indices: GpuIndices | None = Field(None, description="The GPUs to use; all of them when not set.")
-    reuse_mode: bool = Field(False, description="Accepted and ignored.")
+    gpu_indices: GpuIndices | None = Field(
+        default=None, description="The GPUs to use; all of them when not set."
+    )
+    reuse_mode: bool = Field(default=False, description="Accepted and ignored.")
 
 
 class RayConfig(_Section):
@@ -190,45 +196,48 @@ class RayConfig(_Section):
 
     platform: Literal["ray"] = Field(description="`ray`")
     address: Text | None = Field(
-        None, description="The cluster to join; a private Ray is started when not set."
+        default=None, description="The cluster to join; a private Ray is started when not set."
     )
     idle_timeout: Duration = Field(
-        300.0, description="How long a private Ray stays after its last experiment."
+        default=300.0, description="How long a private Ray stays after its last experiment."
     )
     runtime_env: dict[str, Any] | None = Field(
-        None, description="Ray's runtime environment, passed on as it is."
+        default=None, description="Ray's runtime environment, passed on as it is."
     )
 
 
 class ConfigFields(_Section):
     """The root of the config."""
 
-    experiment_name: str | None = Field(None, description="A name for people.")
+    experiment_name: str | None = Field(default=None, description="A name for people.")
     experiment_type: Annotated[str, BeforeValidator(_experiment_type)] = Field(
-        "hpo", description="Only `hpo`."
+        default="hpo", description="Only `hpo`."
     )
     search_space: dict[str, Any] | None = Field(
-        None, description="The search space, or use `search_space_file`."
+        default=None, description="The search space, or use `search_space_file`."
     )
     search_space_file: ExistingFile | None = Field(
-        None, description="A JSON or YAML file with the search space; exactly one of the two is needed."
+        default=None,
+        description="A JSON or YAML file with the search space; exactly one of the two is needed.",
     )
-    constraints: Texts = Field((), description="Expressions over parameters that every trial satisfies.")
+    constraints: Texts = Field(
+        default=(), description="Expressions over parameters that every trial satisfies."
+    )
     objectives: Annotated[tuple[ObjectiveConfig, ...], BeforeValidator(_objectives)] = Field(
-        (ObjectiveConfig(direction="minimize"),),
+        default=(ObjectiveConfig(direction="minimize"),),
         description="What to optimise; taken from `optimize_mode` of the tuner or the assessor when not set.",
     )
-    trial_command: Text | None = Field(None, description="The shell command of a trial. Required.")
+    trial_command: Text | None = Field(default=None, description="The shell command of a trial. Required.")
     trial_code_directory: Directory = Field(
-        Path("."), description="The folder in which the command runs.", validate_default=True
+        default=Path("."), description="The folder in which the command runs.", validate_default=True
     )
-    trial_concurrency: int = Field(1, gt=0, description="How many trials run at the same time.")
-    trial_cpu_number: float | None = Field(None, gt=0, description="CPUs of a trial.")
+    trial_concurrency: int = Field(default=1, gt=0, description="How many trials run at the same time.")
+    trial_cpu_number: float | None = Field(default=None, gt=0, description="CPUs of a trial.")
     trial_gpu_number: GpuNumber | None = Field(
-        None,
-        description="GPUs of a trial: whole, or a fraction below 1. 0 hides all GPUs; not set leaves them be.",
+        default=None,
+        description="GPUs of a trial: whole, or a fraction below 1. 0 hides all GPUs, not set hides none.",
     )
-    trial_memory_size: Memory | None = Field(None, description="Memory of a trial, such as `4gb`.")
+    trial_memory_size: Memory | None = Field(default=None, description="Memory of a trial, such as `4gb`.")
     trial_resources: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default_factory=dict, description="Custom resources of a trial: name and amount."
     )
@@ -236,41 +245,41 @@ class ConfigFields(_Section):
         default_factory=dict, description="Environment variables of a trial, added to those there are."
     )
     max_experiment_duration: PositiveDuration | None = Field(
-        None, description="No new trials after this much running time."
+        default=None, description="No new trials after this much running time."
     )
-    max_trial_number: int | None = Field(None, gt=0, description="No new trials after this many.")
+    max_trial_number: int | None = Field(default=None, gt=0, description="No new trials after this many.")
     max_trial_duration: PositiveDuration | None = Field(
-        None, description="A trial that runs longer is stopped."
+        default=None, description="A trial that runs longer is stopped."
     )
     max_identical_failures: int = Field(
-        5,
+        default=5,
         ge=0,
         description="The experiment stops when its first so many trials fail in the same way; 0 = never.",
     )
     seed: int | None = Field(
-        None, ge=0, description="Seed of the tuner; not set means a different run each time."
+        default=None, ge=0, description="Seed of the tuner; not set means a different run each time."
     )
     durability: Literal["process", "power"] = Field(
-        "process",
+        default="process",
         description="What committed results survive: the death of processes, or a power cut too (slower).",
     )
-    kill_grace: Duration = Field(5.0, description="From asking a trial to end to killing it.")
-    orphan_timeout: Duration = Field(600.0, description="How long trials go on without a manager.")
-    nni_manager_ip: str | None = Field(None, description="Accepted and ignored.")
+    kill_grace: Duration = Field(default=5.0, description="From asking a trial to end to killing it.")
+    orphan_timeout: Duration = Field(default=600.0, description="How long trials go on without a manager.")
+    nni_manager_ip: str | None = Field(default=None, description="Accepted and ignored.")
     use_annotation: Annotated[bool, BeforeValidator(_no_annotation)] = Field(
-        False, description="Only `false`."
+        default=False, description="Only `false`."
     )
-    debug: bool = Field(False, description="Sets the log level to `debug`.")
-    log_level: LogLevel = Field("info", description="How much is logged (`critical` means `fatal`).")
+    debug: bool = Field(default=False, description="Sets the log level to `debug`.")
+    log_level: LogLevel = Field(default="info", description="How much is logged (`critical` means `fatal`).")
     experiment_working_directory: WorkingDirectory = Field(
-        Path(DEFAULT_WORKING_DIRECTORY),
+        default=Path(DEFAULT_WORKING_DIRECTORY),
         description="The folder that holds the folders of experiments.",
         validate_default=True,
     )
-    tuner_gpu_indices: GpuIndices | None = Field(None, description="The GPUs that the tuner may use.")
-    tuner: AlgorithmConfig = Field(AlgorithmConfig(name="TPE"), description="The search algorithm.")
-    assessor: AlgorithmConfig | None = Field(None, description="The early-stopping rule.")
+    tuner_gpu_indices: GpuIndices | None = Field(default=None, description="The GPUs that the tuner may use.")
+    tuner: AlgorithmConfig = Field(default=AlgorithmConfig(name="TPE"), description="The search algorithm.")
+    assessor: AlgorithmConfig | None = Field(default=None, description="The early-stopping rule.")
     training_service: Annotated[LocalConfig | RayConfig, Field(discriminator="platform")] = Field(
-        RayConfig(platform="ray"), description="Where trials run."
+        default=RayConfig(platform="ray"), description="Where trials run."
     )
-    shared_storage: dict[str, Any] | None = Field(None, description="Accepted and ignored.")
+    shared_storage: dict[str, Any] | None = Field(default=None, description="Accepted and ignored.")

@@ -1,6 +1,6 @@
 """Asks a dispatcher process whether the tuner and the assessor can be loaded and constructed.
 
-Plug-ins run user code, so the manager never imports them: a process of its own does, and answers in one JSON line.
+Plug-ins run user code, so the manager never imports them: another process does, and answers in one JSON line.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _path(steps: Sequence[Any]) -> Path:
     >>> _path(["tuner", "classArgs", "myArg"])
     ('tuner', 'class_args', 'myArg')
     """
-    section = _SECTIONS.get(steps[0], steps[0])
+    section = _SECTIONS.get(steps[0], str(steps[0]))
     if section not in ("tuner", "assessor"):
         return (section, *steps[1:])
     fields = [re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), str(step)) for step in steps[1:2]]

@@ -25,10 +25,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One problem for the user: file, line and column (from 1, None where there is no file), path, message, hint.
+    """One problem for the user: file, line and column (from 1, None without a file), path, message, hint.
 
-    >>> str(ConfigProblem("experiment.yml", 12, 3, ("max_trial_numbr",), "unknown field", "did you mean ...?"))
-    'experiment.yml:12:3: max_trial_numbr: unknown field (did you mean ...?)'
+    >>> str(ConfigProblem("a.yml", 12, 3, ("trial_comand",), "unknown field", "did you mean trial_command?"))
+    'a.yml:12:3: trial_comand: unknown field (did you mean trial_command?)'
     """
 
     file: str | None
@@ -51,7 +51,7 @@ class ConfigProblem:
 
 
 class ConfigError(ValueError):
-    """A config that cannot be used; `problems` lists everything that is wrong with it, in order of position."""
+    """A config that cannot be used; `problems` lists all that is wrong with it, in order of position."""
 
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         self.problems = list(problems)

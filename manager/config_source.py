@@ -58,7 +58,7 @@ class Source:
 
 
 def read_source(file: str | os.PathLike[str], shown: str | None = None) -> Source:
-    """Read a YAML or JSON file; `shown` is the name for messages. Raises ConfigError if it cannot be parsed."""
+    """Read a YAML or JSON file; `shown` is its name in messages. Raises ConfigError."""
     shown = os.fspath(file) if shown is None else shown
     try:
         with open(file, "rb") as stream:
@@ -236,7 +236,7 @@ def _yaml_error(shown: str, error: YAMLError) -> ConfigError:
     mark = error.problem_mark or error.context_mark if isinstance(error, MarkedYAMLError) else None
     if mark is None:
         return _error(shown, None, None, f"is not valid YAML: {' '.join(str(error).split())}")
-    problem = error.problem or error.context
+    problem = getattr(error, "problem", None) or getattr(error, "context", None)
     hint = "YAML does not allow tabs here: use spaces" if "\\t" in str(problem) else ""
     return _error(shown, mark.line + 1, mark.column + 1, f"is not valid YAML: {problem}", hint)
 

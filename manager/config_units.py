@@ -37,7 +37,7 @@ def parse_duration(value: Any) -> float:
 
 
 def parse_memory(value: Any) -> int:
-    """Bytes of a memory size: a whole number of bytes, or text with the unit b, kb, mb, gb or tb (powers of 1024).
+    """Bytes of a memory size: a whole number of bytes, or text in b, kb, mb, gb or tb (powers of 1024).
 
     Raises UnitError.
 

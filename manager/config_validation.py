@@ -38,7 +38,7 @@ _BOUNDS = {
 def validate_fields(
     model: type[Fields], values: Mapping[str, Any], context: Mapping[str, Any]
 ) -> tuple[Fields, list[Finding]]:
-    """The model and what is wrong with the values; a top-level field that is wrong gets its default instead."""
+    """The model and what is wrong with the values; a top-level field that is wrong gets its default."""
     try:
         return model.model_validate(dict(values), context=dict(context)), []
     except ValidationError as error:
