@@ -1,0 +1,97 @@
+# Two commands are enough: `make demo` and `make test`. Everything they need goes into .venv.
+#
+#   make demo     tune a real model on a real data set and print the best parameters
+#   make test     the whole test suite, against the installed wheel
+#   make check    lint and types (what CI runs next to the tests)
+#   make format   let ruff rewrite what it can
+#   make wheel    build dist/*.whl
+#   make clean    remove what was built (and .venv)
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN ?= $(VENV)/bin
+TEST_JOBS ?= 2
+PYTEST_ARGS ?=
+
+# Bytecode is compiled once, at installation; without it every process that is started compiles Ray anew.
+unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --compile
+
+PACKAGES := pitchpipe protocol search_space tuners assessors trial_agent dispatcher manager cli
+# The folders are listed as well, so that a file that was deleted is noticed.
+SOURCES := setup.cfg pyproject.toml README.md $(shell find $(PACKAGES) \
+    \( -name '*.py' -o -name py.typed -o -type d \) -not -name __pycache__ -not -path '*/.*')
+
+VENV_READY := $(VENV)/.stamp-venv
+EXAMPLES_READY := $(VENV)/.stamp-extra-examples
+TEST_READY := $(VENV)/.stamp-extra-test
+INSTALLED := $(VENV)/.stamp-installed
+WHEEL_READY := dist/.stamp-wheel
+
+# What a target needs before it runs; empty it to use the tools of another environment (make lint READY= BIN=...).
+READY ?= $(INSTALLED) $(TEST_READY)
+WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
+
+.PHONY: demo test check lint types format wheel install clean
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+demo: $(INSTALLED)
+	@echo "== demo: 40 trials of examples/digits, two at a time"
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pitchpipe run examples/digits/experiment.yml --dir build/demo
+
+test: $(READY)
+	@echo "== tests"
+	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
+	    $(BIN)/pytest -n $(TEST_JOBS) --dist loadfile $(PYTEST_ARGS)
+
+check: lint types
+
+lint: $(READY)
+	@echo "== lint, format, import rule"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/python tests/import_rules.py .
+
+types: $(READY)
+	@echo "== types"
+	@$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+format: $(READY)
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+wheel: $(WHEEL_READY)
+
+install: $(INSTALLED)
+
+$(VENV_READY):
+	@echo "== a virtual environment in $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "Python 3.11 or newer is needed and '$(PYTHON)' is not one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	    echo "'$(PYTHON)' comes without venv and pip. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+# build/ keeps modules that were deleted since: it goes first.
+$(WHEEL_READY): $(SOURCES) | $(VENV_READY)
+	@echo "== the wheel"
+	@rm -rf build/lib build/bdist.* dist/pitchpipe-*.whl
+	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@touch $@
+
+# The libraries of one extra. They are installed again only when setup.cfg changed.
+$(VENV)/.stamp-extra-%: setup.cfg | $(VENV_READY) $(WHEEL_READY)
+	@echo "== the libraries for: $* (the first time this takes a few minutes)"
+	@$(PIP_INSTALL) "$(WHEEL)[$*]"
+	@touch $@
+
+$(INSTALLED): $(WHEEL_READY) | $(EXAMPLES_READY)
+	@echo "== installing the wheel"
+	@$(PIP_INSTALL) --force-reinstall --no-deps "$(WHEEL)"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

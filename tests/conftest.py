@@ -1,0 +1,118 @@
+"""What every test gets: a private runtime directory, an empty working directory, a guard against leftovers.
+
+The guard marks the environment of this session, which every process started by a test inherits, in whatever
+session it is and whoever its parent has become. When the session is over, a process that still carries the
+mark fails it.
+"""
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Without the project's prefix: that one is taken out of a trial's environment.
+MARK = "PPTEST_SESSION"
+SECONDS_TO_LEAVE = 10.0
+
+# ci: the same examples in every run. thorough: for a look around by hand, HYPOTHESIS_PROFILE=thorough.
+settings.register_profile(
+    "ci", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "thorough", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+LEFT_OVER = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture(autouse=True)
+def runtime_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give each test a runtime directory of its own, with a path short enough for sockets."""
+    directory = Path(tempfile.mkdtemp(prefix="pp-", dir="/tmp"))
+    monkeypatch.setenv("PITCHPIPE_RUNTIME_DIR", str(directory))
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def outside_the_tree(runtime_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run each test in an empty folder: `python -m pitchpipe...` at the root of the tree would find its folders."""
+    directory = runtime_directory / "cwd"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+
+
+@pytest.fixture(scope="session")
+def tree() -> Path:
+    """The root of the checkout."""
+    return Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Mark the session; the workers of xdist inherit the mark of the process that started them."""
+    if not _is_xdist_worker(config):
+        os.environ[MARK] = uuid.uuid4().hex
+
+
+@pytest.hookimpl(trylast=True)  # after xdist has ended its workers
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the session when a process of its own is still there, and end that process."""
+    if _is_xdist_worker(session.config):
+        return
+    _, alive = psutil.wait_procs(marked_processes(os.environ[MARK]), timeout=SECONDS_TO_LEAVE)
+    if not alive:
+        return
+    session.config.stash[LEFT_OVER] = [_describe(process) for process in alive]
+    for process in alive:
+        _kill(process)
+    if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Name the processes that were left behind."""
+    left_over = config.stash.get(LEFT_OVER, [])
+    if left_over:
+        terminalreporter.section(f"ERROR: {len(left_over)} processes were left behind", red=True)
+        for line in left_over:
+            terminalreporter.line(line)
+
+
+def marked_processes(mark: str) -> list[psutil.Process]:
+    """List the processes started under the mark, other than this one and those that started it."""
+    own = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    return [
+        process for process in psutil.process_iter() if process.pid not in own and _carries(process, mark)
+    ]
+
+
+def _carries(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == mark
+    except (psutil.Error, OSError):  # gone meanwhile, or another user's
+        return False
+
+
+def _describe(process: psutil.Process) -> str:
+    try:
+        return f"{process.pid} {' '.join(process.cmdline())}"[:500]
+    except psutil.Error:
+        return f"{process.pid} (gone meanwhile)"
+
+
+def _kill(process: psutil.Process) -> None:
+    try:
+        process.kill()
+    except psutil.NoSuchProcess:
+        return
+
+
+def _is_xdist_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")

@@ -1,0 +1,81 @@
+"""The guard against processes that are left behind (conftest.py), tried on test sessions of its own."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+LEAVES_ONE_BEHIND = """
+import subprocess
+
+def test_passes_but_leaves_a_process_in_a_session_of_its_own():
+    process = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    print("left", process.pid)
+    process.returncode = 0  # no warning that it still runs
+"""
+
+LEAVES_NOTHING = """
+import os
+from pathlib import Path
+
+def test_has_a_runtime_directory_and_works_in_it(runtime_directory):
+    assert os.environ["PITCHPIPE_RUNTIME_DIR"] == str(runtime_directory)
+    assert runtime_directory in Path.cwd().parents
+    assert len(str(runtime_directory)) < 40
+"""
+
+
+def run_session(folder: Path, tree: Path, source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    shutil.copy(tree / "tests" / "conftest.py", folder)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "test_planted.py").write_text(source)
+    command = [
+        *(sys.executable, "-P", "-c", "import sys, pytest; sys.exit(pytest.main())"),
+        *("-p", "no:cacheprovider", "-s", *arguments),
+    ]
+    # A session inside a session: what the outer one told its workers is not for the inner one.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tree: Path) -> Path:
+    """A copy of the tests' conftest.py that waits for 0.1 s only."""
+    patched = tmp_path / "tree" / "tests"
+    patched.mkdir(parents=True)
+    text = (tree / "tests" / "conftest.py").read_text()
+    assert "SECONDS_TO_LEAVE = 10.0" in text
+    (patched / "conftest.py").write_text(text.replace("SECONDS_TO_LEAVE = 10.0", "SECONDS_TO_LEAVE = 0.1"))
+    return patched.parent
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@pytest.mark.parametrize("arguments", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_session_that_leaves_a_process_behind_fails_and_names_it(
+    tmp_path: Path, impatient: Path, arguments: tuple[str, ...]
+) -> None:
+    result = run_session(tmp_path, impatient, LEAVES_ONE_BEHIND, *arguments)
+    assert "1 passed" in result.stdout
+    assert "ERROR: 1 processes were left behind" in result.stdout
+    line = next(line for line in result.stdout.splitlines() if line.endswith(" sleep 600"))
+    assert result.returncode == 1
+    assert (
+        not psutil.pid_exists(int(line.split()[0]))
+        or psutil.Process(int(line.split()[0])).status() == "zombie"
+    )
+
+
+def test_session_that_leaves_nothing_behind_passes(tmp_path: Path, impatient: Path) -> None:
+    result = run_session(tmp_path, impatient, LEAVES_NOTHING)
+    assert result.returncode == 0, result.stdout
+    assert "left behind" not in result.stdout
