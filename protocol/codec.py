@@ -1,8 +1,8 @@
 """JSON text for whatever tuners, assessors and trials exchange.
 
 Plain values (dict, list, tuple, str, int, float, bool, None, and numpy scalars) are written by the standard
-library, whose text for them equals json_tricks'; all else (arrays, sets, dates, complex numbers ...) goes through
-json_tricks, which is imported only then because that is slow. NaN and the infinities survive.
+library, whose text for them equals json_tricks'; all else (arrays, sets, dates, complex numbers ...) goes
+through json_tricks, which is imported only then because that is slow. NaN and the infinities survive.
 
 Class instances and enums are refused both ways: reading them would import whatever module the text names.
 """
@@ -72,7 +72,7 @@ _encode = json.JSONEncoder(default=_default).encode
 
 
 def _not_json(value: Any, error: BaseException) -> str:
-    why = str(error).partition(" could not be encoded")[0]  # json_tricks goes on with a list of encoders
+    why, _, _list_of_encoders = str(error).partition(" could not be encoded")
     return f"{short_repr(value)} cannot be written as JSON ({why})"
 
 

@@ -49,7 +49,7 @@ def encode_frame(command: CommandType, payload: str = "") -> bytes:
 class FrameDecoder:
     """Turns a stream of bytes, cut anywhere, into frames.
 
-    The first fault is final: its error is raised again by each later call, for nothing behind it can be trusted.
+    The first fault is final: later calls raise it again, because nothing behind it can be trusted.
 
     >>> decoder = FrameDecoder()
     >>> decoder.feed(b"GE0000000000")
@@ -94,7 +94,7 @@ class FrameDecoder:
             raise TruncatedFrame("the stream ended inside a frame that begins", self._offset, self._rest)
 
     def _take(self, data: bytes, frames: list[Frame]) -> int:
-        """Appends the complete frames of `data` to `frames`; returns where the first incomplete one begins."""
+        """Appends the complete frames of `data` to `frames`; returns where an incomplete one begins."""
         codes, limit, size, start = _CODES, self.max_length, len(data), 0
         while size - start >= _HEADER:
             body = start + _HEADER

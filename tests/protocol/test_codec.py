@@ -14,6 +14,7 @@ import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pitchpipe.protocol import JsonError, dumps, loads
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)

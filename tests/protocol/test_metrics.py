@@ -6,6 +6,7 @@ import math
 
 import numpy
 import pytest
+
 from pitchpipe.protocol import MetricError, metric_value
 
 
