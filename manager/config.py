@@ -2,7 +2,7 @@
 
 `load_config` reads `experiment.yml`; `ExperimentConfig.from_dict` takes the same fields from Python;
 `canonical` and `from_canonical` are the form in which the store keeps it. All problems are reported at
-once, as one `ConfigError`. Tuners and assessors are never imported here: `check_plugins` asks a dispatcher process.
+once, as one `ConfigError`. Tuners and assessors are never imported here: `check_plugins` asks a dispatcher.
 
     config_source       text to plain data with positions
     config_draft        spelling of keys, aliases, what NNI files may say

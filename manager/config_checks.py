@@ -6,7 +6,7 @@ from typing import Any
 
 from .config_draft import Draft
 from .config_models import AlgorithmConfig, ConfigFields, LocalConfig
-from .config_problems import Finding, Path, did_you_mean
+from .config_problems import Finding, Path, did_you_mean, shown
 
 DIRECTIONS = ("minimize", "maximize")
 
@@ -37,7 +37,7 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
         section = getattr(config, name)
         if section is not None:
             findings += _check_algorithm(section, name)
-    return findings + _check_directions(config, draft) + _check_gpus(config)
+    return findings + _check_objectives(config) + _check_directions(config, draft) + _check_gpus(config)
 
 
 def _given(draft: Draft, name: str) -> bool:
@@ -59,6 +59,15 @@ def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
     return []
 
 
+def _check_objectives(config: ConfigFields) -> list[Finding]:
+    names = [objective.name for objective in config.objectives]
+    return [
+        Finding(("objectives", index, "name"), f"a second objective named {shown(name)}")
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ]
+
+
 def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
     """optimize_mode of the tuner and of the assessor, and the objectives: one direction."""
     findings = []
@@ -76,7 +85,7 @@ def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
             said = said or (place, mode)
         elif mode is not None and section is not None and section.name is not None:
             hint = did_you_mean(mode, DIRECTIONS)
-            findings.append(Finding(place, f"must be minimize or maximize, not {mode!r}", hint))
+            findings.append(Finding(place, f"must be minimize or maximize, not {shown(mode)}", hint))
     return findings
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .config_models import AlgorithmConfig, ConfigFields, LocalConfig, ObjectiveConfig, RayConfig, camel_case
-from .config_problems import Finding, Path, did_you_mean, nearest
+from .config_problems import Finding, Path, did_you_mean, nearest, shown
 
 PLATFORMS = {"local": LocalConfig, "ray": RayConfig}
 # Known to NNI, but not run here.
@@ -87,7 +87,7 @@ def make_draft(data: Any) -> Draft:
     """Rename the keys of a config, drop what is not set, and settle aliases; never raises."""
     draft = Draft()
     if not isinstance(data, Mapping):
-        found = "is empty" if data is None else f"must be a mapping, not {data!r}"
+        found = "is empty" if data is None else f"must be a mapping, not {shown(data)}"
         draft.add((), found, "a config is made of lines such as trial_command: python train.py")
         draft.stopped = True
     elif _is_v1(data):
@@ -215,10 +215,10 @@ def _platform(draft: Draft, service: Mapping[Any, Any], at: Path) -> str | None:
         draft.add(place, "required field is missing", "platform: local or platform: ray")
     elif known in OTHER_PLATFORMS:
         hint = "run a Ray cluster on those machines and use platform: ray with address"
-        draft.add(place, f"platform {value!r} is not supported", hint)
+        draft.add(place, f"platform {shown(value)} is not supported", hint)
     else:
         hint = did_you_mean(value, PLATFORMS) or "platform: local or platform: ray"
-        draft.add(place, f"unknown platform {value!r}", hint)
+        draft.add(place, f"unknown platform {shown(value)}", hint)
     return None
 
 
@@ -246,6 +246,13 @@ def _refuse_v1(data: Mapping[Any, Any], draft: Draft) -> None:
     place = next(key for key in keys if fold(key) == "trainingserviceplatform")
     moves = [f"{key} -> {_V1_NAMES[fold(key)]}" for key in keys if _V1_NAMES.get(fold(key))]
     drops = [key for key in keys if _V1_NAMES.get(fold(key)) == ""]
+    moves += [
+        f"{key}.{inner} -> {key}.name"
+        for key in keys
+        if isinstance(data[key], Mapping)
+        for inner in data[key]
+        if isinstance(inner, str) and fold(inner).startswith("builtin")
+    ]
     hint = "rename " + ", ".join(moves) + ("; remove " + ", ".join(drops) if drops else "")
     draft.add((place,), "marks an NNI v1 config, which is not supported", hint, at_key=True)
     draft.stopped = True

@@ -10,14 +10,15 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
+from .config_problems import shown
 from .config_units import UnitError, parse_duration, parse_gpu_indices, parse_memory
 
 DEFAULT_WORKING_DIRECTORY = "~/pitchpipe-experiments"
 
 
-class _Section(BaseModel):
+class Section(BaseModel):
     """A part of the config: strict types, no unknown fields, no changes after it is made."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
@@ -39,7 +40,7 @@ def camel_case(name: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, _Section):
+    if isinstance(value, Section):
         return value.canonical()
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
@@ -55,7 +56,7 @@ def _not_zero(seconds: float) -> float:
 def _path(value: Any, info: ValidationInfo) -> Path:
     """The absolute path; `info.context["base"]` is the folder that relative ones start from."""
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-        raise UnitError(f"must be a path, not {value!r}")
+        raise UnitError(f"must be a path, not {shown(value)}")
     text = os.path.expanduser(os.fspath(value))
     if "\0" in text:
         raise UnitError("must be a path, but has a NUL character")
@@ -82,14 +83,14 @@ def _file(value: Any, info: ValidationInfo) -> Path:
 
 def _working_directory(value: Any, info: ValidationInfo) -> Path:
     path = _path(value, info)
-    if (info.context or {}).get("check_files") and path.exists() and not path.is_dir():
+    if (info.context or {}).get("check_files") and os.path.exists(path) and not os.path.isdir(path):
         raise UnitError(f"is not a directory: {path}")
     return path
 
 
 def _gpu_number(value: Any) -> Any:
     if isinstance(value, float) and value > 1 and value != int(value):
-        raise UnitError(f"must be a whole number or less than 1, not {value!r}")
+        raise UnitError(f"must be a whole number or less than 1, not {shown(value)}")
     return value
 
 
@@ -100,7 +101,7 @@ def _log_level(value: Any) -> Any:
 
 def _experiment_type(value: Any) -> Any:
     if value != "hpo":
-        raise UnitError(f"must be hpo, not {value!r}", "architecture search is not supported")
+        raise UnitError(f"must be hpo, not {shown(value)}", "architecture search is not supported")
     return value
 
 
@@ -110,27 +111,18 @@ def _no_annotation(value: Any) -> Any:
     return value
 
 
-def _objectives(value: Any) -> Any:
-    names = [item.get("name") for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if isinstance(value, list) and not value:
-        raise UnitError("must name at least one objective")
-    if twice is not None:
-        raise UnitError(f"has two objectives named {twice!r}")
+def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _texts(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _environment_name(name: str) -> str:
+    if not name or "=" in name or "\0" in name:
+        raise UnitError(f"{shown(name)} is not a name of an environment variable")
+    return name
 
 
-def _environment(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    for name in value:
-        if not isinstance(name, str) or not name or "=" in name or "\0" in name:
-            raise UnitError(f"{name!r} is not a name of an environment variable")
-    return {name: str(item) if _is_number(item) else item for name, item in value.items()}
+def _environment_value(value: Any) -> Any:
+    return str(value) if _is_number(value) else value
 
 
 def _is_number(value: Any) -> bool:
@@ -146,14 +138,16 @@ WorkingDirectory = Annotated[Path, BeforeValidator(_working_directory)]
 GpuNumber = Annotated[float, BeforeValidator(_gpu_number), Field(ge=0)]
 GpuIndices = Annotated[tuple[int, ...], BeforeValidator(parse_gpu_indices)]
 Text = Annotated[str, Field(min_length=1)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
-Environment = Annotated[dict[str, str], BeforeValidator(_environment)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
+Environment = dict[
+    Annotated[str, AfterValidator(_environment_name)], Annotated[str, BeforeValidator(_environment_value)]
+]
 LogLevel = Annotated[
     Literal["fatal", "error", "warning", "info", "debug", "trace"], BeforeValidator(_log_level)
 ]
 
 
-class AlgorithmConfig(_Section):
+class AlgorithmConfig(Section):
     """A tuner or an assessor: a known one by `name`, or your class by `class_name` and `code_directory`."""
 
     name: Text | None = Field(
@@ -170,14 +164,14 @@ class AlgorithmConfig(_Section):
     )
 
 
-class ObjectiveConfig(_Section):
+class ObjectiveConfig(Section):
     """A metric to optimise and its direction."""
 
     name: Text = Field(default="default", description="The key of the metric in the reported dict.")
     direction: Literal["minimize", "maximize"] = Field(description="`minimize` or `maximize`.")
 
 
-class LocalConfig(_Section):
+class LocalConfig(Section):
     """Trials run on this machine, without Ray."""
 
     platform: Literal["local"] = Field(description="`local`")
@@ -191,7 +185,7 @@ class LocalConfig(_Section):
     reuse_mode: bool = Field(default=False, description="Accepted and ignored.")
 
 
-class RayConfig(_Section):
+class RayConfig(Section):
     """Trials run on Ray workers."""
 
     platform: Literal["ray"] = Field(description="`ray`")
@@ -206,7 +200,7 @@ class RayConfig(_Section):
     )
 
 
-class ConfigFields(_Section):
+class ConfigFields(Section):
     """The root of the config."""
 
     experiment_name: str | None = Field(default=None, description="A name for people.")
@@ -223,7 +217,7 @@ class ConfigFields(_Section):
     constraints: Texts = Field(
         default=(), description="Expressions over parameters that every trial satisfies."
     )
-    objectives: Annotated[tuple[ObjectiveConfig, ...], BeforeValidator(_objectives)] = Field(
+    objectives: Annotated[tuple[ObjectiveConfig, ...], BeforeValidator(_tuple), Field(min_length=1)] = Field(
         default=(ObjectiveConfig(direction="minimize"),),
         description="What to optimise; taken from `optimize_mode` of the tuner or the assessor when not set.",
     )

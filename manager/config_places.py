@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .config_problems import ConfigProblem, Finding, Path, dotted
 from .config_source import Source
@@ -19,8 +19,10 @@ class Places:
     def problems(self, findings: Iterable[Finding]) -> list[ConfigProblem]:
         """The findings (at the user's own paths) with their positions, in order of position, each once."""
         found = list(findings)
-        own = [problem for source in (self.main, self.space) if source for problem in source.problems]
-        return self.ordered([*own, *map(self._locate, found)])
+        own = [] if self.main is None else self.main.problems
+        space = [] if self.space is None else self.space.problems
+        inside = [replace(problem, path=("search_space", *problem.path)) for problem in space]
+        return self.ordered([*own, *inside, *map(self._locate, found)])
 
     def ordered(self, problems: Iterable[ConfigProblem]) -> list[ConfigProblem]:
         """Without repetitions, the main file's first, from top to bottom."""

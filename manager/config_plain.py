@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from .config_models import Section
 from .config_problems import Finding, Path
 
 
@@ -26,6 +27,8 @@ def _copy(value: Any, path: Path, findings: list[Finding]) -> Any:
         return [_copy(item, (*path, index), findings) for index, item in enumerate(value)]
     if value is None or isinstance(value, str | bool | int | float):
         return _scalar(value)
+    if isinstance(value, Section):
+        return value.canonical()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):

@@ -6,12 +6,16 @@ Plug-ins run user code, so the manager never imports them: another process does,
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 from .config_problems import Finding, Path
 
@@ -34,18 +38,37 @@ def plugin_findings(
     """What a dispatcher says about the plug-ins of a canonical config; `timeout` in seconds."""
     line = [*(CHECK_COMMAND if command is None else command), "--exp_params", _encoded(parameters)]
     try:
-        done = subprocess.run(
-            line, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False, text=True
-        )
+        code, output, errors = _run(line, timeout)
     except subprocess.TimeoutExpired:
         hint = "is its import or its constructor waiting for something?"
         return [Finding(("tuner",), f"the tuner and the assessor were not ready after {timeout:g} s", hint)]
     except OSError as error:
         return [Finding(("tuner",), f"the check of the tuner could not start: {error}")]
-    answer = _answer(done.stdout)
+    answer = _answer(output)
     if answer is None:
-        return [Finding(("tuner",), _failure(done))]
+        return [Finding(("tuner",), _failure(code, errors))]
     return [_finding(item) for item in answer]
+
+
+def _run(line: Sequence[str], timeout: float) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr; nothing of the command's own process group is left running."""
+    # Files, not pipes: a descendant that keeps a pipe open would make us wait beyond the timeout.
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            line, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True
+        )
+        try:
+            code = process.wait(timeout)
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return code, _text(output), _text(errors)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 def _encoded(parameters: Mapping[str, Any]) -> str:
@@ -67,9 +90,9 @@ def _answer(output: str) -> list[Mapping[str, Any]] | None:
     return None
 
 
-def _failure(done: subprocess.CompletedProcess[str]) -> str:
-    last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-    ended = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+def _failure(code: int, errors: str) -> str:
+    last = (errors.strip().splitlines() or ["it said nothing"])[-1]
+    ended = f"signal {-code}" if code < 0 else f"exit code {code}"
     return f"the check of the tuner and the assessor ended with {ended}: {last}"
 
 

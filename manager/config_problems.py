@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -56,6 +57,19 @@ class ConfigError(ValueError):
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         self.problems = list(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+
+def shown(value: object) -> str:
+    """A value in a message: as JSON, not too long.
+
+    >>> shown("2"), shown(None)
+    ('"2"', 'null')
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def dotted(path: Path) -> str:

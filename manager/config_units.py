@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from .config_problems import shown
+
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES = {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
 _QUANTITY = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]+)\s*", re.IGNORECASE | re.ASCII)
@@ -32,7 +34,9 @@ def parse_duration(value: Any) -> float:
     hint = "a number of seconds, or text such as 30s, 10m, 1.5h, 2d"
     if isinstance(value, str) and _BARE_NUMBER.fullmatch(value):
         number = value.strip()
-        raise UnitError(f"{value!r} has no unit", f"write {number} without quotes for seconds, or {number}s")
+        raise UnitError(
+            f"{shown(value)} has no unit", f"write {number} without quotes for seconds, or {number}s"
+        )
     return _finite(_quantity(value, _SECONDS, "a duration", hint), value, "a duration", hint)
 
 
@@ -46,7 +50,7 @@ def parse_memory(value: Any) -> int:
     """
     hint = "text such as 512mb, 4gb, or a whole number of bytes"
     if isinstance(value, float):
-        raise UnitError(f"must be a memory size, not {value!r}", hint)
+        raise UnitError(f"must be a memory size, not {shown(value)}", hint)
     return math.ceil(_finite(_quantity(value, _BYTES, "a memory size", hint), value, "a memory size", hint))
 
 
@@ -59,11 +63,11 @@ def parse_gpu_indices(value: Any) -> tuple[int, ...]:
     hint = 'an index, a list of them, or text such as "0,1"'
     indices = _split(value)
     if not indices or not all(isinstance(index, int) and not isinstance(index, bool) for index in indices):
-        raise UnitError(f"must be GPU indices, not {value!r}", hint)
+        raise UnitError(f"must be GPU indices, not {shown(value)}", hint)
     if min(indices) < 0:
         raise UnitError(f"GPU index {min(indices)} is negative", hint)
     if len(set(indices)) < len(indices):
-        raise UnitError(f"names a GPU twice: {value!r}", hint)
+        raise UnitError(f"names a GPU twice: {shown(value)}", hint)
     return tuple(indices)
 
 
@@ -73,7 +77,7 @@ def _quantity(value: Any, units: dict[str, int], noun: str, hint: str) -> float 
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
     unit = units.get(match[2].lower()) if match else None
     if match is None or unit is None:
-        raise UnitError(f"must be {noun}, not {value!r}", hint)
+        raise UnitError(f"must be {noun}, not {shown(value)}", hint)
     return float(match[1]) * unit
 
 
@@ -84,9 +88,9 @@ def _finite(number: float | int, value: Any, noun: str, hint: str) -> float:
     except OverflowError:
         amount = math.inf
     if not math.isfinite(amount):
-        raise UnitError(f"must be {noun}, not {value!r}", hint)
+        raise UnitError(f"must be {noun}, not {shown(value)}", hint)
     if amount < 0:
-        raise UnitError(f"must not be negative, but is {value!r}", hint)
+        raise UnitError(f"must not be negative, but is {shown(value)}", hint)
     return amount
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from .config_models import ConfigFields
-from .config_problems import Finding, did_you_mean
+from .config_problems import Finding, did_you_mean, shown
 from .config_units import UnitError
 
 Fields = TypeVar("Fields", bound=ConfigFields)
@@ -28,11 +27,13 @@ _KINDS = {
     "tuple_type": "a list",
 }
 _BOUNDS = {
-    "greater_than": "greater than {gt}",
-    "greater_than_equal": "at least {ge}",
-    "less_than": "less than {lt}",
-    "less_than_equal": "at most {le}",
+    "greater_than": "greater than {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "less_than": "less than {lt:g}",
+    "less_than_equal": "at most {le:g}",
 }
+# What a section that was written as one word probably means.
+_FIRST_FIELDS = {"tuner": "name", "assessor": "name", "training_service": "platform"}
 
 
 def validate_fields(
@@ -70,31 +71,23 @@ def _sentence(error: Mapping[str, Any]) -> tuple[str, str]:
         return "must not be empty", ""
     if kind == "literal_error":
         choices = details["expected"].replace("'", "")
-        return f"must be {choices}, not {_shown(value)}", did_you_mean(value, _words(choices))
+        return f"must be {choices}, not {shown(value)}", did_you_mean(value, _words(choices))
     if kind in _BOUNDS:
-        return f"must be {_BOUNDS[kind].format(**details)}, not {_shown(value)}", ""
+        return f"must be {_BOUNDS[kind].format(**details)}, not {shown(value)}", ""
     if kind in _KINDS:
-        return f"must be {_KINDS[kind]}, not {_shown(value)}", _type_hint(kind, value)
-    return f"{error['msg']}, not {_shown(value)}", ""
+        return f"must be {_KINDS[kind]}, not {shown(value)}", _type_hint(kind, value, error["loc"][0])
+    return f"{error['msg']}, not {shown(value)}", ""
 
 
 def _words(choices: str) -> list[str]:
     return choices.replace(" or ", ", ").split(", ")
 
 
-def _shown(value: Any) -> str:
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
-        text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _type_hint(kind: str, value: Any) -> str:
+def _type_hint(kind: str, value: Any, field: object) -> str:
     if kind == "string_type" and isinstance(value, int | float):
         return "put it in quotes"
     if kind in ("model_type", "model_attributes_type", "dict_type") and isinstance(value, str):
-        return f"for a tuner or an assessor, name: {value}" if " " not in value else ""
+        return f"{_FIRST_FIELDS[field]}: {value}" if field in _FIRST_FIELDS else ""
     if kind in ("int_type", "float_type") and isinstance(value, str) and _is_number_text(value):
         return f"write {value} without quotes"
     if kind == "bool_type" and isinstance(value, str):
