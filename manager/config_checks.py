@@ -37,7 +37,7 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
         section = getattr(config, name)
         if section is not None:
             findings += _check_algorithm(section, name)
-    return findings + _check_objectives(config) + _check_directions(config, draft) + _check_gpus(config)
+    return findings + _check_objectives(draft) + _check_directions(config, draft) + _check_gpus(config)
 
 
 def _given(draft: Draft, name: str) -> bool:
@@ -59,12 +59,14 @@ def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
     return []
 
 
-def _check_objectives(config: ConfigFields) -> list[Finding]:
-    names = [objective.name for objective in config.objectives]
+def _check_objectives(draft: Draft) -> list[Finding]:
+    given = draft.values.get("objectives")
+    items = given if isinstance(given, list) else []
+    names = [item.get("name", "default") if isinstance(item, dict) else None for item in items]
     return [
         Finding(("objectives", index, "name"), f"a second objective named {shown(name)}")
         for index, name in enumerate(names)
-        if name in names[:index]
+        if name is not None and name in names[:index]
     ]
 
 

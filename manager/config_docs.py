@@ -30,9 +30,9 @@ from .config_models import (
 _HEAD = """\
 # The config file
 
-Every field of `experiment.yml`. Field names may be written `trial_command`, `trialCommand` or in any other mix of
-case and underscores; `null` means not set. YAML 1.2 or JSON. Relative paths start from the folder of the file, `~` is
-the home directory. `pitchpipe validate experiment.yml` lists everything that is wrong with a file.
+Every field of `experiment.yml`. Field names may be written `trial_command`, `trialCommand` or in any other
+mix of case and underscores; `null` means not set. YAML 1.2 or JSON. Relative paths start from the folder of the
+file, `~` is the home directory. `pitchpipe validate experiment.yml` lists everything that is wrong with a file.
 
 - **duration**: a number of seconds, or text with a unit: `30s`, `10m`, `1.5h`, `2d`.
 - **memory**: a whole number of bytes, or text with a unit: `512mb`, `4gb`.
@@ -60,8 +60,8 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
     ("training_service, platform: ray", RayConfig, "What runs when `training_service` is not set."),
 ]
 _SHARED = (
-    "`trial_command`, `trial_code_directory`, `trial_gpu_number`, `nni_manager_ip` and `debug` may also stand in "
-    "`training_service`, where they win over the root."
+    "`trial_command`, `trial_code_directory`, `trial_gpu_number`, `nni_manager_ip` and `debug` may also "
+    "stand in `training_service`, where they win over the root."
 )
 _NAMES: list[tuple[Any, str]] = [
     (Duration, "duration"),

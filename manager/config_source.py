@@ -79,19 +79,13 @@ def parse_source(text: str, shown: str) -> Source:
     >>> source.data, source.position(("on",))
     ({'lr': 1e-05, 'on': 'off'}, (2, 5))
     """
-    json_error = None
-    if shown.endswith(".json") or text.lstrip()[:1] in ("{", "["):
-        try:
-            return Source(shown, json.loads(text, object_pairs_hook=_unique), text=text)
-        except (ValueError, RecursionError) as error:
-            json_error = error
     try:
+        if text.lstrip()[:1] in ("{", "["):
+            return _parse_json(text, shown)
         return _parse_yaml(text, shown)
     except RecursionError:
         raise _error(shown, 1, 1, "is nested too deeply") from None
     except YAMLError as error:
-        if isinstance(json_error, json.JSONDecodeError):
-            raise _json_error(shown, text, json_error) from None
         raise _yaml_error(shown, error) from None
 
 
@@ -106,6 +100,23 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
+def _parse_json(text: str, shown: str) -> Source:
+    try:
+        return Source(shown, json.loads(text, object_pairs_hook=_unique), text=text)
+    except _DuplicateKey:
+        return _parse_yaml(_without_tabs(text), shown)
+    except json.JSONDecodeError as error:
+        # YAML would read on, and take a comment for a part of the value before it.
+        if shown.endswith(".json"):
+            raise _json_error(shown, text, error) from None
+    return _parse_yaml(text, shown)
+
+
+def _without_tabs(text: str) -> str:
+    # JSON is YAML but for tabs between tokens, and a JSON string cannot hold a raw tab.
+    return text.replace("\t", " ")
+
+
 def _parse_yaml(text: str, shown: str) -> Source:
     node = YAML(typ="safe", pure=True).compose(text)
     reader = _NodeReader(shown)
@@ -114,9 +125,8 @@ def _parse_yaml(text: str, shown: str) -> Source:
 
 
 def _marks_of_json(text: str) -> dict[Path, Mark]:
-    # JSON is YAML but for tabs between tokens, and a JSON string cannot hold a raw tab.
     try:
-        return _parse_yaml(text.replace("\t", " "), "").marks or {}
+        return _parse_yaml(_without_tabs(text), "").marks or {}
     except (YAMLError, RecursionError):
         return {}
 

@@ -41,6 +41,7 @@ class AttemptOrder:
     agent: str
     gpus: tuple[int, ...] | None = None
     first_sequence: int = 0
+    start_time: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ class RunSetup:
 
 class TrialExecutor(ABC):
     """Runs attempts somewhere; all its methods are called on the manager's event loop."""
+
+    has_virtual_clock = False
 
     @abstractmethod
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
@@ -102,5 +105,5 @@ class TrialExecutor(ABC):
         """Can `request` be met now, as far as the executor itself can tell?"""
         return True
 
-    def on_idle(self) -> None:  # noqa: B027  (a hook: most executors have nothing to do)
-        """The manager has nothing to do and the dispatcher has answered everything (the simulator advances its clock)."""
+    def on_idle(self, next_deadline: float | None) -> None:  # noqa: B027  (a hook: most executors ignore it)
+        """The manager has nothing to do and the dispatcher owes no answer; a virtual clock may go on."""

@@ -1,0 +1,164 @@
+"""Runs trials in agent processes on this machine, without Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..trial_agent import TOKEN_ENVIRONMENT
+from .agent_executor import AgentLink, AgentTrialExecutor, Listener
+from .executor import Deliver, ExecutorError, RunSetup
+from .ledger import Ledger, Totals
+from .local_resources import local_totals
+from .runtime_directory import runtime_directory
+from .socket_link import SocketLink
+
+__all__ = ["LocalTrialExecutor", "agent_sockets"]
+
+# An agent that is told to shut down and does not is killed so long after the grace of its trial.
+_SHUTDOWN_MARGIN = 2.0
+
+
+def agent_sockets(folder: Path) -> Path:
+    """The directory of the sockets of an experiment's local agents.
+
+    Its name is a hash: the path of a Unix socket may have 107 bytes, that of a folder many more.
+    """
+    return runtime_directory() / ("a-" + hashlib.blake2b(str(folder).encode(), digest_size=6).hexdigest())
+
+
+class LocalTrialExecutor(AgentTrialExecutor):
+    """A `TrialExecutor` over processes of this machine.
+
+    `gpu_indices` are the GPUs to use (None: all there are), `trials_per_gpu` how many trials may share one.
+    """
+
+    def __init__(
+        self, gpu_indices: tuple[int, ...] | None = None, trials_per_gpu: int = 1, use_active_gpus: bool = False
+    ) -> None:
+        super().__init__()
+        self._gpu_indices = gpu_indices
+        self._trials_per_gpu = trials_per_gpu
+        self._use_active_gpus = use_active_gpus
+
+    async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
+        """Look at the machine; agents are started when trials need them."""
+        self._setup, self._deliver = setup, deliver
+        totals = local_totals(self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, setup.request)
+        if (why := Ledger(totals).infeasible(setup.request)) is not None:
+            raise ExecutorError(f"no trial can ever run on this machine: {why}")
+        self._sockets = agent_sockets(setup.folder)
+        self._sockets.mkdir(mode=0o700, exist_ok=True)
+        (setup.folder / "agents").mkdir(exist_ok=True)
+        return totals
+
+    async def close(self) -> None:
+        """End all agents, also those of an earlier manager."""
+        if self._setup is None:
+            return
+        for path in self._sockets.glob("*.sock"):
+            agent = path.stem
+            if agent not in self._links and (link := self._connect(agent, spawn=False)) is not None:
+                self._links[agent] = link
+        await super().close()
+        for path in self._sockets.glob("*.sock"):
+            path.unlink(missing_ok=True)
+        self._sockets.rmdir()
+
+    def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
+        path = self._sockets / f"{agent}.sock"
+        process = None
+        if spawn:
+            process = self._spawn(agent, path)
+        elif not _is_listened_to(path):
+            path.unlink(missing_ok=True)
+            return None
+        return LocalAgentLink(agent, path, self.setup.token, self.setup.experiment_id, self, process)
+
+    def _spawn(self, agent: str, path: Path) -> subprocess.Popen[bytes]:
+        """Start an agent on a socket that is listening already: whoever connects need not wait for it."""
+        setup = self.setup
+        with socket.socket(socket.AF_UNIX) as listener, (setup.folder / "logs" / "agents.log").open("ab") as log:
+            listener.bind(str(path))
+            listener.listen(4)
+            return subprocess.Popen(
+                [sys.executable, "-P", "-m", f"{__package__.partition('.')[0]}.trial_agent"]
+                + ["--agent", agent, "--listen-fd", str(listener.fileno()), "--folder", str(setup.folder)],
+                pass_fds=[listener.fileno()],
+                env={**os.environ, TOKEN_ENVIRONMENT: setup.token},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+
+class LocalAgentLink(SocketLink):
+    """A line to an agent process of this machine, which may be our child."""
+
+    def __init__(
+        self,
+        agent: str,
+        path: Path,
+        token: str,
+        experiment_id: str,
+        listener: Listener,
+        process: subprocess.Popen[bytes] | None,
+    ) -> None:
+        super().__init__(agent, path, {"op": "hello", "token": token, "experiment": experiment_id}, listener)
+        self._process = process
+
+    async def close(self, grace: float) -> None:
+        """Ask the agent to shut down, and kill it if it does not."""
+        hello = await self.hello()
+        self.send({"op": "shutdown"})
+        await self.wait_closed(grace + _SHUTDOWN_MARGIN)
+        if self._process is not None:
+            await _end_child(self._process)
+        elif hello is not None:
+            await _end_stranger(hello)
+
+    def on_lost(self, reason: str) -> str:
+        """Say how our child ended, if it is ours."""
+        if self._process is None:
+            return reason
+        code = self._process.wait()  # its socket is closed: it has ended or is about to
+        return f"its agent ended with exit code {code}" if code >= 0 else f"its agent was killed by signal {-code}"
+
+
+def _is_listened_to(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+async def _end_child(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        try:
+            await asyncio.to_thread(process.wait, 1.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            await asyncio.to_thread(process.wait)
+
+
+async def _end_stranger(hello: dict[str, Any]) -> None:
+    """Kill an agent that an earlier manager started, if it is still there."""
+    import psutil
+
+    try:
+        process = psutil.Process(hello["pid"])
+        if "trial_agent" in " ".join(process.cmdline()):
+            await asyncio.to_thread(process.wait, 1.0)
+    except psutil.TimeoutExpired:
+        process.kill()
+    except psutil.NoSuchProcess:
+        return

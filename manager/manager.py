@@ -1,0 +1,344 @@
+"""The shell around `TrialRunner`: one event loop that collects events, commits, and then acts.
+
+A turn of the loop (`_tick`) takes every event that has come in, lets the runner handle them, writes what changed in
+one transaction, and only then sends frames, starts and stops trials. So whatever process is killed, whenever: what
+was acted upon is in the store, and what is in the store can be acted upon again, because receivers are idempotent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..protocol import CommandType
+from .config import ExperimentConfig
+from .dispatcher_session import DispatcherSession, DispatcherSetup
+from .effects import Effect, Finish, RestoreDispatcher, SendCommand, StartTrial, StopTrial
+from .events import AttemptEnded, Event, StopAsked, Tick, TrialKillAsked
+from .executor import RunSetup, TrialExecutor
+from .experiment_status import ExperimentStatus
+from .folder import ExperimentFolder
+from .ledger import Ledger
+from .limits import limits_of, objectives_of, request_of, run_of
+from .store import Store, StoreError
+from .store import Tick as StoreTick
+from .trial_runner import TrialRunner
+
+__all__ = ["Manager"]
+
+_log = logging.getLogger(__name__)
+
+# How long a dispatcher may take to come to a command boundary when it is told to end, and to end.
+_TERMINATE_TIMEOUT = 7.0
+# A trial that is still there so long after its grace is given up: its agent is ended, too.
+_STOP_MARGIN = 2.0
+
+
+class Manager:
+    """Runs one experiment from its store to its end.
+
+    `clock` gives seconds since the epoch. Whoever wants to watch reads `runner`; `on_tick` is called after every turn.
+    """
+
+    def __init__(
+        self,
+        folder: ExperimentFolder,
+        config: ExperimentConfig,
+        store: Store,
+        executor: TrialExecutor,
+        clock: Callable[[], float],
+        dispatcher_command: Sequence[str] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.config = config
+        self.store = store
+        self.executor = executor
+        self.runner: TrialRunner | None = None
+        self.on_tick: Callable[[], None] = lambda: None
+        self._clock = clock
+        self._dispatcher_command = dispatcher_command
+        self._inbox: list[Event] = []
+        self._tick_is_due = False
+        self._due: float | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._last_deadline: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stop_reason: str | None = None
+
+    # ------------------------------------------------------------------ for others
+
+    async def run(self) -> ExperimentStatus:
+        """Run the experiment until it is over or `stop` was called; nothing of ours is left when this returns.
+
+        Raises `ExecutorError` when nothing can run at all, `StoreError` when the store cannot be written.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._over: asyncio.Future[None] = self._loop.create_future()
+        self._session = self._make_session()
+        self._opening = self._loop.create_task(self._open())
+        try:
+            if await self._is_open():
+                await self._over
+        finally:
+            self._cancel_timers()
+            await asyncio.gather(
+                self._session.terminate(_TERMINATE_TIMEOUT), self.executor.close(), return_exceptions=True
+            )
+            self._write_end()
+        return ExperimentStatus(self.store.experiment().status)
+
+    def stop(self, reason: str = "the experiment was stopped") -> None:
+        """End the experiment: what runs is ended with grace, and its results are kept."""
+        self._stop_reason = self._stop_reason or reason
+        self._post([StopAsked(self._clock(), reason)])
+        if self.runner is None:
+            self._opening.cancel()
+
+    def kill_trial(self, trial_id: str) -> None:
+        """End one trial."""
+        self._post([TrialKillAsked(self._clock(), trial_id)])
+
+    @property
+    def dispatcher_pid(self) -> int | None:
+        """The process id of the dispatcher."""
+        return self._session.pid
+
+    # ------------------------------------------------------------------ opening
+
+    async def _is_open(self) -> bool:
+        """Wait for the opening; False when `stop` came first."""
+        try:
+            await self._opening
+        except asyncio.CancelledError:
+            if self._stop_reason is None:
+                raise
+            return False
+        return True
+
+    async def _open(self) -> None:
+        """Start the dispatcher and the executor side by side, then take up what the store holds."""
+        commands, replies = self.store.commands(), self.store.replies()
+        starting = asyncio.ensure_future(self._session.start(commands, replies))
+        try:
+            totals = await self.executor.open(self._setup(), self._post)
+        finally:
+            await starting
+        runner = TrialRunner(
+            self.folder.experiment_id,
+            limits_of(self.config),
+            Ledger(totals),
+            request_of(self.config),
+            objectives_of(self.config),
+        )
+        row = self.store.experiment()
+        runner.restore(self.store.trials(), row.snapshot or {}, row.run_time)
+        self.runner = runner
+        if not commands:
+            self._send_first([(CommandType.Initialize, json.dumps(self.config.search_space))])
+        await self.executor.attach(runner.orders())
+        if self._inbox:
+            self._schedule_tick()
+
+    def _send_first(self, commands: Sequence[tuple[CommandType, str]]) -> None:
+        """Commit and send commands that are no answer to an event."""
+        numbered = self._session.number(commands)
+        self._commit(numbered, [])
+        self._session.write(numbered)
+
+    def _make_session(self) -> DispatcherSession:
+        setup = DispatcherSetup(
+            config=self.config.canonical(),
+            folder=self.folder.path,
+            clock=self._clock,
+            log_level=self.config.log_level,
+            command=self._dispatcher_command,
+        )
+        session = DispatcherSession(setup, lambda event: self._post([event]))
+        session.on_divergence = self._on_divergence
+        session.on_progress = self._on_progress
+        session.on_unclogged = self.executor.acknowledge
+        return session
+
+    def _setup(self) -> RunSetup:
+        return RunSetup(
+            experiment_id=self.folder.experiment_id,
+            folder=self.folder.path,
+            token=self.store.experiment().token,
+            run=run_of(self.config, self.folder),
+            concurrency=self.config.trial_concurrency,
+            clock=self._clock,
+            request=request_of(self.config),
+        )
+
+    # ------------------------------------------------------------------ the loop
+
+    @property
+    def _opened_runner(self) -> TrialRunner:
+        if self.runner is None:
+            raise RuntimeError("the manager is not running")
+        return self.runner
+
+    def _post(self, events: Sequence[Event]) -> None:
+        """Take events in; they are handled together with whatever else comes in this turn of the loop."""
+        self._inbox.extend(events)
+        if self.runner is not None:
+            self._schedule_tick()
+
+    def _schedule_tick(self) -> None:
+        if not self._tick_is_due:
+            self._tick_is_due = True
+            self._loop.call_soon(self._guarded_tick)
+
+    def _guarded_tick(self) -> None:
+        try:
+            self._tick()
+        except Exception as error:
+            # Nothing is known to be right any more: stop acting, and let `run` raise it.
+            if not self._over.done():
+                self._over.set_exception(error)
+
+    def _tick(self) -> None:
+        self._tick_is_due = False
+        if self._over.done():
+            return
+        events, self._inbox = self._inbox, []
+        runner = self._opened_runner
+        effects = [effect for event in events for effect in runner.handle(event)]
+        sends = [(effect.command, effect.payload) for effect in effects if isinstance(effect, SendCommand)]
+        commands = self._session.number(sends)
+        self._commit(commands, self._session.take_replies())
+        self._session.write(commands)
+        for effect in effects:
+            self._perform(effect)
+        if not self._session.is_clogged:
+            self.executor.acknowledge()
+        self._set_deadline()
+        self.on_tick()
+        self._on_progress()
+
+    def _commit(self, commands: list[tuple[int, str, str]], replies: list[tuple[int, str, str]]) -> None:
+        runner = self._opened_runner
+        now = self._clock()
+        tick = StoreTick(
+            runner.take_changes(),
+            commands,
+            replies,
+            runner.status.value,
+            runner.reason,
+            runner.error,
+            runner.elapsed(now),
+            now if runner.is_finished() else None,
+            json.dumps(runner.snapshot()),
+        )
+        self.store.commit(tick)
+
+    def _perform(self, effect: Effect) -> None:
+        if isinstance(effect, StartTrial):
+            self.executor.start_trial(effect.order)
+        elif isinstance(effect, StopTrial):
+            self.executor.stop_trial(effect.trial_id, effect.attempt)
+        elif isinstance(effect, RestoreDispatcher):
+            _log.warning("restoring the dispatcher: %s", effect.reason)
+            self._start_task(self._session.restart(self.store.commands(), self.store.replies()))
+        elif isinstance(effect, Finish):
+            self._over.set_result(None)
+
+    def _on_progress(self) -> None:
+        """Tell the executor when nothing is left to do and the dispatcher owes no answer."""
+        if self.runner is not None and not self._inbox and self._session.has_answered_all and not self._over.done():
+            self.executor.on_idle(self.runner.next_deadline())
+
+    # ------------------------------------------------------------------ time
+
+    def _set_deadline(self) -> None:
+        runner = self._opened_runner
+        if runner.status is ExperimentStatus.STOPPING:
+            self._set_last_deadline()
+            return
+        due = runner.next_deadline()
+        if due == self._due or self.executor.has_virtual_clock:
+            return
+        self._due = due
+        if self._deadline is not None:
+            self._deadline.cancel()
+        if due is not None:
+            self._deadline = self._loop.call_later(max(0.0, due - self._clock()), self._tick_time)
+
+    def _set_last_deadline(self) -> None:
+        """However much still comes in, a stopping experiment waits for its trials only so long."""
+        if self._last_deadline is None:
+            grace = self.config.kill_grace + _STOP_MARGIN
+            self._last_deadline = self._loop.call_later(grace, self._give_up_on_trials)
+
+    def _tick_time(self) -> None:
+        self._due = None
+        self._post([Tick(self._clock())])
+
+    def _give_up_on_trials(self) -> None:
+        """The experiment is stopping, and some trials do not end: count them as ended, their agents are killed."""
+        now = self._clock()
+        orders = self._opened_runner.orders()
+        self._post([AttemptEnded(now, o.trial_id, o.attempt, error="did not end when killed") for o in orders])
+
+    def _cancel_timers(self) -> None:
+        for timer in (self._deadline, self._last_deadline):
+            if timer is not None:
+                timer.cancel()
+        for task in self._tasks:
+            task.cancel()
+
+    # ------------------------------------------------------------------ the dispatcher's troubles
+
+    def _on_divergence(self, why: str) -> None:
+        """The tuner is not reproducible: begin a new record and tell a fresh one the results so far."""
+        _log.warning("the tuner is not reproducible (%s): it starts afresh and is told all results so far", why)
+        self._start_task(self._begin_new_record())
+
+    async def _begin_new_record(self) -> None:
+        self.store.forget_conversation()
+        await self._session.restart((), (), mode="resume")
+        runner = self._opened_runner
+        space = json.dumps(self.config.search_space)
+        first = [(CommandType.Initialize, space), *history_of(runner)]
+        if runner.requested > 0:
+            first.append((CommandType.RequestTrialJobs, str(runner.requested)))
+        self._send_first(first)
+
+    def _start_task(self, work: Any) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None and not self._over.done():
+            self._over.set_exception(error)
+
+    # ------------------------------------------------------------------ the end
+
+    def _write_end(self) -> None:
+        try:
+            if self.runner is not None:
+                self._commit([], self._session.take_replies())
+            elif self._stop_reason is not None:
+                self.store.set_status(ExperimentStatus.STOPPED.value, self._stop_reason)
+        except StoreError as error:
+            _log.error("the end of the experiment could not be written: %s", error)
+
+
+def history_of(runner: TrialRunner) -> list[tuple[CommandType, str]]:
+    """The commands that tell a dispatcher what an earlier one knew: results, and which parameter ids are taken."""
+    trials = runner.get_trials()
+    results = [
+        {"parameter": json.loads(trial.record)["parameters"], "value": trial.final, "trialJobId": trial.trial_id}
+        for trial in trials
+        if trial.final is not None
+    ]
+    records = [json.loads(trial.record) for trial in trials]
+    return [
+        (CommandType.ImportData, json.dumps(results)),
+        (CommandType.AddCustomizedTrialJob, json.dumps(records)),
+    ]

@@ -1,0 +1,37 @@
+"""The payloads of the commands that the manager sends, put together as text: they are on the hot path.
+
+Values that came as JSON text are not parsed and dumped again; NNI's format wants a metric's value as JSON in JSON.
+"""
+
+from __future__ import annotations
+
+from json.encoder import encode_basestring_ascii as quoted
+
+__all__ = ["metric_payload", "trial_end_payload"]
+
+
+def metric_payload(parameter_id: int | str | None, trial_id: str, kind: str, sequence: int, value: str) -> str:
+    """The payload of ReportMetricData (PERIODICAL or FINAL).
+
+    >>> metric_payload(3, "AbCdE", "FINAL", 0, "0.5")
+    '{"parameter_id": 3, "trial_job_id": "AbCdE", "type": "FINAL", "sequence": 0, "value": "0.5"}'
+    """
+    return (
+        f'{{"parameter_id": {_id(parameter_id)}, "trial_job_id": "{trial_id}", '
+        f'"type": "{kind}", "sequence": {sequence}, "value": {quoted(value)}}}'
+    )
+
+
+def trial_end_payload(trial_id: str, status: str, record: str) -> str:
+    """The payload of TrialEnd.
+
+    >>> trial_end_payload("AbCdE", "SUCCEEDED", '{"parameter_id": 0}')
+    '{"trial_job_id": "AbCdE", "event": "SUCCEEDED", "hyper_params": "{\\\\"parameter_id\\\\": 0}"}'
+    """
+    return f'{{"trial_job_id": "{trial_id}", "event": "{status}", "hyper_params": {quoted(record)}}}'
+
+
+def _id(parameter_id: int | str | None) -> str:
+    if parameter_id is None:
+        return "null"
+    return quoted(parameter_id) if isinstance(parameter_id, str) else str(parameter_id)

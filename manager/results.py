@@ -1,0 +1,45 @@
+"""Which trials are the best: one by one objective, the Pareto front by several. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .trial import Trial
+
+__all__ = ["BestTrials", "Objective"]
+
+Direction = Literal["minimize", "maximize"]
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A named metric and which way is better."""
+
+    name: str = "default"
+    direction: Direction = "minimize"
+
+
+class BestTrials:
+    """The best of the trials added so far.
+
+    With one objective it is one trial (the earlier one of equals); with several, all that no other dominates.
+    """
+
+    def __init__(self, objectives: Sequence[Objective]) -> None:
+        self._signs = tuple(1.0 if objective.direction == "minimize" else -1.0 for objective in objectives)
+        self.front: list[Trial] = []
+
+    def add(self, trial: Trial) -> None:
+        """Take a finished trial into account; one without values is passed over."""
+        if trial.values is None or any(self._beats_or_equals(other, trial) for other in self.front):
+            return
+        self.front = [other for other in self.front if not self._beats_or_equals(trial, other)]
+        self.front.append(trial)
+
+    def _beats_or_equals(self, one: Trial, other: Trial) -> bool:
+        pairs = list(zip(self._signs, one.values or (), other.values or (), strict=True))
+        if len(pairs) > 1 and one.values == other.values:
+            return False
+        return all(sign * mine <= sign * theirs for sign, mine, theirs in pairs)

@@ -1,0 +1,100 @@
+"""The tables of an experiment's database: public, documented in docs/store.md, changed only by a new step here.
+
+`PRAGMA user_version` counts the steps that a database has seen.
+"""
+
+from __future__ import annotations
+
+__all__ = ["MIGRATIONS", "SCHEMA_VERSION", "TRIAL_COLUMNS"]
+
+_FIRST = """
+CREATE TABLE experiment (
+    id            TEXT PRIMARY KEY,
+    name          TEXT,
+    status        TEXT NOT NULL,
+    reason        TEXT NOT NULL DEFAULT '',
+    error         TEXT NOT NULL DEFAULT '',
+    config        TEXT NOT NULL,              -- canonical JSON
+    token         TEXT NOT NULL,              -- shared secret of manager and agents
+    created       REAL NOT NULL,              -- seconds since the epoch, as all times
+    end_time      REAL,
+    run_time      REAL NOT NULL DEFAULT 0,    -- seconds in which trials could run
+    snapshot      TEXT NOT NULL DEFAULT '{}'
+);
+CREATE TABLE trials (
+    sequence_id   INTEGER PRIMARY KEY,
+    trial_id      TEXT NOT NULL UNIQUE,
+    status        TEXT NOT NULL,
+    parameter_id  TEXT NOT NULL,              -- JSON: a number, a string or null
+    record        TEXT NOT NULL,              -- parameter record, JSON; $.parameters holds the parameters
+    created       REAL NOT NULL,
+    start_time    REAL,
+    end_time      REAL,
+    final         TEXT,                       -- final result, JSON
+    reason        TEXT NOT NULL DEFAULT '',
+    kind          TEXT,                       -- kind of failure
+    error         TEXT,                       -- last lines of the traceback
+    exit_code     INTEGER,                    -- negative: the signal
+    attempt       INTEGER NOT NULL,
+    slot          INTEGER,                    -- where it runs now
+    agent         TEXT,                       -- its last agent
+    gpus          TEXT,                       -- JSON list of indices
+    pid           INTEGER,
+    next_sequence INTEGER NOT NULL,
+    finals        INTEGER NOT NULL,
+    verdict       TEXT                        -- JSON [cause, reason, kind]: how it will end once it is gone
+);
+CREATE TABLE metrics (
+    sequence_id   INTEGER NOT NULL,
+    kind          TEXT NOT NULL,              -- PERIODICAL or FINAL
+    sequence      INTEGER NOT NULL,
+    attempt       INTEGER NOT NULL,
+    value         TEXT NOT NULL,              -- JSON, as reported (NaN and Infinity included)
+    time          REAL NOT NULL,
+    PRIMARY KEY (sequence_id, kind, sequence, attempt)
+) WITHOUT ROWID;
+CREATE TABLE objective_values (
+    sequence_id   INTEGER NOT NULL,
+    name          TEXT NOT NULL,
+    value         REAL NOT NULL,
+    PRIMARY KEY (sequence_id, name)
+) WITHOUT ROWID;
+CREATE TABLE commands (                       -- what the dispatcher was sent, in order
+    n             INTEGER PRIMARY KEY,
+    code          TEXT NOT NULL,
+    payload       TEXT NOT NULL
+);
+CREATE TABLE replies (                        -- what the dispatcher answered, in order
+    n             INTEGER PRIMARY KEY,
+    code          TEXT NOT NULL,
+    payload       TEXT NOT NULL
+);
+CREATE INDEX trials_by_status ON trials (status);
+"""
+
+MIGRATIONS = (_FIRST,)
+SCHEMA_VERSION = len(MIGRATIONS)
+
+TRIAL_COLUMNS = (
+    "sequence_id",
+    "trial_id",
+    "status",
+    "parameter_id",
+    "record",
+    "created",
+    "start_time",
+    "end_time",
+    "final",
+    "reason",
+    "kind",
+    "error",
+    "exit_code",
+    "attempt",
+    "slot",
+    "agent",
+    "gpus",
+    "pid",
+    "next_sequence",
+    "finals",
+    "verdict",
+)

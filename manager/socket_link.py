@@ -1,0 +1,116 @@
+"""A line to an agent over its Unix socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from ..trial_agent.messages import MessageDecoder, encode_message
+from .agent_executor import AgentLink, Listener
+
+__all__ = ["SocketLink"]
+
+
+class SocketLink(AgentLink, asyncio.Protocol):
+    """Connects, says hello, and passes messages; what is sent before the line stands is kept until it does.
+
+    The agent answers messages in the order in which they came, except polls, whose answers are batches.
+    """
+
+    def __init__(self, agent: str, path: Path, hello: dict[str, Any], listener: Listener) -> None:
+        self._agent = agent
+        self._listener = listener
+        self._decoder = MessageDecoder()
+        self._transport: asyncio.Transport | None = None
+        self._unsent = bytearray()
+        self._answers: deque[asyncio.Future[dict[str, Any]]] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._closed = asyncio.Event()
+        self._closing = False
+        self._hello = self._expect_answer(hello)
+        self._connecting = self._loop.create_task(self._connect(path))
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message that has no answer."""
+        data = encode_message(message)
+        if self._transport is None:
+            self._unsent += data
+        elif not self._transport.is_closing():
+            self._transport.write(data)
+
+    def poll(self, after: int) -> None:
+        """Ask for the next batch."""
+        self.send({"op": "poll", "after": after})
+
+    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a message and wait for its answer; raises ConnectionError if the agent goes away."""
+        return await self._expect_answer(message)
+
+    async def hello(self) -> dict[str, Any] | None:
+        """What the agent said of itself; None if it is not there."""
+        try:
+            return await asyncio.shield(self._hello)
+        except ConnectionError:
+            return None
+
+    async def wait_closed(self, timeout: float) -> None:
+        """Wait until the agent has closed its end, at most so long; then close ours."""
+        self._closing = True
+        try:
+            await asyncio.wait_for(self._closed.wait(), timeout)
+        except TimeoutError:
+            pass
+        if self._transport is not None:
+            self._transport.close()
+
+    def on_lost(self, reason: str) -> str:
+        """A better reason than the socket's, if there is one."""
+        return reason
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The line stands: send what was kept."""
+        self._transport = transport  # type: ignore[assignment]
+        transport.write(bytes(self._unsent))  # type: ignore[attr-defined]
+        self._unsent.clear()
+
+    def data_received(self, data: bytes) -> None:
+        """Batches go to the listener, other answers to whoever asked."""
+        for message in self._decoder.feed(data):
+            if "events" in message:
+                self._listener.on_batch(self._agent, message)
+            elif self._answers:
+                answer = self._answers.popleft()
+                if not answer.done():
+                    answer.set_result(message)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The agent is gone, or has closed the line."""
+        self._end(f"its agent closed the connection ({exc})" if exc else "its agent is gone")
+
+    def _expect_answer(self, message: dict[str, Any]) -> asyncio.Future[dict[str, Any]]:
+        answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
+        if self._closed.is_set():
+            answer.set_exception(ConnectionError("the agent is gone"))
+            return answer
+        self._answers.append(answer)
+        self.send(message)
+        return answer
+
+    async def _connect(self, path: Path) -> None:
+        try:
+            await self._loop.create_unix_connection(lambda: self, str(path))
+        except OSError as error:
+            self._end(f"its agent cannot be reached ({error})")
+
+    def _end(self, reason: str) -> None:
+        self._closed.set()
+        for answer in self._answers:
+            if not answer.done():
+                answer.set_exception(ConnectionError(reason))
+                answer.exception()  # nobody may be waiting
+        self._answers.clear()
+        if not self._closing:
+            self._closing = True
+            self._listener.on_lost(self._agent, self.on_lost(reason))

@@ -1,0 +1,292 @@
+"""The experiment's database: the single source of truth, written by one manager, in one transaction a tick."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from .schema import MIGRATIONS, SCHEMA_VERSION, TRIAL_COLUMNS
+from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
+from .trial_runner import Changes
+
+__all__ = ["ExperimentRow", "Store", "StoreError", "Tick"]
+
+Durability = Literal["process", "power"]
+_SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
+
+
+class StoreError(Exception):
+    """The database cannot be read or written; the message says which and what to do."""
+
+
+@dataclass(slots=True)
+class ExperimentRow:
+    """The experiment itself."""
+
+    id: str
+    name: str | None
+    status: str
+    config: dict[str, Any]
+    token: str
+    created: float
+    reason: str = ""
+    error: str = ""
+    end_time: float | None = None
+    run_time: float = 0.0
+    snapshot: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Tick:
+    """All that one turn of the manager's loop changes."""
+
+    changes: Changes
+    commands: Sequence[tuple[int, str, str]] = ()
+    replies: Sequence[tuple[int, str, str]] = ()
+    status: str = ""
+    reason: str = ""
+    error: str = ""
+    run_time: float = 0.0
+    end_time: float | None = None
+    snapshot: str = "{}"
+
+
+class Store:
+    """Reads and writes an experiment's database."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, objectives: Sequence[str] = ("default",)) -> None:
+        self.path = path
+        self.objectives = tuple(objectives)
+        self._db = connection
+
+    @classmethod
+    def create(
+        cls, path: Path, row: ExperimentRow, objectives: Sequence[str], durability: Durability = "process"
+    ) -> Store:
+        """Make the database of a new experiment; raises `StoreError` where it cannot be written."""
+        with _explained(path):
+            store = cls(path, _connect(path, durability), objectives)
+            store._migrate()
+            store._db.execute(
+                "INSERT INTO experiment (id, name, status, config, token, created) VALUES (?, ?, ?, ?, ?, ?)",
+                (row.id, row.name, row.status, json.dumps(row.config), row.token, row.created),
+            )
+            return store
+
+    @classmethod
+    def open(cls, path: Path, objectives: Sequence[str] = ("default",), durability: Durability = "process") -> Store:
+        """Open the database of an experiment to go on with it."""
+        if not path.exists():
+            raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
+        with _explained(path):
+            store = cls(path, _connect(path, durability), objectives)
+            store._migrate()
+            return store
+
+    @classmethod
+    def view(cls, path: Path) -> Store:
+        """Open the database read-only: nobody who writes to it is disturbed, and nothing can be changed."""
+        if not path.exists():
+            raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
+        with _explained(path):
+            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+            store = cls(path, db)
+            store._check_version()
+            return store
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
+
+    def commit(self, tick: Tick) -> None:
+        """Write a tick in one transaction: all of it or nothing."""
+        with _explained(self.path), self._transaction() as db:
+            changes = tick.changes
+            db.executemany(_UPSERT_TRIAL, [_trial_to_row(trial) for trial in changes.trials.values()])
+            db.executemany(
+                "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?, ?)",
+                [(m.trial.sequence_id, m.kind, m.sequence, m.attempt, m.value, m.time) for m in changes.metrics],
+            )
+            db.executemany("INSERT OR IGNORE INTO objective_values VALUES (?, ?, ?)", self._values(changes))
+            db.executemany("INSERT INTO commands VALUES (?, ?, ?)", tick.commands)
+            db.executemany("INSERT INTO replies VALUES (?, ?, ?)", tick.replies)
+            db.execute(
+                "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
+                (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
+            )
+
+    def set_status(self, status: str, reason: str) -> None:
+        """Note how an experiment ended that never came to run."""
+        with _explained(self.path):
+            self._db.execute("UPDATE experiment SET status=?, reason=?", (status, reason))
+
+    def forget_conversation(self) -> None:
+        """Begin a new record of what the dispatcher is told and answers."""
+        with _explained(self.path), self._transaction() as db:
+            db.execute("DELETE FROM commands")
+            db.execute("DELETE FROM replies")
+
+    def experiment(self) -> ExperimentRow:
+        """The experiment's row."""
+        with _explained(self.path):
+            row = self._db.execute(
+                "SELECT id, name, status, config, token, created, reason, error, end_time, run_time, snapshot"
+                " FROM experiment"
+            ).fetchone()
+        if row is None:
+            raise StoreError(f"{self.path} holds no experiment: it was never started")
+        return ExperimentRow(*row[:3], json.loads(row[3]), *row[4:10], snapshot=json.loads(row[10]))
+
+    def trials(self) -> Iterator[Trial]:
+        """All trials by sequence id, as the runner had them."""
+        names = ", ".join(TRIAL_COLUMNS)
+        values = self._objective_values()
+        with _explained(self.path):
+            for row in self._db.execute(f"SELECT {names} FROM trials ORDER BY sequence_id"):
+                trial = _row_to_trial(row)
+                found = values.get(trial.sequence_id)
+                if found is not None and len(found) == len(self.objectives):
+                    trial.values = tuple(found[name] for name in self.objectives)
+                yield trial
+
+    def metrics(self, sequence_id: int | None = None) -> Iterator[tuple[int, str, int, int, str, float]]:
+        """(sequence_id, kind, sequence, attempt, value as JSON text, time) of one trial or all, in order."""
+        where = "" if sequence_id is None else " WHERE sequence_id = ?"
+        with _explained(self.path):
+            yield from self._db.execute(
+                f"SELECT sequence_id, kind, sequence, attempt, value, time FROM metrics{where}"
+                " ORDER BY sequence_id, kind DESC, sequence, attempt",
+                () if sequence_id is None else (sequence_id,),
+            )
+
+    def counts(self) -> dict[str, int]:
+        """How many trials have which status."""
+        with _explained(self.path):
+            return dict(self._db.execute("SELECT status, count(*) FROM trials GROUP BY status"))
+
+    def commands(self) -> list[tuple[int, str, str]]:
+        """What the dispatcher was sent: (n, code, payload)."""
+        return self._db.execute("SELECT n, code, payload FROM commands ORDER BY n").fetchall()
+
+    def replies(self) -> list[tuple[int, str, str]]:
+        """What the dispatcher answered: (n, code, payload)."""
+        return self._db.execute("SELECT n, code, payload FROM replies ORDER BY n").fetchall()
+
+    def _objective_values(self) -> dict[int, dict[str, float]]:
+        values: dict[int, dict[str, float]] = {}
+        with _explained(self.path):
+            for sequence_id, name, value in self._db.execute("SELECT sequence_id, name, value FROM objective_values"):
+                values.setdefault(sequence_id, {})[name] = value
+        return values
+
+    def _values(self, changes: Changes) -> Iterator[tuple[int, str, float]]:
+        for trial in changes.trials.values():
+            if trial.values is not None:
+                for name, value in zip(self.objectives, trial.values, strict=True):
+                    yield trial.sequence_id, name, value
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._db
+        except BaseException:
+            if self._db.in_transaction:  # a full disk ends the transaction by itself
+                self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def _migrate(self) -> None:
+        version = self._check_version()
+        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+            self._db.executescript(f"BEGIN; {script} PRAGMA user_version = {number}; COMMIT;")
+
+    def _check_version(self) -> int:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path} was written by a newer Pitchpipe (database version {version}, "
+                f"this one knows {SCHEMA_VERSION}): upgrade with pip install -U pitchpipe"
+            )
+        return version
+
+
+def _connect(path: Path, durability: Durability) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+    return db
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(_explain(path, error)) from error
+
+
+def _explain(path: Path, error: sqlite3.Error) -> str:
+    text = str(error)
+    if "disk is full" in text:
+        return f"the disk that holds {path} is full: make room and resume the experiment"
+    if "readonly" in text or "unable to open" in text:
+        return f"{path} cannot be written: check the folder's permissions"
+    if "malformed" in text or "not a database" in text:
+        return f"{path} is damaged ({text}): restore it from a copy"
+    return f"{path}: {text}"
+
+
+_UPSERT_TRIAL = (
+    f"INSERT INTO trials ({', '.join(TRIAL_COLUMNS)}) VALUES ({', '.join('?' * len(TRIAL_COLUMNS))})"
+    " ON CONFLICT (sequence_id) DO UPDATE SET "
+    + ", ".join(
+        f"{name} = excluded.{name}"
+        for name in TRIAL_COLUMNS
+        if name not in ("sequence_id", "trial_id", "parameter_id", "record", "created")
+    )
+)
+
+
+def _trial_to_row(trial: Trial) -> tuple[Any, ...]:
+    verdict = trial.verdict
+    return (
+        trial.sequence_id,
+        trial.trial_id,
+        trial.status.value,
+        json.dumps(trial.parameter_id),
+        trial.record,
+        trial.created,
+        trial.start_time,
+        trial.end_time,
+        trial.final,
+        trial.reason,
+        trial.kind,
+        trial.error,
+        trial.exit_code,
+        trial.attempt,
+        trial.slot,
+        trial.agent,
+        None if trial.gpus is None else json.dumps(trial.gpus),
+        trial.pid,
+        trial.next_sequence,
+        trial.finals,
+        None if verdict is None else json.dumps([verdict.cause, verdict.reason, verdict.kind]),
+    )
+
+
+def _row_to_trial(row: tuple[Any, ...]) -> Trial:
+    data = dict(zip(TRIAL_COLUMNS, row, strict=True))
+    data["status"] = TrialStatus(data["status"])
+    data["parameter_id"] = json.loads(data["parameter_id"])
+    data["kind"] = None if data["kind"] is None else FailureKind(data["kind"])
+    data["gpus"] = None if data["gpus"] is None else tuple(json.loads(data["gpus"]))
+    if data["verdict"] is not None:
+        cause, reason, kind = json.loads(data["verdict"])
+        data["verdict"] = Verdict(Cause(cause), reason, None if kind is None else FailureKind(kind))
+    return Trial(**data)

@@ -1,0 +1,160 @@
+"""One trial: its data, its statuses and the table of its legal moves."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Container
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = ["TRIAL_MOVES", "Cause", "FailureKind", "Trial", "TrialStatus", "Verdict", "WrongMove", "new_trial_id"]
+
+
+class TrialStatus(StrEnum):
+    """Where a trial stands (NNI's names; PAUSED is Ray Tune's)."""
+
+    WAITING = "WAITING"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    EARLY_STOPPED = "EARLY_STOPPED"
+    USER_CANCELED = "USER_CANCELED"
+    SYS_CANCELED = "SYS_CANCELED"
+
+    @property
+    def is_final(self) -> bool:
+        """Can nothing happen to the trial any more?"""
+        return not TRIAL_MOVES[self]
+
+
+class Cause(StrEnum):
+    """Why a trial moves."""
+
+    STARTED = "started"
+    ENDED_WELL = "ended well"
+    ENDED_BADLY = "ended badly"
+    CONDEMNED = "condemned by the assessor"
+    USER_CANCEL = "cancelled by the user"
+    SYSTEM_CANCEL = "cancelled by the system"
+    REFUSED = "refused by the executor"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    RETRIED = "retried"
+
+
+_ENDS = {
+    Cause.ENDED_WELL: TrialStatus.SUCCEEDED,
+    Cause.ENDED_BADLY: TrialStatus.FAILED,
+    Cause.CONDEMNED: TrialStatus.EARLY_STOPPED,
+    Cause.USER_CANCEL: TrialStatus.USER_CANCELED,
+    Cause.SYSTEM_CANCEL: TrialStatus.SYS_CANCELED,
+}
+
+# Every status has a row; an empty row is final. A trial may end before it was seen to start.
+TRIAL_MOVES: dict[TrialStatus, dict[Cause, TrialStatus]] = {
+    TrialStatus.WAITING: {Cause.STARTED: TrialStatus.RUNNING, Cause.REFUSED: TrialStatus.WAITING, **_ENDS},
+    TrialStatus.RUNNING: {Cause.PAUSED: TrialStatus.PAUSED, Cause.RETRIED: TrialStatus.WAITING, **_ENDS},
+    TrialStatus.PAUSED: {
+        Cause.RESUMED: TrialStatus.WAITING,
+        Cause.CONDEMNED: TrialStatus.EARLY_STOPPED,
+        Cause.USER_CANCEL: TrialStatus.USER_CANCELED,
+        Cause.SYSTEM_CANCEL: TrialStatus.SYS_CANCELED,
+    },
+    TrialStatus.SUCCEEDED: {},
+    TrialStatus.FAILED: {},
+    TrialStatus.EARLY_STOPPED: {},
+    TrialStatus.USER_CANCELED: {},
+    TrialStatus.SYS_CANCELED: {},
+}
+
+
+class FailureKind(StrEnum):
+    """What kind of failure ended a trial."""
+
+    USER_ERROR = "USER_ERROR"
+    NAN = "NAN"
+    TIMEOUT = "TIMEOUT"
+    INFRA = "INFRA"
+    OOM = "OOM"
+
+
+class WrongMove(Exception):
+    """A trial was asked to do what its status forbids: a fault of the manager, with the trial's story."""
+
+    def __init__(self, trial: Trial, cause: Cause) -> None:
+        told = "; ".join(trial.story) or "nothing"
+        super().__init__(f"trial {trial.trial_id} is {trial.status} and cannot be '{cause}'; its story: {told}")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a trial shall end once its process is gone, and why."""
+
+    cause: Cause
+    reason: str
+    kind: FailureKind | None = None
+
+
+@dataclass(slots=True)
+class Trial:
+    """One evaluation of one parameter set.
+
+    `record` is the parameter record as JSON text, as the tuner sent it; `final` the JSON text of the final result,
+    `values` its value per objective. `reason` says why the trial ended as it did.
+    """
+
+    trial_id: str
+    sequence_id: int
+    parameter_id: int | str | None
+    record: str
+    created: float
+    status: TrialStatus = TrialStatus.WAITING
+    attempt: int = 0
+    slot: int | None = None
+    agent: str | None = None
+    gpus: tuple[int, ...] | None = None
+    start_time: float | None = None
+    end_time: float | None = None
+    next_sequence: int = 0
+    finals: int = 0
+    final: str | None = None
+    values: tuple[float, ...] | None = None
+    verdict: Verdict | None = None
+    reason: str = ""
+    kind: FailureKind | None = None
+    exit_code: int | None = None
+    pid: int | None = None
+    error: str | None = None
+    story: tuple[str, ...] = field(default=(), repr=False)
+
+    def move(self, cause: Cause) -> None:
+        """Take the move that `cause` asks for; raises `WrongMove` when the table has none."""
+        target = TRIAL_MOVES[self.status].get(cause)
+        if target is None:
+            raise WrongMove(self, cause)
+        self.story = (*self.story[-7:], f"{self.status} -> {target} ({cause})")
+        self.status = target
+
+    @property
+    def is_assigned(self) -> bool:
+        """Has an executor been told to run it?"""
+        return self.slot is not None
+
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SIGNS = _LETTERS + "0123456789"
+
+
+def new_trial_id(experiment_id: str, sequence_id: int, taken: Container[str]) -> str:
+    """A trial id in NNI's form (a letter, then four letters or digits), the same each time it is asked for.
+
+    >>> new_trial_id("demo", 0, ()) == new_trial_id("demo", 0, ()) != new_trial_id("demo", 1, ())
+    True
+    """
+    for attempt in range(1000):
+        digest = hashlib.blake2b(f"{experiment_id}/{sequence_id}/{attempt}".encode(), digest_size=5).digest()
+        trial_id = _LETTERS[digest[0] % len(_LETTERS)] + "".join(_SIGNS[byte % len(_SIGNS)] for byte in digest[1:])
+        if trial_id not in taken:
+            return trial_id
+    raise RuntimeError("no free trial id: the experiment holds too many trials for ids of five characters")

@@ -1,0 +1,555 @@
+"""The experiment's state machine: events in, effects out. No I/O, no clock, no threads.
+
+House rules of this file:
+
+* `handle` is the only door; whoever holds a runner reads its attributes and changes none of them;
+* statuses move by the tables in `trial.py` and `experiment_status.py` alone;
+* everything that must survive a kill is noted in `changes` at once; the manager takes the changes after each batch of
+  events, commits them, and only then performs the effects;
+* an event that comes too late (a report of an ended trial, a second kill verdict) is expected: it is looked at and
+  dropped where it is handled, never raised as an error.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..protocol import CommandType
+from . import events as happened
+from .effects import Effect, Finish, RestoreDispatcher, SendCommand, StartTrial, StopTrial
+from .events import Event
+from .executor import AttemptOrder
+from .experiment_status import EXPERIMENT_MOVES, ExperimentStatus
+from .ledger import Assignment, Ledger, Request
+from .payloads import metric_payload, trial_end_payload
+from .results import BestTrials, Objective
+from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict, new_trial_id
+from .verdicts import FailureStreak, check_final, check_intermediate, judge_end
+
+__all__ = ["Changes", "Limits", "MetricRow", "TrialRunner"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds an experiment; durations in seconds, None is no bound."""
+
+    trial_concurrency: int = 1
+    max_trial_number: int | None = None
+    max_trial_duration: float | None = None
+    max_experiment_duration: float | None = None
+    max_identical_failures: int = 5
+
+
+@dataclass(slots=True)
+class MetricRow:
+    """One reported result, as it goes into the store."""
+
+    trial: Trial
+    attempt: int
+    kind: str
+    sequence: int
+    value: str
+    time: float
+
+
+@dataclass(slots=True)
+class Changes:
+    """What has changed since the last commit."""
+
+    trials: dict[str, Trial] = field(default_factory=dict)
+    metrics: list[MetricRow] = field(default_factory=list)
+
+
+class TrialRunner:
+    """Runs the trials of one experiment.
+
+    `totals` of the ledger and the `limits` say how many trials may run at once; a slot (0 .. concurrency - 1) is where
+    one of them runs.
+    """
+
+    def __init__(
+        self,
+        experiment_id: str,
+        limits: Limits,
+        ledger: Ledger,
+        request: Request | None = None,
+        objectives: Sequence[Objective] = (Objective(),),
+    ) -> None:
+        self.experiment_id = experiment_id
+        self.limits = limits
+        self.ledger = ledger
+        self.request = request or Request()
+        self.objectives = tuple(objectives)
+        self.status = ExperimentStatus.INITIALIZED
+        self.reason = ""
+        self.error = ""
+        self.trials: dict[str, Trial] = {}
+        self.live: dict[str, Trial] = {}
+        self.waiting: deque[Trial] = deque()
+        self.counts: Counter[TrialStatus] = Counter()
+        self.best = BestTrials(self.objectives)
+        self.failures: deque[Trial] = deque(maxlen=5)
+        self.requested = 0
+        self.created = 0
+        self.run_time = 0.0
+        self.wants_periodical = True
+        self._names = tuple(objective.name for objective in self.objectives)
+        self._streak = FailureStreak(limits.max_identical_failures)
+        self._running_since: float | None = None
+        self._now = 0.0
+        self._ready = False
+        self._tuner_has_more = True
+        self._failed_command: int | None = None
+        self._final_status = ExperimentStatus.DONE
+        self._slots: dict[int, Trial] = {}
+        self._incarnations: Counter[int] = Counter()
+        self._changes = Changes()
+        self._effects: list[Effect] = []
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            happened.DispatcherReady: self._on_dispatcher_ready,
+            happened.ParametersArrived: self._on_parameters,
+            happened.NoMoreParameters: self._on_no_more_parameters,
+            happened.KillVerdict: self._on_kill_verdict,
+            happened.DispatcherFailed: self._on_dispatcher_failed,
+            happened.AttemptStarted: self._on_started,
+            happened.Reported: self._on_reported,
+            happened.BadReport: self._on_bad_report,
+            happened.AttemptEnded: self._on_ended,
+            happened.StartRefused: self._on_start_refused,
+            happened.ResourcesChanged: self._on_resources_changed,
+            happened.TrialKillAsked: self._on_kill_asked,
+            happened.StopAsked: self._on_stop_asked,
+            happened.LimitsChanged: self._on_limits_changed,
+            happened.Tick: self._on_tick,
+        }
+
+    # ------------------------------------------------------------------ the doors
+
+    def handle(self, event: Event) -> list[Effect]:
+        """Take one event in; answer what is to be done about it, in order."""
+        self._effects = []
+        self._now = event.time
+        self._handlers[type(event)](event)
+        return self._effects
+
+    def take_changes(self) -> Changes:
+        """What must be committed before the effects so far are performed."""
+        changes, self._changes = self._changes, Changes()
+        return changes
+
+    def next_deadline(self) -> float | None:
+        """When the next `Tick` is due at the latest; None: never."""
+        deadlines = [deadline for trial in self.live.values() if (deadline := self._trial_deadline(trial))]
+        if (mine := self._experiment_deadline()) is not None:
+            deadlines.append(mine)
+        return min(deadlines, default=None)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The few facts besides the trials that a resumed runner needs, as plain JSON values."""
+        return {
+            "requested": self.requested,
+            "tuner_has_more": self._tuner_has_more,
+            "incarnations": {str(slot): count for slot, count in self._incarnations.items()},
+        }
+
+    def restore(self, trials: Iterable[Trial], snapshot: dict[str, Any], run_time: float) -> None:
+        """Take up an experiment where the store says it was (trials in the order of their sequence ids)."""
+        self.requested = snapshot.get("requested", 0)
+        self._tuner_has_more = snapshot.get("tuner_has_more", True)
+        self._incarnations.update({int(slot): count for slot, count in snapshot.get("incarnations", {}).items()})
+        self.run_time = run_time
+        for trial in trials:
+            self._restore_trial(trial)
+
+    def elapsed(self, now: float) -> float:
+        """Seconds for which the experiment has run, over all its managers."""
+        return self.run_time + (now - self._running_since if self._running_since is not None else 0.0)
+
+    def get_trial(self, trial_id: str) -> Trial | None:
+        """The trial with this id."""
+        return self.trials.get(trial_id)
+
+    def get_trials(self) -> list[Trial]:
+        """All trials, in the order in which they were made."""
+        return list(self.trials.values())
+
+    def is_finished(self) -> bool:
+        """Is the experiment over?"""
+        return self.status.is_final
+
+    def orders(self) -> list[AttemptOrder]:
+        """The attempts that an executor was told to run and that have not ended."""
+        return [self._order(trial) for trial in self.live.values() if trial.is_assigned]
+
+    def why_waiting(self, trial: Trial) -> str:
+        """Why a WAITING trial does not run yet."""
+        if trial.is_assigned:
+            return f"its agent {trial.agent} is starting"
+        if len(self._slots) >= self.limits.trial_concurrency:
+            return f"all {self.limits.trial_concurrency} slots (trial_concurrency) are taken"
+        return self.ledger.why_not(self.request)
+
+    def invariants(self) -> list[str]:
+        """What is wrong with the runner's state; tests call it after every event and expect nothing."""
+        wrong = []
+        if Counter(trial.status for trial in self.trials.values()) != +self.counts:
+            wrong.append("the counts are not those of the trials")
+        if {trial.trial_id for trial in self.trials.values() if not trial.status.is_final} != set(self.live):
+            wrong.append("live trials are not the trials without a final status")
+        if len(self._slots) > max(self.limits.trial_concurrency, len(self.orders())):
+            wrong.append("more slots taken than trial_concurrency allows")
+        for slot, trial in self._slots.items():
+            if trial.slot != slot or trial.status.is_final:
+                wrong.append(f"slot {slot} holds trial {trial.trial_id}, which does not run there")
+        if any(trial.is_assigned for trial in self.waiting):
+            wrong.append("a trial that waits has a slot")
+        if self.limits.max_trial_number is not None and self.requested < 0:
+            wrong.append("a negative number of trials is requested")
+        return wrong
+
+    # ------------------------------------------------------------------ the dispatcher
+
+    def _on_dispatcher_ready(self, event: happened.DispatcherReady) -> None:
+        self.wants_periodical = event.wants_periodical
+        if self._ready or self.status.is_final:
+            return
+        self._ready = True
+        self._running_since = event.time
+        if self.status is not ExperimentStatus.RUNNING:
+            self._move(ExperimentStatus.RUNNING)
+        self._go_on()
+
+    def _on_parameters(self, event: happened.ParametersArrived) -> None:
+        self.requested = max(0, self.requested - 1)
+        if self.status is ExperimentStatus.STOPPING or self.status.is_final:
+            return
+        self._tuner_has_more = True
+        trial_id = new_trial_id(self.experiment_id, self.created, self.trials)
+        trial = Trial(trial_id, self.created, event.parameter_id, event.record, event.time)
+        self.created += 1
+        self.trials[trial_id] = self.live[trial_id] = trial
+        self.counts[trial.status] += 1
+        self.waiting.append(trial)
+        self._note(trial)
+        self._go_on()
+
+    def _on_no_more_parameters(self, event: happened.NoMoreParameters) -> None:
+        self.requested = 0
+        self._tuner_has_more = False
+        self._settle()
+
+    def _on_kill_verdict(self, event: happened.KillVerdict) -> None:
+        trial = self.live.get(event.trial_id)
+        if trial is not None:
+            self._condemn(trial, Verdict(Cause.CONDEMNED, event.reason))
+
+    def _on_dispatcher_failed(self, event: happened.DispatcherFailed) -> None:
+        if self.status.is_final:
+            return
+        told = f"{event.message} ({event.where})" if event.where else event.message
+        command = event.command if event.command is not None else -1
+        if self._failed_command == command:
+            self.error = event.traceback
+            self._stop(ExperimentStatus.ERROR, told)
+            return
+        self._failed_command = command
+        self._effects.append(RestoreDispatcher(told))
+
+    # ------------------------------------------------------------------ the trials
+
+    def _on_started(self, event: happened.AttemptStarted) -> None:
+        trial = self._current(event.trial_id, event.attempt)
+        if trial is None or trial.status is not TrialStatus.WAITING:
+            return
+        trial.start_time, trial.pid = event.time, event.pid
+        self._move_trial(trial, Cause.STARTED)
+
+    def _on_reported(self, event: happened.Reported) -> None:
+        trial = self._current(event.trial_id, event.attempt)
+        if trial is None:
+            return
+        if event.kind == "final":
+            self._take_final(trial, event)
+        elif event.sequence >= trial.next_sequence:
+            self._take_intermediate(trial, event)
+
+    def _take_intermediate(self, trial: Trial, event: happened.Reported) -> None:
+        trial.next_sequence = event.sequence + 1
+        self._changes.trials[trial.trial_id] = trial
+        self._keep_metric(trial, event, "PERIODICAL")
+        if (verdict := check_intermediate(event.value)) is not None:
+            reason = f"intermediate result {event.sequence}: {verdict.reason}"
+            self._condemn(trial, Verdict(verdict.cause, reason, verdict.kind))
+        elif self.wants_periodical and trial.verdict is None:
+            self._send_metric(trial, "PERIODICAL", event.sequence, event.value)
+
+    def _take_final(self, trial: Trial, event: happened.Reported) -> None:
+        if event.sequence < trial.finals:
+            return  # told again after a restart
+        trial.finals = event.sequence + 1
+        self._changes.trials[trial.trial_id] = trial
+        self._keep_metric(trial, event, "FINAL")
+        if trial.finals > 1:
+            return
+        judged = check_final(event.value, self._names)
+        if isinstance(judged, Verdict):
+            self._condemn(trial, judged)
+            return
+        trial.final, trial.values = event.value, judged
+        self._send_metric(trial, "FINAL", 0, event.value)
+
+    def _on_bad_report(self, event: happened.BadReport) -> None:
+        trial = self._current(event.trial_id, event.attempt)
+        if trial is not None:
+            self._condemn(trial, Verdict(Cause.ENDED_BADLY, event.message, FailureKind.USER_ERROR))
+
+    def _on_ended(self, event: happened.AttemptEnded) -> None:
+        trial = self._current(event.trial_id, event.attempt)
+        if trial is None:
+            return
+        trial.exit_code = event.exit_code if event.signal is None else -event.signal
+        trial.error = event.error
+        if event.lost and trial.slot is not None:
+            self._incarnations[trial.slot] += 1  # a lost agent's name is never used again
+        self._end(trial, judge_end(trial, event), event.time)
+        self._go_on()
+
+    def _on_start_refused(self, event: happened.StartRefused) -> None:
+        trial = self._current(event.trial_id, event.attempt)
+        if trial is None or trial.status is not TrialStatus.WAITING:
+            return
+        self._free_slot(trial)
+        self.ledger.set_busy_elsewhere(frozenset(event.devices))
+        self._move_trial(trial, Cause.REFUSED)
+        self.waiting.appendleft(trial)
+
+    def _on_resources_changed(self, event: happened.ResourcesChanged) -> None:
+        self.ledger.set_busy_elsewhere(frozenset(event.busy_devices))
+        self._start_waiting()
+
+    # ------------------------------------------------------------------ users and time
+
+    def _on_kill_asked(self, event: happened.TrialKillAsked) -> None:
+        trial = self.live.get(event.trial_id)
+        if trial is None:
+            return
+        self._condemn(trial, Verdict(Cause.USER_CANCEL, "killed by the user"))
+        if not trial.is_assigned:
+            self.waiting.remove(trial)
+            self._end(trial, trial.verdict or Verdict(Cause.USER_CANCEL, ""), event.time)
+            self._go_on()
+
+    def _on_stop_asked(self, event: happened.StopAsked) -> None:
+        self._stop(ExperimentStatus.STOPPED, event.reason)
+
+    def _on_limits_changed(self, event: happened.LimitsChanged) -> None:
+        old = self.limits
+        self.limits = Limits(
+            event.trial_concurrency or old.trial_concurrency,
+            event.max_trial_number or old.max_trial_number,
+            old.max_trial_duration,
+            event.max_experiment_duration or old.max_experiment_duration,
+            old.max_identical_failures,
+        )
+        self._go_on()
+
+    def _on_tick(self, event: happened.Tick) -> None:
+        deadline = self._experiment_deadline()
+        if deadline is not None and event.time >= deadline and self.status is not ExperimentStatus.STOPPING:
+            limit = self.limits.max_experiment_duration
+            self._stop(ExperimentStatus.DONE, f"max_experiment_duration ({limit:g} s) is over")
+        for trial in list(self.live.values()):
+            due = self._trial_deadline(trial)
+            if due is not None and event.time >= due:
+                reason = f"ran longer than max_trial_duration ({self.limits.max_trial_duration:g} s)"
+                self._condemn(trial, Verdict(Cause.ENDED_BADLY, reason, FailureKind.TIMEOUT))
+
+    def _experiment_deadline(self) -> float | None:
+        if self.limits.max_experiment_duration is None or self._running_since is None:
+            return None
+        return self._running_since + self.limits.max_experiment_duration - self.run_time
+
+    def _trial_deadline(self, trial: Trial) -> float | None:
+        if self.limits.max_trial_duration is None or trial.start_time is None or trial.verdict is not None:
+            return None
+        return trial.start_time + self.limits.max_trial_duration
+
+    # ------------------------------------------------------------------ moves
+
+    def _go_on(self) -> None:
+        """Start what can start, ask for what is missing, and see whether the experiment is over."""
+        self._start_waiting()
+        self._ask_for_more()
+        self._settle()
+
+    def _start_waiting(self) -> None:
+        while self.waiting and len(self._slots) < self.limits.trial_concurrency and self._may_start():
+            assignment = self.ledger.take(self.waiting[0].trial_id, self.request)
+            if assignment is None:
+                return
+            self._assign(self.waiting.popleft(), assignment)
+
+    def _may_start(self) -> bool:
+        return self._ready and self.status is not ExperimentStatus.STOPPING and not self.status.is_final
+
+    def _assign(self, trial: Trial, assignment: Assignment) -> None:
+        slot = next(number for number in range(len(self._slots) + 1) if number not in self._slots)
+        trial.attempt += 1
+        trial.slot, trial.gpus = slot, assignment.gpus
+        trial.agent = f"{slot}-{self._incarnations[slot]}"
+        self._slots[slot] = trial
+        self._note(trial)
+        self._effects.append(StartTrial(self._order(trial)))
+
+    def _ask_for_more(self) -> None:
+        if not self._may_start():
+            return
+        # A tuner that had nothing more is asked again after each end: some propose once results are in.
+        missing = self.limits.trial_concurrency - len(self.live) - self.requested
+        if self.limits.max_trial_number is not None:
+            missing = min(missing, self.limits.max_trial_number - self.created - self.requested)
+        if missing > 0:
+            self.requested += missing
+            self._send(CommandType.RequestTrialJobs, str(missing))
+
+    def _settle(self) -> None:
+        """Move the experiment to what its trials and the tuner make of it."""
+        if self.status is ExperimentStatus.STOPPING:
+            if not self._slots:
+                self._finish(self._final_status)
+            return
+        if not self._may_start():
+            return
+        full = self.limits.max_trial_number is not None and self.created >= self.limits.max_trial_number
+        dry = not self._tuner_has_more and self.requested == 0
+        if (full or dry) and not self.live:
+            self._finish(ExperimentStatus.DONE)
+        elif full:
+            self._move(ExperimentStatus.NO_MORE_TRIAL)
+        elif not self._tuner_has_more:
+            self._move(ExperimentStatus.TUNER_NO_MORE_TRIAL)
+        else:
+            self._move(ExperimentStatus.RUNNING)
+
+    def _condemn(self, trial: Trial, verdict: Verdict) -> None:
+        """Fix how a trial will end and have its process ended; the first verdict stands."""
+        if trial.verdict is not None:
+            return
+        trial.verdict = verdict
+        self._note(trial)
+        if trial.is_assigned:
+            self._effects.append(StopTrial(trial.trial_id, trial.attempt))
+
+    def _end(self, trial: Trial, verdict: Verdict, time: float) -> None:
+        trial.end_time, trial.reason, trial.kind = time, verdict.reason, verdict.kind
+        self._free_slot(trial)
+        self._move_trial(trial, verdict.cause)
+        del self.live[trial.trial_id]
+        trial.verdict = None
+        self._send(CommandType.TrialEnd, trial_end_payload(trial.trial_id, trial.status, trial.record))
+        self._judge_experiment(trial)
+        trial.story = ()  # only live trials can be asked to make a wrong move
+
+    def _judge_experiment(self, trial: Trial) -> None:
+        if trial.status is TrialStatus.SUCCEEDED:
+            self.best.add(trial)
+        if trial.status is not TrialStatus.FAILED:
+            self._streak.clear()
+            return
+        self.failures.append(trial)
+        if self._streak.add(trial.reason):
+            self.error = trial.error or ""
+            self._stop(ExperimentStatus.ERROR, f"the first {self._streak.count} trials failed alike: {trial.reason}")
+
+    def _stop(self, final: ExperimentStatus, reason: str) -> None:
+        """End the experiment: nothing new starts, what runs is ended, and then its status is `final`."""
+        if self.status is ExperimentStatus.STOPPING or self.status.is_final:
+            return
+        self.reason, self._final_status = reason, final
+        self._move(ExperimentStatus.STOPPING)
+        verdict = Verdict(Cause.SYSTEM_CANCEL, reason)
+        for trial in list(self.live.values()):
+            self._condemn(trial, verdict)
+        while self.waiting:
+            trial = self.waiting.popleft()
+            self._end(trial, trial.verdict or verdict, self._now)
+        self._settle()
+
+    def _finish(self, status: ExperimentStatus) -> None:
+        self._move(status)
+        self._effects.append(Finish())
+
+    # ------------------------------------------------------------------ small things
+
+    def _current(self, trial_id: str, attempt: int) -> Trial | None:
+        """The live trial an event speaks of, if it speaks of its current attempt."""
+        trial = self.live.get(trial_id)
+        return trial if trial is not None and trial.attempt == attempt and trial.is_assigned else None
+
+    def _move(self, status: ExperimentStatus) -> None:
+        if status is self.status:
+            return
+        if status not in EXPERIMENT_MOVES[self.status]:
+            raise RuntimeError(f"experiment {self.experiment_id} is {self.status} and cannot become {status}")
+        self.status = status
+
+    def _move_trial(self, trial: Trial, cause: Cause) -> None:
+        self.counts[trial.status] -= 1
+        trial.move(cause)
+        self.counts[trial.status] += 1
+        self._note(trial)
+
+    def _note(self, trial: Trial) -> None:
+        self._changes.trials[trial.trial_id] = trial
+
+    def _free_slot(self, trial: Trial) -> None:
+        if trial.slot is not None:
+            del self._slots[trial.slot]
+            self.ledger.release(trial.trial_id)
+            trial.slot = None
+
+    def _order(self, trial: Trial) -> AttemptOrder:
+        if trial.slot is None or trial.agent is None:
+            raise RuntimeError(f"trial {trial.trial_id} is not assigned")
+        return AttemptOrder(
+            trial.trial_id,
+            trial.attempt,
+            trial.sequence_id,
+            trial.record,
+            trial.slot,
+            trial.agent,
+            trial.gpus,
+            start_time=trial.start_time,
+        )
+
+    def _keep_metric(self, trial: Trial, event: happened.Reported, kind: str) -> None:
+        self._changes.metrics.append(
+            MetricRow(trial, event.attempt, kind, event.sequence, event.value, event.time)
+        )
+
+    def _send_metric(self, trial: Trial, kind: str, sequence: int, value: str) -> None:
+        payload = metric_payload(trial.parameter_id, trial.trial_id, kind, sequence, value)
+        self._send(CommandType.ReportMetricData, payload)
+
+    def _send(self, command: CommandType, payload: str) -> None:
+        self._effects.append(SendCommand(command, payload))
+
+    def _restore_trial(self, trial: Trial) -> None:
+        self.trials[trial.trial_id] = trial
+        self.created = max(self.created, trial.sequence_id + 1)
+        self.counts[trial.status] += 1
+        if trial.status is TrialStatus.SUCCEEDED:
+            self.best.add(trial)
+        if trial.status.is_final:
+            if trial.status is not TrialStatus.FAILED:
+                self._streak.clear()
+            return
+        self.live[trial.trial_id] = trial
+        if trial.slot is None:
+            self.waiting.append(trial)
+            return
+        self._slots[trial.slot] = trial
+        self.ledger.claim(trial.trial_id, self.request, Assignment(trial.gpus))
