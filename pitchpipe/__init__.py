@@ -1,1 +1,70 @@
-""""""
+"""Pitchpipe tunes hyper-parameters. What a trial script needs is here at once; the rest loads when it is named.
+
+>>> import pitchpipe
+>>> parameters = {"lr": 0.1, **pitchpipe.get_next_parameter()}
+>>> pitchpipe.report_final_result(0.9)
+Final result: 0.9
+"""
+
+from .trial_agent.sdk import (
+    get_current_parameter,
+    get_experiment_id,
+    get_next_parameter,
+    get_next_parameters,
+    get_sequence_id,
+    get_trial_id,
+    report_final_result,
+    report_intermediate_result,
+)
+
+TYPE_CHECKING = False  # `typing` costs 2 ms at import, and scripts come through here
+if TYPE_CHECKING:
+    from .assessors.base import Assessor, AssessResult
+    from .experiment import Experiment
+    from .trial_agent.sdk import TrialStopped
+    from .tuners.base import NoMoreTrialError, Tuner
+
+    __version__: str
+
+_HOMES = {
+    "AssessResult": ".assessors.base",
+    "Assessor": ".assessors.base",
+    "Experiment": ".experiment",
+    "NoMoreTrialError": ".tuners.base",
+    "TrialStopped": ".trial_agent.sdk",
+    "Tuner": ".tuners.base",
+}
+
+__all__ = [
+    "AssessResult",
+    "Assessor",
+    "Experiment",
+    "NoMoreTrialError",
+    "TrialStopped",
+    "Tuner",
+    "__version__",
+    "get_current_parameter",
+    "get_experiment_id",
+    "get_next_parameter",
+    "get_next_parameters",
+    "get_sequence_id",
+    "get_trial_id",
+    "report_final_result",
+    "report_intermediate_result",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pitchpipe")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name], __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,64 @@
+"""The process of a local agent.
+
+    python -m pitchpipe.trial_agent --agent ID --listen-fd N --folder DIR [--token-fd M]
+
+The manager makes the listening socket and passes it on, so it may connect before the agent is up. The token
+comes through a descriptor or the environment. SIGTERM and SIGINT kill what runs and end the agent.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+
+from . import environ
+from .core import Agent
+from .sdk import TrialStopped
+from .unix_server import UnixServer
+
+USAGE = "usage: python -m pitchpipe.trial_agent --agent ID --listen-fd N --folder DIR [--token-fd M]"
+LAST_RESORT = 10.0  # seconds beyond the grace for a function that cannot be interrupted
+
+
+def main(arguments: list[str]) -> int:
+    """Run an agent until it is told to leave, or has waited for a manager too long; return the exit code."""
+    options = dict(zip(arguments[::2], arguments[1::2], strict=False))
+    if len(arguments) % 2 or not {"--agent", "--listen-fd", "--folder"} <= options.keys():
+        print(USAGE, file=sys.stderr)
+        return 2
+    token = _token(options.get("--token-fd"))
+    agent = Agent(options["--agent"], Path(options["--folder"], "agents"))
+    server = UnixServer(agent, socket.socket(fileno=int(options["--listen-fd"])), token)
+    _handle_signals(agent)
+    thread = threading.Thread(target=server.serve, daemon=True)
+    thread.start()
+    agent.run()
+    server.close()
+    thread.join(timeout=1.0)
+    return 0
+
+
+def _token(descriptor: str | None) -> str:
+    from_environment = os.environ.pop(environ.TOKEN, "")
+    if descriptor is None:
+        return from_environment
+    with open(int(descriptor), encoding="ascii") as file:
+        return file.read().strip()
+
+
+def _handle_signals(agent: Agent) -> None:
+    def leave(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        agent.shutdown()
+        if agent.in_user_code:
+            raise TrialStopped
+
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGINT, leave)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,243 @@
+"""One attempt of a command trial: any program, in a process group of its own, followed from start to end.
+
+One `poll` waits for everything that can happen: the process ends, its spool grows, somebody asks for a
+kill, a timer is due. What the process reported is read to the end before the attempt counts as ended.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from . import environ, events
+from .command_line import StartError, arguments_of, explain, with_interpreter
+from .file_watch import FileWatch
+from .following import ExitWatch, Follower, Timers
+from .guard import Guard
+from .job import Job
+from .line_file import LineFile
+from .outbox import Outbox
+from .processes import ProcessTree
+from .spool import SpoolReader
+from .wake import Wake
+
+ERROR_BYTES = 4096
+MEMORY_EVERY = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What an agent lends to the attempt that runs."""
+
+    outbox: Outbox
+    watch: FileWatch
+    guard: Guard
+    wake: Wake
+    clock: Callable[[], float]
+    environment: Mapping[str, str]
+
+
+class CommandTrial:
+    """Runs one attempt in the calling thread; `kill` may be called from any other."""
+
+    def __init__(self, job: Job, tools: Tools) -> None:
+        self.job = job
+        self.pid: int | None = None
+        self._tools = tools
+        self._marks = environ.marker(job.run.experiment, job.trial, job.attempt)
+        self._folder = Path(job.run.folder, "trials", str(job.sequence_id))
+        self._spool = self._folder / f"reports-{job.attempt}.jsonl"
+        self._reader = SpoolReader(job.trial, job.attempt, job.first_sequence, tools.clock)
+        self._asked: deque[float] = deque()  # the graces of the kills that were asked for
+        self._killed_at: float | None = None  # monotonic time at which grace ends
+        self._over_limit: str | None = None
+
+    def kill(self, grace: float) -> None:
+        """Ask for the end of the attempt: SIGTERM, `grace` seconds, SIGKILL."""
+        self._asked.append(grace)
+        self._tools.wake.set()
+
+    def run(self) -> dict[str, Any]:
+        """Run the attempt to its end and return its outcome; every report of it has been sent by then."""
+        try:
+            process = self._start()
+        except StartError as error:
+            return self._record(events.outcome(error.exit_code, error=str(error), time=self._tools.clock()))
+        except OSError as error:
+            return events.outcome(None, error=f"cannot start the trial: {error}", time=self._tools.clock())
+        job = self.job
+        self._tools.outbox.put(events.started(job.trial, job.attempt, process.pid, self._tools.clock()))
+        tree = ProcessTree(process.pid, self._marks)
+        with open(self._spool, "rb", buffering=0) as spool:
+            follower = Follower(spool.fileno(), self._reader, self._tools.outbox)
+            self._follow(process, tree, follower)
+            self._end(process, tree)
+            follower.read_all()
+        return self._record(self._outcome(process.returncode))
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        job, run = self.job, self.job.run
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / "parameters.json").write_text(job.parameters, encoding="utf-8")
+        LineFile(str(self._spool)).close()  # there before the watch, and before a shell script looks for it
+        environment = self._environment()
+        directory = run.code_directory or os.getcwd()
+        arguments = arguments_of(run.command, directory, environment, shell=run.shell)
+        self._tools.watch.watch(str(self._spool))
+        self._tools.guard.expect(self._marks)
+        with open(self._log("stdout"), "wb") as stdout, open(self._log("stderr"), "wb") as stderr:
+            process = _spawn(arguments, environment, directory, stdout.fileno(), stderr.fileno())
+        self._tools.guard.watch(process.pid)
+        self.pid = process.pid
+        return process
+
+    def _environment(self) -> dict[str, str]:
+        job, run = self.job, self.job.run
+        return {
+            **self._tools.environment,
+            "PYTHONUNBUFFERED": "1",  # so that a killed script leaves its last words
+            **run.environment,
+            **environ.visible_devices(job.gpus),
+            environ.REPORTS: str(self._spool),
+            environ.PARAMETERS: str(self._folder / "parameters.json"),
+            environ.OUTPUT_DIRECTORY: str(self._folder),
+            environ.EXPERIMENT_ID: run.experiment,
+            environ.TRIAL_ID: job.trial,
+            environ.ATTEMPT: str(job.attempt),
+            environ.SEQUENCE_ID: str(job.sequence_id),
+        }
+
+    def _log(self, name: str) -> Path:
+        return self._folder / (name if self.job.attempt <= 1 else f"{name}-{self.job.attempt}")
+
+    def _follow(self, process: subprocess.Popen[bytes], tree: ProcessTree, follower: Follower) -> None:
+        """Return when the process has ended (it is not reaped yet)."""
+        tools = self._tools
+        timers = Timers(tools.watch.interval, MEMORY_EVERY if self.job.run.memory_limit else None)
+        with ExitWatch(process) as ended:
+            poll = select.poll()
+            for descriptor in (ended.descriptor, tools.wake.fileno(), tools.watch.descriptor):
+                if descriptor is not None:
+                    poll.register(descriptor, select.POLLIN)
+            while True:
+                timeout = timers.timeout(0.0 if follower.behind else None, self._killed_at)
+                ready = {descriptor for descriptor, _ in poll.poll(timeout)}
+                if ended.descriptor in ready:
+                    return
+                if tools.wake.fileno() in ready:
+                    tools.wake.clear()
+                self._read_if(tools.watch.descriptor is None or tools.watch.descriptor in ready, follower)
+                self._check_memory(timers, tree)
+                self._kill_if_asked(tree)
+
+    def _read_if(self, changed: bool, follower: Follower) -> None:
+        if changed:
+            self._tools.watch.clear()
+        if changed or follower.behind:
+            follower.read()
+
+    def _check_memory(self, timers: Timers, tree: ProcessTree) -> None:
+        limit = self.job.run.memory_limit
+        if limit is None or self._over_limit or not timers.memory_due():
+            return
+        # Forked workers share pages: count those properly before a trial is condemned for them.
+        if tree.memory() > limit and (used := tree.proportional_memory()) > limit:
+            self._over_limit = f"used {_gibibytes(used)}, more than the limit of {_gibibytes(limit)}"
+            self._asked.append(0.0)
+
+    def _kill_if_asked(self, tree: ProcessTree) -> None:
+        while self._asked:
+            deadline = time.monotonic() + self._asked.popleft()
+            if self._killed_at is None:
+                tree.signal_group(signal.SIGTERM)  # at once; the strays after it
+                tree.signal_group(signal.SIGCONT)
+                tree.signal_strays(signal.SIGTERM)
+            self._killed_at = deadline if self._killed_at is None else min(deadline, self._killed_at)
+        if self._killed_at is not None and time.monotonic() >= self._killed_at:
+            tree.kill(self._killed_at)
+
+    def _end(self, process: subprocess.Popen[bytes], tree: ProcessTree) -> None:
+        """Kill what the process left behind, then reap it: until then no other group can have its number."""
+        if self._killed_at is not None:
+            tree.kill(self._killed_at)
+        tree.signal_group(signal.SIGKILL)
+        process.wait()
+        self._tools.guard.release()
+
+    def _outcome(self, returncode: int) -> dict[str, Any]:
+        code, number = (None, -returncode) if returncode < 0 else (returncode, None)
+        killed = self._killed_at is not None and self._over_limit is None
+        error = self._over_limit
+        if error is None and returncode != 0 and not killed:
+            error = last_lines(self._log("stderr"))
+        return events.outcome(code, number, error, killed=killed, time=self._tools.clock())
+
+    def _record(self, outcome: dict[str, Any]) -> dict[str, Any]:
+        """Write how the attempt ended into its spool, so that it is known even if the agent dies now."""
+        try:
+            file = LineFile(str(self._spool))
+            line = orjson.dumps({"ended": outcome}).decode()
+            file.append("\n" + line if self._reader.inside_line else line)
+            file.close()
+        except OSError as error:  # the event below still tells the manager
+            job = self.job
+            self._tools.outbox.put(
+                events.problem(job.trial, job.attempt, f"cannot write to the spool: {error}")
+            )
+        return outcome
+
+
+def _spawn(
+    arguments: list[str], environment: Mapping[str, str], directory: str, stdout: int, stderr: int
+) -> subprocess.Popen[bytes]:
+    def popen(arguments: list[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=directory,
+            env=environment,
+            start_new_session=True,
+        )
+
+    try:
+        return popen(arguments)
+    except OSError as error:
+        by_shell = with_interpreter(arguments, error)
+        if by_shell is None:
+            raise explain(error, arguments) from error
+        return popen(by_shell)
+
+
+def last_lines(path: Path, limit: int = ERROR_BYTES) -> str | None:
+    """Return the end of a file as whole lines of at most `limit` bytes: of a traceback, its last part."""
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - limit))
+            data = file.read()
+    except OSError:
+        return None
+    if size > limit:
+        data = data.partition(b"\n")[2] or data
+    text = data.decode("utf-8", "replace").strip()
+    start = text.rfind("Traceback (most recent call last)")
+    return text[max(0, start) :] or None
+
+
+def _gibibytes(number: int) -> str:
+    """Return a number of bytes for people.
+
+    >>> _gibibytes(4 * 2**30), _gibibytes(300 * 2**20)
+    ('4 GiB', '0.29 GiB')
+    """
+    return f"{number / 2**30:.2g} GiB" if number < 10 * 2**30 else f"{number / 2**30:.0f} GiB"

@@ -1,0 +1,207 @@
+"""The trial agent, apart from how messages reach it: a long-lived worker that runs attempts, one by one.
+
+Two carriers drive it: a Unix socket (`unix_server`) and a Ray actor. Both call `handle` for what the
+manager asks and collect events from the outbox; the thread that calls `run` runs the trials.
+"""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from queue import SimpleQueue
+
+from . import environ, events
+from .command_trial import CommandTrial, Tools
+from .file_watch import best_watch
+from .function_trial import FunctionLoader, FunctionTrial
+from .guard import Guard
+from .job import Job, RunSpec
+from .line_file import LineFile
+from .messages import Message
+from .outbox import Outbox
+from .reading import read_part
+from .wake import Wake
+
+SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent again is not run again
+HOLD = 0.002  # seconds in which the events of a short function trial wait for each other
+IDLE_TIMEOUT = 60.0  # before the first `configure`
+
+Attempt = CommandTrial | FunctionTrial
+
+
+class Agent:
+    """Runs attempts, one at a time, and keeps what there is to tell until a manager has taken it.
+
+    `handle` and `next_events` may be called from any thread; `run` belongs to one (the main thread, where
+    there is a choice: a function trial runs in it). `on_events` is called when events can be collected.
+    """
+
+    def __init__(
+        self,
+        agent_id: str,
+        spool_directory: str | os.PathLike[str],
+        *,
+        clock: Callable[[], float] = time.time,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.agent_id = agent_id
+        self.outbox = Outbox()
+        self.idle_since: float | None = time.monotonic()
+        self._spool_path = Path(spool_directory, f"{agent_id}.jsonl")
+        self._spool: LineFile | None = None
+        self._functions = FunctionLoader()
+        base = environ.starting_environment() if environment is None else environment
+        self._tools = Tools(self.outbox, best_watch(), Guard(), Wake(), clock, environ.base_environment(base))
+        self._run_spec: RunSpec | None = None
+        # Reentrant: a signal handler may ask for the shutdown while the same thread holds it.
+        self._lock = threading.RLock()
+        self._inbox: SimpleQueue[Job | None] = SimpleQueue()
+        self._waiting: dict[tuple[str, int], Job] = {}
+        self._seen: dict[tuple[str, int], None] = {}
+        self._current: Attempt | None = None
+        self._stopping = False
+        self._handlers: dict[str, Callable[[Message], Message | None]] = {
+            "hello": self._hello,
+            "configure": self._configure,
+            "start": self._start,
+            "kill": self._kill,
+            "poll": self._poll,
+            "read_file": self._read_file,
+            "shutdown": self._shutdown,
+        }
+
+    @property
+    def orphan_timeout(self) -> float:
+        """Seconds for which an idle agent waits for a manager."""
+        return IDLE_TIMEOUT if self._run_spec is None else self._run_spec.orphan_timeout
+
+    def handle(self, message: Message) -> Message | None:
+        """Do what a message asks and return the reply, if it has one; what makes no sense gets an `error`."""
+        handler = self._handlers.get(message.get("op", ""))
+        if handler is None:
+            return {"error": f"there is no operation {message.get('op')!r}"}
+        try:
+            return handler(message)
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            return {"error": f"{message['op']}: {type(error).__name__}: {error}"}
+
+    def next_events(self, after: int, timeout: float) -> Message:
+        """Wait up to `timeout` seconds for events numbered above `after`; those up to it are forgotten."""
+        found, cursor = self.outbox.wait(after, timeout)
+        return {"events": found, "cursor": cursor}
+
+    def run(self) -> None:
+        """Run the attempts that `start` messages ask for; return after a shutdown."""
+        while not self._stopping:
+            job = self._inbox.get()
+            if job is not None and not self._stopping:
+                self._run(job)
+        self._tools.guard.close()
+
+    def shutdown(self) -> None:
+        """Kill what runs and let `run` return; may be called from any thread and from a signal handler."""
+        with self._lock:
+            self._stopping = True
+            if self._current is not None:
+                self._current.kill(self._current.job.run.grace)
+        self._inbox.put(None)
+
+    @property
+    def in_user_code(self) -> bool:
+        """Whether a function trial is inside the user's function."""
+        return isinstance(self._current, FunctionTrial) and self._current.in_user_code
+
+    def _hello(self, message: Message) -> Message:
+        del message
+        with self._lock:
+            running = [] if self._current is None else [_running(self._current.job, self._current.pid)]
+            running += [_running(job, None) for job in self._waiting.values()]
+            return {
+                "agent": self.agent_id,
+                "pid": os.getpid(),
+                "host": socket.gethostname(),
+                "running": running,
+                "seen": [list(key) for key in self._seen],
+            }
+
+    def _configure(self, message: Message) -> None:
+        self._run_spec = RunSpec.of(message)
+
+    def _start(self, message: Message) -> None:
+        if self._run_spec is None:
+            raise ValueError("an agent is configured before it starts trials")
+        job = Job.of(message, self._run_spec)
+        with self._lock:
+            if job.key in self._seen or self._stopping:
+                return
+            self._remember(job.key)
+            self._waiting[job.key] = job
+            self.idle_since = None
+        if job.run.kind == "function":
+            self.outbox.hold(HOLD)
+        self._inbox.put(job)
+
+    def _remember(self, key: tuple[str, int]) -> None:
+        self._seen[key] = None
+        if len(self._seen) > SEEN_LIMIT:
+            del self._seen[next(iter(self._seen))]
+
+    def _kill(self, message: Message) -> None:
+        key = message["trial"], message["attempt"]
+        with self._lock:
+            if self._waiting.pop(key, None) is not None:
+                outcome = events.outcome(None, killed=True, time=self._tools.clock())
+                self.outbox.put(events.ended(*key, outcome))
+            elif self._current is not None and self._current.job.key == key:
+                grace = message.get("grace")
+                self._current.kill(self._current.job.run.grace if grace is None else grace)
+
+    def _poll(self, message: Message) -> Message:
+        return self.next_events(message["after"], 0.0)
+
+    def _read_file(self, message: Message) -> Message:
+        if self._run_spec is None:
+            raise ValueError("an agent is configured before it reads files")
+        return read_part(self._run_spec.folder, message["path"], message["offset"], message["limit"])
+
+    def _shutdown(self, message: Message) -> None:
+        del message
+        self.shutdown()
+
+    def _run(self, job: Job) -> None:
+        """Run one attempt to its end; its `ended` is sent when the agent is free again."""
+        try:
+            attempt = self._begin(job)
+            if attempt is None:
+                return
+            outcome = attempt.run()
+        except OSError as error:
+            outcome = events.outcome(None, error=f"cannot start the trial: {error}", time=self._tools.clock())
+        with self._lock:
+            self._current = None
+            if not self._waiting:
+                self.idle_since = time.monotonic()
+        self.outbox.put(events.ended(job.trial, job.attempt, outcome))
+
+    def _begin(self, job: Job) -> Attempt | None:
+        """Make the attempt the current one; None when it was killed while it waited."""
+        attempt = self._attempt(job)
+        with self._lock:
+            if self._waiting.pop(job.key, None) is None:
+                return None
+            self._current = attempt
+            return attempt
+
+    def _attempt(self, job: Job) -> Attempt:
+        if job.run.kind == "command":
+            return CommandTrial(job, self._tools)
+        if self._spool is None:
+            self._spool_path.parent.mkdir(parents=True, exist_ok=True)
+            self._spool = LineFile(str(self._spool_path))
+        return FunctionTrial(job, self._functions, self._spool, self.outbox, self._tools.clock)
+
+
+def _running(job: Job, pid: int | None) -> Message:
+    return {"trial": job.trial, "attempt": job.attempt, "pid": pid}

@@ -1,0 +1,60 @@
+"""The environment variables through which an agent and a trial speak, and the environment a trial gets."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+REPORTS = "PITCHPIPE_REPORTS"  # path of the spool to which reports are appended
+PARAMETERS = "PITCHPIPE_PARAMETERS"  # path of the parameter record (JSON)
+OUTPUT_DIRECTORY = "PITCHPIPE_OUTPUT_DIR"  # the trial's own folder
+EXPERIMENT_ID = "PITCHPIPE_EXPERIMENT_ID"
+TRIAL_ID = "PITCHPIPE_TRIAL_ID"
+ATTEMPT = "PITCHPIPE_ATTEMPT"
+SEQUENCE_ID = "PITCHPIPE_SEQUENCE_ID"
+TOKEN = "PITCHPIPE_AGENT_TOKEN"  # read by an agent at its start and removed at once
+
+OWN_PREFIX = "PITCHPIPE_"
+RAY_PREFIX = "RAY_"
+
+
+def starting_environment() -> dict[str, str]:
+    """Return the environment this process was started with, before anything in it changed `os.environ`.
+
+    Ray sets OMP_NUM_THREADS=1 inside its workers; a trial must not inherit that.
+    """
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            entries = file.read().split(b"\0")
+    except OSError:  # not Linux: the present environment is the best there is
+        return dict(os.environ)
+    pairs = (entry.split(b"=", 1) for entry in entries if b"=" in entry)
+    return {os.fsdecode(name): os.fsdecode(value) for name, value in pairs}
+
+
+def base_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return `environment` without what belongs to the agent's own hosts (Ray, an outer experiment).
+
+    >>> base_environment({"HOME": "/home/ada", "RAY_JOB_ID": "01", "PITCHPIPE_TRIAL_ID": "AbCdE"})
+    {'HOME': '/home/ada'}
+    """
+    return {
+        name: value for name, value in environment.items() if not name.startswith((OWN_PREFIX, RAY_PREFIX))
+    }
+
+
+def visible_devices(gpus: Sequence[int] | None) -> dict[str, str]:
+    """Return what to set so that a trial sees these GPUs: None leaves them alone, an empty list hides all.
+
+    >>> visible_devices([0, 2]), visible_devices([]), visible_devices(None)
+    ({'CUDA_VISIBLE_DEVICES': '0,2'}, {'CUDA_VISIBLE_DEVICES': ''}, {})
+    """
+    return {} if gpus is None else {"CUDA_VISIBLE_DEVICES": ",".join(str(index) for index in gpus)}
+
+
+def marker(experiment: str, trial: str, attempt: int) -> list[bytes]:
+    """Return the environment entries by which every process of an attempt is known, whatever its session.
+
+    >>> marker("exp", "AbCdE", 2)[1:]
+    [b'PITCHPIPE_TRIAL_ID=AbCdE', b'PITCHPIPE_ATTEMPT=2']
+    """
+    entries = [(EXPERIMENT_ID, experiment), (TRIAL_ID, trial), (ATTEMPT, str(attempt))]
+    return [f"{name}={value}".encode() for name, value in entries]

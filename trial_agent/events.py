@@ -1,0 +1,68 @@
+"""What an agent tells the manager: the four kinds of event, as compact dicts with one builder each.
+
+Every event carries `e` (its kind), `trial` and `attempt`; times are seconds since the epoch.
+"""
+
+from typing import Any
+
+Event = dict[str, Any]
+
+
+def started(trial: str, attempt: int, pid: int, time: float) -> Event:
+    """Return the event for an attempt whose process runs (a function trial's is the agent's own).
+
+    >>> started("AbCdE", 1, 4711, 12.5)
+    {'e': 'started', 'trial': 'AbCdE', 'attempt': 1, 'pid': 4711, 'time': 12.5}
+    """
+    return {"e": "started", "trial": trial, "attempt": attempt, "pid": pid, "time": time}
+
+
+def report(trial: str, attempt: int, kind: str, sequence: int, value: str, time: float) -> Event:
+    """Return the event for one reported result; `value` is the JSON text of what was reported.
+
+    >>> report("AbCdE", 1, "final", 0, "0.9", 12.5)["value"]
+    '0.9'
+    """
+    return {
+        "e": "report",
+        "trial": trial,
+        "attempt": attempt,
+        "kind": kind,
+        "sequence": sequence,
+        "value": value,
+        "time": time,
+    }
+
+
+def problem(trial: str, attempt: int, message: str) -> Event:
+    """Return the event for something in the spool that cannot be understood.
+
+    >>> problem("AbCdE", 1, "line 3 is not JSON")["message"]
+    'line 3 is not JSON'
+    """
+    return {"e": "problem", "trial": trial, "attempt": attempt, "message": message}
+
+
+def outcome(
+    exit_code: int | None,
+    signal: int | None = None,
+    error: str | None = None,
+    *,
+    killed: bool = False,
+    time: float,
+) -> dict[str, Any]:
+    """Return how an attempt ended: the fields of its ended event and of the last line in its spool.
+
+    >>> outcome(0, time=12.5)
+    {'exit_code': 0, 'signal': None, 'error': None, 'killed': False, 'time': 12.5}
+    """
+    return {"exit_code": exit_code, "signal": signal, "error": error, "killed": killed, "time": time}
+
+
+def ended(trial: str, attempt: int, outcome: dict[str, Any]) -> Event:
+    """Return the event for an attempt that is over; it follows every report of that attempt.
+
+    >>> ended("AbCdE", 1, outcome(0, time=12.5))["exit_code"]
+    0
+    """
+    return {"e": "ended", "trial": trial, "attempt": attempt, **outcome}

@@ -1,0 +1,115 @@
+"""Wakes the agent when a spool grows: inotify on Linux, kqueue on macOS, a look every 0.2 s elsewhere."""
+
+import os
+import select
+from typing import Any
+
+LOOK_EVERY = 0.2
+
+
+class FileWatch:
+    """Watches one file at a time. `descriptor` becomes readable when the file changes.
+
+    Where the system cannot tell (no inotify, or its limits are reached), `descriptor` is None while
+    `interval` says how often to look, in seconds.
+    """
+
+    descriptor: int | None = None
+    interval: float | None = LOOK_EVERY
+
+    def watch(self, path: str) -> None:
+        """Watch this file, and no longer the one before."""
+
+    def clear(self) -> None:
+        """Forget the changes seen so far."""
+
+    def close(self) -> None:
+        """Give the system's watch back."""
+
+
+class InotifyWatch(FileWatch):
+    """Linux: one inotify instance for the life of the agent, as closing one is slow."""
+
+    def __init__(self) -> None:
+        from inotify_simple import INotify, flags
+
+        self._inotify: Any = INotify(nonblocking=True)
+        self._modified = flags.MODIFY
+        self._watched: int | None = None
+
+    def watch(self, path: str) -> None:
+        """Watch this file; without a free watch, ask for a look now and then."""
+        self._forget()
+        try:
+            self._watched = self._inotify.add_watch(path, self._modified)
+        except OSError:  # fs.inotify.max_user_watches
+            self.descriptor, self.interval = None, LOOK_EVERY
+        else:
+            self.descriptor, self.interval = self._inotify.fileno(), None
+
+    def clear(self) -> None:
+        """Read the notices away; what changed is in the file."""
+        try:
+            os.read(self._inotify.fileno(), 65536)
+        except BlockingIOError:
+            pass
+
+    def close(self) -> None:
+        """Close the inotify instance."""
+        self._inotify.close()
+
+    def _forget(self) -> None:
+        if self._watched is not None:
+            try:
+                self._inotify.rm_watch(self._watched)
+            except OSError:  # the file was deleted, and its watch with it
+                pass
+            self._watched = None
+
+
+class KqueueWatch(FileWatch):
+    """macOS and the BSDs: a kqueue is itself a descriptor that can be waited for."""
+
+    def __init__(self) -> None:
+        self._system: Any = select
+        self._queue: Any = self._system.kqueue()
+        self._file: int | None = None
+
+    def watch(self, path: str) -> None:
+        """Watch this file."""
+        self._forget()
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        change = self._system.kevent(
+            self._file,
+            filter=self._system.KQ_FILTER_VNODE,
+            flags=self._system.KQ_EV_ADD | self._system.KQ_EV_CLEAR,
+            fflags=self._system.KQ_NOTE_WRITE | self._system.KQ_NOTE_EXTEND,
+        )
+        self._queue.control([change], 0)
+        self.descriptor, self.interval = self._queue.fileno(), None
+
+    def clear(self) -> None:
+        """Read the notices away."""
+        self._queue.control(None, 16, 0)
+
+    def close(self) -> None:
+        """Close the queue and the file."""
+        self._forget()
+        self._queue.close()
+
+    def _forget(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def best_watch() -> FileWatch:
+    """Return the quickest watch this system has.
+
+    >>> watch = best_watch()
+    >>> watch.close()
+    """
+    try:
+        return InotifyWatch()
+    except (ImportError, OSError, AttributeError):
+        return KqueueWatch() if hasattr(select, "kqueue") else FileWatch()

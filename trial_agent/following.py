@@ -1,0 +1,95 @@
+"""What an agent waits for while a command trial runs: the growth of its spool, its end, and timers."""
+
+import os
+import subprocess
+import threading
+import time
+
+from .outbox import Outbox
+from .spool import SpoolReader
+
+_CHUNK = 65536
+_CHUNKS = 16  # read between two looks at the rest of the world
+
+
+class Follower:
+    """Reads a spool as it grows and sends its events."""
+
+    def __init__(self, descriptor: int, reader: SpoolReader, outbox: Outbox) -> None:
+        self.behind = False  # more is in the file than was read
+        self._descriptor = descriptor
+        self._reader = reader
+        self._outbox = outbox
+
+    def read(self) -> None:
+        """Send what is new, up to a bound, so that a flood of reports cannot keep a kill waiting."""
+        for _ in range(_CHUNKS):
+            data = os.read(self._descriptor, _CHUNK)
+            if data and (found := self._reader.feed(data)):
+                self._outbox.put_all(found)
+            if len(data) < _CHUNK:
+                self.behind = False
+                return
+        self.behind = True
+
+    def read_all(self) -> None:
+        """Send everything, up to and including a last line without a newline."""
+        self.behind = True
+        while self.behind:
+            self.read()
+        if found := self._reader.finish():
+            self._outbox.put_all(found)
+
+
+class Timers:
+    """When the next thing is due, as a timeout for `poll`."""
+
+    def __init__(self, look_every: float | None, memory_every: float | None) -> None:
+        self._look_every = look_every
+        self._memory_every = memory_every
+        self._next_memory = time.monotonic() + (memory_every or 0.0)
+
+    def timeout(self, at_once: float | None, deadline: float | None) -> int | None:
+        """Return milliseconds until the earliest timer, rounded up; None when there is none."""
+        now = time.monotonic()
+        waits = [at_once, self._look_every]
+        waits.append(None if deadline is None else deadline - now)
+        waits.append(None if self._memory_every is None else self._next_memory - now)
+        due = [wait for wait in waits if wait is not None]
+        return max(0, int(min(due) * 1000) + (min(due) > 0)) if due else None
+
+    def memory_due(self) -> bool:
+        """Return whether the memory should be looked at, and plan the next time."""
+        if time.monotonic() < self._next_memory:
+            return False
+        self._next_memory = time.monotonic() + (self._memory_every or 0.0)
+        return True
+
+
+class ExitWatch:
+    """A descriptor that becomes readable when a process ends: its pidfd, or a pipe that a thread closes."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.descriptor = _pidfd(process.pid)
+        if self.descriptor is None:
+            self.descriptor, writer = os.pipe()
+            threading.Thread(target=_close_at_end, args=(process, writer), daemon=True).start()
+
+    def __enter__(self) -> "ExitWatch":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+
+
+def _pidfd(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def _close_at_end(process: subprocess.Popen[bytes], writer: int) -> None:
+    process.wait()
+    os.close(writer)

@@ -1,0 +1,58 @@
+"""The agent's side of the watchdog: starts it before the first command trial and tells it what runs."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from . import watchdog
+from .environ import base_environment
+
+
+class Guard:
+    """Ties the processes of the present attempt to the life of this process."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def expect(self, marks: Sequence[bytes]) -> None:
+        """Say, before it is started, by which marks the attempt's processes will be known."""
+        self._tell(b"+ " + b" ".join(marks), restart=True)
+
+    def watch(self, group: int) -> None:
+        """Say in which process group the attempt runs."""
+        self._tell(b"group %d" % group)
+
+    def release(self) -> None:
+        """Say that the attempt is over."""
+        self._tell(b"-")
+
+    def close(self) -> None:
+        """End the watchdog; what it still guards is killed."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            self._process.wait()
+            self._process = None
+
+    def _tell(self, line: bytes, *, restart: bool = False) -> None:
+        if restart and (self._process is None or self._process.poll() is not None):
+            self._process = _start()
+        if self._process is None or self._process.stdin is None:
+            return
+        try:
+            os.write(self._process.stdin.fileno(), line + b"\n")
+        except BrokenPipeError:  # somebody killed the watchdog; the next attempt gets a new one
+            pass
+
+
+def _start() -> subprocess.Popen[bytes]:
+    """Start the watchdog where nothing meant for the agent's group, or for an outer trial, reaches it."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", watchdog.__file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/",
+        env=base_environment(os.environ),
+        bufsize=0,
+    )

@@ -1,0 +1,77 @@
+"""What the manager asks of an agent, read from its messages: how trials are run, and one attempt to run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """How the trials of the experiment are run: a command, or a pickled function (`kind`).
+
+    `grace` (s) lies between SIGTERM and SIGKILL; `memory_limit` is in bytes; `orphan_timeout` (s) is how
+    long an idle agent waits for a manager to come back.
+    """
+
+    kind: str
+    experiment: str
+    folder: str
+    command: str = ""
+    code_directory: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    shell: bool = True
+    path: str = ""
+    grace: float = 5.0
+    memory_limit: int | None = None
+    orphan_timeout: float = 60.0
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> "RunSpec":
+        """Read a `configure` message; raise ValueError when it asks for a kind of trial there is not.
+
+        >>> run = {"kind": "command", "command": "./train.sh"}
+        >>> RunSpec.of({"op": "configure", "experiment": "e", "folder": "/exp", "run": run}).command
+        './train.sh'
+        """
+        run = {name: value for name, value in message["run"].items() if value is not None}
+        if run["kind"] not in ("command", "function"):
+            raise ValueError(f"trials are commands or functions, not {run['kind']!r}")
+        known = {name: run[name] for name in cls.__slots__ if name in run}
+        return cls(experiment=message["experiment"], folder=message["folder"], **known)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One attempt of one trial, and how to run it; `parameters` is the parameter record as JSON text."""
+
+    trial: str
+    attempt: int
+    sequence_id: int
+    parameters: str
+    run: RunSpec
+    first_sequence: int = 0
+    gpus: Sequence[int] | None = None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The trial's id and the number of the attempt."""
+        return self.trial, self.attempt
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any], run: RunSpec) -> "Job":
+        """Read a `start` message.
+
+        >>> run = RunSpec("command", "e", "/exp", command="./train.sh")
+        >>> start = {"trial": "AbCdE", "attempt": 1, "sequence_id": 0, "parameters": "{}"}
+        >>> Job.of(start, run).key
+        ('AbCdE', 1)
+        """
+        return cls(
+            message["trial"],
+            message["attempt"],
+            message["sequence_id"],
+            message["parameters"],
+            run,
+            message.get("first_sequence", 0),
+            message.get("gpus"),
+        )

@@ -1,0 +1,77 @@
+"""How manager and agent speak over a byte stream: a 4-byte big-endian length, then that many bytes of JSON.
+
+Over Ray the same dicts travel as they are; only the socket carrier needs this framing. Bytes become base64.
+"""
+
+import base64
+import struct
+from typing import Any
+
+import orjson
+
+MAX_LENGTH = 16 * 1024 * 1024
+_LENGTH = struct.Struct(">I")
+
+Message = dict[str, Any]
+
+
+class MessageError(Exception):
+    """The peer sent bytes that are no message."""
+
+
+def encode_message(message: Message) -> bytes:
+    """Return the framed bytes of a message.
+
+    >>> encode_message({"op": "poll", "after": 0})
+    b'\\x00\\x00\\x00\\x17{"op":"poll","after":0}'
+    """
+    body = orjson.dumps(message, default=_bytes_as_text)
+    return _LENGTH.pack(len(body)) + body
+
+
+def _bytes_as_text(value: object) -> str:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    raise TypeError(f"{type(value).__name__} cannot be sent in a message")
+
+
+class MessageDecoder:
+    """Turns a stream of bytes, split anywhere, back into messages.
+
+    >>> decoder = MessageDecoder()
+    >>> wire = encode_message({"op": "poll", "after": 0})
+    >>> decoder.feed(wire[:3]), decoder.feed(wire[3:])
+    ([], [{'op': 'poll', 'after': 0}])
+    """
+
+    def __init__(self, max_length: int = MAX_LENGTH) -> None:
+        self._buffer = bytearray()
+        self._max_length = max_length
+
+    def feed(self, data: bytes) -> list[Message]:
+        """Return the messages that `data` completes; raise MessageError when it cannot be one."""
+        buffer = self._buffer
+        buffer += data
+        messages: list[Message] = []
+        start = 0
+        while len(buffer) - start >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(buffer, start)
+            if length > self._max_length:
+                raise MessageError(f"a message of {length} bytes is over the limit of {self._max_length}")
+            end = start + _LENGTH.size + length
+            if len(buffer) < end:
+                break
+            messages.append(_decode(bytes(buffer[start + _LENGTH.size : end])))
+            start = end
+        del buffer[:start]
+        return messages
+
+
+def _decode(body: bytes) -> Message:
+    try:
+        message = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise MessageError(f"a message is not JSON ({error}): {body[:80]!r}") from error
+    if not isinstance(message, dict):
+        raise MessageError(f"a message is not an object: {body[:80]!r}")
+    return message

@@ -1,0 +1,193 @@
+"""The processes of one attempt: its process group, and whatever else carries its mark in the environment.
+
+On Linux they are read from /proc and watched through pidfds, which cannot be confused by a reused pid;
+elsewhere psutil looks them up.
+"""
+
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Sequence
+
+LINUX = sys.platform.startswith("linux")
+_POLL_ELSEWHERE = 0.05  # seconds between looks where the system cannot tell us that a process went
+
+
+class ProcessTree:
+    """All processes of an attempt: the members of a process group and every process that carries the marks.
+
+    A descendant that made its own session left the group, but not its environment.
+    """
+
+    def __init__(self, group: int, marks: Sequence[bytes]) -> None:
+        self.group = group
+        self._marks = marks
+
+    def members(self) -> list[int]:
+        """Return the pids that still run (zombies do not)."""
+        own = os.getpid()
+        return [pid for pid in _all_pids() if pid != own and self._owns(pid) and not is_zombie(pid)]
+
+    def signal_group(self, number: int) -> None:
+        """Signal the process group only: at once, without looking for strays."""
+        try:
+            os.killpg(self.group, number)
+        except (ProcessLookupError, PermissionError):  # macOS answers EPERM for a group of zombies
+            pass
+
+    def signal_strays(self, number: int) -> None:
+        """Signal the members that left the group."""
+        for pid in self.members():
+            if _group_of(pid) != self.group:
+                _signal_one(pid, number)
+
+    def kill(self, deadline: float) -> list[int]:
+        """Wait until `deadline` (monotonic) for every member to go, then SIGKILL; return who lives 5 s later.
+
+        Looks again until nothing is found, so a child forked meanwhile is found too.
+        """
+        while members := self.members():
+            if time.monotonic() >= deadline + 5.0:
+                return members
+            if time.monotonic() >= deadline:
+                self.signal_group(signal.SIGKILL)
+                for pid in members:
+                    _signal_one(pid, signal.SIGKILL)
+                _wait_for_any(members, 0.5)
+            else:
+                _wait_for_any(members, deadline - time.monotonic())
+        return []
+
+    def memory(self) -> int:
+        """Return the resident bytes of all members."""
+        return sum(resident_bytes(pid) for pid in self.members())
+
+    def proportional_memory(self) -> int:
+        """Return the bytes of all members, shared pages counted once (slow); resident bytes where unknown."""
+        return sum(proportional_bytes(pid) for pid in self.members())
+
+    def _owns(self, pid: int) -> bool:
+        if _group_of(pid) == self.group:
+            return True
+        environment = _environment_of(pid)
+        return bool(self._marks) and all(b"\0" + mark + b"\0" in environment for mark in self._marks)
+
+
+def is_zombie(pid: int) -> bool:
+    """Return whether a process has ended (or is gone) though its pid may still be listed."""
+    if not LINUX:
+        import psutil
+
+        try:
+            return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return True
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split(None, 1)[0] in (b"Z", b"X")
+    except OSError:
+        return True
+
+
+def resident_bytes(pid: int) -> int:
+    """Return the resident memory of one process; 0 when it is gone.
+
+    >>> resident_bytes(os.getpid()) > 1_000_000
+    True
+    """
+    if not LINUX:
+        return _psutil_resident(pid)
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
+def proportional_bytes(pid: int) -> int:
+    """Return the memory of one process, pages shared by n processes counted as 1/n; 0 when it is gone.
+
+    >>> 0 < proportional_bytes(os.getpid()) <= resident_bytes(os.getpid()) * 1.5
+    True
+    """
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            for line in file:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    return resident_bytes(pid)
+
+
+def _psutil_resident(pid: int) -> int:
+    import psutil
+
+    try:
+        return psutil.Process(pid).memory_info().rss
+    except psutil.Error:
+        return 0
+
+
+def _all_pids() -> list[int]:
+    if LINUX:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    import psutil
+
+    return psutil.pids()
+
+
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except (ProcessLookupError, PermissionError):
+        return None
+
+
+def _environment_of(pid: int) -> bytes:
+    """Return the environment a process was started with, as NUL-ended entries after a leading NUL."""
+    if LINUX:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                return b"\0" + file.read()
+        except OSError:
+            return b""
+    import psutil
+
+    try:
+        entries = psutil.Process(pid).environ().items()
+    except psutil.Error:
+        return b""
+    return b"\0" + b"".join(f"{name}={value}\0".encode() for name, value in entries)
+
+
+def _signal_one(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _wait_for_any(pids: Sequence[int], timeout: float) -> None:
+    """Return when one of the processes has gone, or after `timeout` seconds."""
+    if not hasattr(os, "pidfd_open"):
+        time.sleep(min(timeout, _POLL_ELSEWHERE))
+        return
+    poll = select.poll()
+    descriptors: list[int] = []
+    try:
+        for pid in pids:
+            try:
+                descriptors.append(os.pidfd_open(pid))
+            except ProcessLookupError:
+                return
+            except OSError:  # out of descriptors: watch those that fit
+                break
+        for descriptor in descriptors:
+            poll.register(descriptor, select.POLLIN)
+        poll.poll(max(1, int(timeout * 1000)) if descriptors else 50)
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)

@@ -1,0 +1,226 @@
+"""What a trial script calls: parameters in, results out. Standard library only, imported in milliseconds.
+
+Inside a command trial results are appended to the spool named in the environment; inside a function trial
+they go to the agent in the same process; with neither, the script runs alone and prints what it would
+report.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from . import environ
+from .line_file import LineFile
+
+TYPE_CHECKING = False  # `typing` costs 2 ms at import
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    class Channel(Protocol):
+        """Where a trial's parameters come from and its results go to."""
+
+        experiment_id: str
+        trial_id: str
+        sequence_id: int
+
+        def parameters(self) -> dict[str, Any]:
+            """Return the trial's parameters."""
+            ...
+
+        def report(self, kind: str, value: str) -> None:
+            """Take one result as JSON text."""
+            ...
+
+
+MAX_VALUE = 900_000  # characters of JSON; a line of the spool is bounded
+
+
+class TrialStopped(BaseException):
+    """Raised by a report in a function trial that was stopped; let it pass, or clean up and raise it again."""
+
+
+class StandaloneChannel:
+    """A script run by hand: no parameters, and results are printed."""
+
+    experiment_id = "STANDALONE"
+    trial_id = "STANDALONE"
+    sequence_id = 0
+
+    def __init__(self) -> None:
+        self._index = 0
+
+    def parameters(self) -> dict[str, Any]:
+        """Return no parameters: the script uses its defaults."""
+        return {}
+
+    def report(self, kind: str, value: str) -> None:
+        """Print the result."""
+        if kind == "final":
+            print(f"Final result: {value}", flush=True)
+            return
+        print(f"Intermediate result: {value}  (Index {self._index})", flush=True)
+        self._index += 1
+
+
+class SpoolChannel:
+    """A command trial: the parameter record is a file, results are lines appended to the spool."""
+
+    def __init__(self, environment: os._Environ[str] | dict[str, str]) -> None:
+        self.experiment_id = environment.get(environ.EXPERIMENT_ID, "")
+        self.trial_id = environment.get(environ.TRIAL_ID, "")
+        self.sequence_id = int(environment.get(environ.SEQUENCE_ID, "0"))
+        self._parameters = environment.get(environ.PARAMETERS)
+        self._spool = LineFile(environment[environ.REPORTS])
+
+    def parameters(self) -> dict[str, Any]:
+        """Read the parameter record written by the agent."""
+        if self._parameters is None:
+            return {}
+        with open(self._parameters, encoding="utf-8") as file:
+            return parameters_of(file.read())
+
+    def report(self, kind: str, value: str) -> None:
+        """Append one line; it is in the file when this returns."""
+        self._spool.append(f'{{"{kind}": {value}, "time": {time.time()!r}}}')
+
+
+class CurrentTrial:
+    """The one trial of this process: its channel, found at the first use, and its parameters.
+
+    An agent sets `channel` around each function trial; everything else leaves it alone.
+    """
+
+    def __init__(self) -> None:
+        self.channel: Channel | None = None
+        self.parameters: dict[str, Any] | None = None
+
+    def enter(self, channel: Channel | None) -> None:
+        """Make `channel` the one that the functions of this module use; None means: look for one."""
+        self.channel = channel
+        self.parameters = None
+
+    def find(self) -> Channel:
+        """Return the channel of this process."""
+        if self.channel is None:
+            in_trial = environ.REPORTS in os.environ
+            self.channel = SpoolChannel(os.environ) if in_trial else StandaloneChannel()
+        return self.channel
+
+
+current = CurrentTrial()
+
+
+def get_next_parameter() -> dict[str, Any]:
+    """Return the parameters of this trial as a dict; an empty one when the script runs without an experiment.
+
+    Calling it again returns them again: a trial is one evaluation of one parameter set.
+
+    >>> get_next_parameter()
+    {}
+    """
+    current.parameters = current.find().parameters()
+    return current.parameters
+
+
+get_next_parameters = get_next_parameter
+
+
+def get_current_parameter(tag: str | None = None) -> Any:
+    """Return the parameters got last, or the one called `tag`; None before any was got.
+
+    >>> get_next_parameter()
+    {}
+    >>> get_current_parameter()
+    {}
+    """
+    if tag is None or current.parameters is None:
+        return current.parameters
+    return current.parameters.get(tag)
+
+
+def report_intermediate_result(metric: Any) -> None:
+    """Report a result while the trial runs: a number, or a dict with a number under `default`.
+
+    Raises TypeError when the value cannot be written as JSON.
+
+    >>> current.enter(None)
+    >>> report_intermediate_result(0.81)
+    Intermediate result: 0.81  (Index 0)
+    """
+    current.find().report("intermediate", metric_text(metric))
+
+
+def report_final_result(metric: Any) -> None:
+    """Report the result of the trial, once, at its end: a number, or a dict with a number under `default`.
+
+    Raises TypeError when the value cannot be written as JSON.
+
+    >>> report_final_result({"default": 0.9, "loss": 0.3})
+    Final result: {"default": 0.9, "loss": 0.3}
+    """
+    current.find().report("final", metric_text(metric))
+
+
+def get_experiment_id() -> str:
+    """Return the id of the experiment.
+
+    >>> get_experiment_id()
+    'STANDALONE'
+    """
+    return current.find().experiment_id
+
+
+def get_trial_id() -> str:
+    """Return the id of this trial.
+
+    >>> get_trial_id()
+    'STANDALONE'
+    """
+    return current.find().trial_id
+
+
+def get_sequence_id() -> int:
+    """Return the number of this trial in its experiment, from 0.
+
+    >>> get_sequence_id()
+    0
+    """
+    return current.find().sequence_id
+
+
+def metric_text(metric: Any) -> str:
+    """Return a metric as JSON text; numpy and torch scalars count as the numbers they hold.
+
+    Raises TypeError for what JSON has no word for, and ValueError for more than `MAX_VALUE` characters.
+
+    >>> metric_text({"default": 1, "loss": float("nan")})
+    '{"default": 1, "loss": NaN}'
+    """
+    text = json.dumps(metric, default=_plain)
+    if len(text) > MAX_VALUE:
+        raise ValueError(f"a result of {len(text)} characters is over the limit of {MAX_VALUE}")
+    return text
+
+
+def _plain(value: Any) -> Any:
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return value.item()
+    raise TypeError(
+        f"cannot report {value!r:.200}: a {type(value).__name__} is neither a number nor JSON;"
+        " report a number, or a dict with a number under 'default'"
+    )
+
+
+def parameters_of(record: str) -> dict[str, Any]:
+    """Return the parameters in a parameter record (JSON text).
+
+    >>> parameters_of('{"parameter_id": 0, "parameters": {"lr": 0.1}}')
+    {'lr': 0.1}
+    """
+    if '"__' in record:  # a value that plain JSON cannot hold, encoded by the codec
+        from ..protocol import loads
+
+        return loads(record)["parameters"]
+    return json.loads(record)["parameters"]

@@ -1,0 +1,232 @@
+"""The spool: the append-only file into which an attempt's reports go before anything else.
+
+One JSON object per line. A command trial's spool is its own and is written by the script, its descendants
+and, in the last line, the agent:
+
+    {"intermediate": 0.81}
+    {"final": 0.9, "time": 1714550400.5}
+    {"ended": {"exit_code": 0, "signal": null, "error": null, "killed": false, "time": 1714550401.0}}
+
+Function trials share the spool of their agent; there every line also carries `trial` and `attempt`. The
+position of an intermediate result among those of its attempt is its sequence number. Reading a spool again
+gives the same events: that is how the results of a dead agent are collected.
+"""
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import orjson
+
+from . import events
+from .events import Event
+
+MAX_LINE = 1_000_000
+MAX_PROBLEMS = 20  # of one attempt; a script that writes rubbish for ever is told so only so often
+
+
+class LineSplitter:
+    """Cuts a growing file into whole lines; a line over `MAX_LINE` bytes is replaced by None.
+
+    >>> splitter = LineSplitter()
+    >>> splitter.feed(b"one\\ntw"), splitter.feed(b"o\\n"), splitter.rest
+    ([b'one'], [b'two'], b'')
+    """
+
+    def __init__(self) -> None:
+        self.rest = b""
+        self._skipping = False
+
+    def feed(self, data: bytes) -> list[bytes | None]:
+        """Return the lines that `data` completes, without their newlines."""
+        *lines, rest = (self.rest + data).split(b"\n")
+        whole: list[bytes | None] = [line if len(line) <= MAX_LINE else None for line in lines]
+        if self._skipping and whole:
+            del whole[0]  # the end of a line that was already given as None
+            self._skipping = False
+        if self._skipping:
+            rest = b""
+        elif len(rest) > MAX_LINE:
+            whole.append(None)
+            self._skipping, rest = True, b""
+        self.rest = rest
+        return whole
+
+
+class Interpreter:
+    """Turns the lines of one attempt into its events and counts its results."""
+
+    def __init__(self, trial: str, attempt: int, first_sequence: int = 0) -> None:
+        self.trial = trial
+        self.attempt = attempt
+        self.ended = False
+        self._next = {"intermediate": first_sequence, "final": 0}
+        self._lines = 0
+        self._problems = 0
+
+    def line(self, line: bytes | None, now: float) -> list[Event]:
+        """Return the events of one line: none for a blank one, a problem for one that makes no sense."""
+        self._lines += 1
+        if line is None:
+            return self._problem(f"is longer than {MAX_LINE} bytes")
+        if not line.strip():
+            return []
+        record = parse(line)
+        return (
+            self._problem(f"is not a JSON object: {_shown(line)}")
+            if record is None
+            else self.record(record, now)
+        )
+
+    def record(self, record: dict[str, Any], now: float) -> list[Event]:
+        """Return the events of one parsed line."""
+        kinds = [kind for kind in ("intermediate", "final") if kind in record]
+        if len(kinds) != 1:
+            return self._problem(
+                f'needs either "intermediate" or "final": {_shown(orjson.dumps(record, default=str))}'
+            )
+        stamp = record.get("time")
+        moment = float(stamp) if isinstance(stamp, (int, float)) else now
+        return [self.report(kinds[0], value_text(record[kinds[0]]), moment)]
+
+    def report(self, kind: str, value: str, moment: float) -> Event:
+        """Count one result and return its event."""
+        sequence = self._next[kind]
+        self._next[kind] = sequence + 1
+        return events.report(self.trial, self.attempt, kind, sequence, value, moment)
+
+    def reported(self, kind: str) -> bool:
+        """Return whether a result of that kind was seen in this attempt."""
+        return self._next[kind] > 0
+
+    def _problem(self, what: str) -> list[Event]:
+        self._problems += 1
+        if self._problems > MAX_PROBLEMS:
+            return []
+        last = "; further such lines are not mentioned" if self._problems == MAX_PROBLEMS else ""
+        return [events.problem(self.trial, self.attempt, f"line {self._lines} of the reports {what}{last}")]
+
+
+class SpoolReader:
+    """Follows the spool of one command trial: bytes in, events out; whole lines only.
+
+    >>> reader = SpoolReader("AbCdE", 1, clock=lambda: 12.5)
+    >>> reader.feed(b'{"intermediate": 0.8}\\n{"inter')[0]["value"]
+    '0.8'
+    >>> reader.finish()[0]["message"]
+    'line 2 of the reports is not a JSON object: \\'{"inter\\''
+    """
+
+    def __init__(
+        self, trial: str, attempt: int, first_sequence: int = 0, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._interpreter = Interpreter(trial, attempt, first_sequence)
+        self._splitter = LineSplitter()
+        self._clock = clock
+
+    @property
+    def inside_line(self) -> bool:
+        """Whether what was fed so far ends without a newline."""
+        return bool(self._splitter.rest)
+
+    def feed(self, data: bytes) -> list[Event]:
+        """Return the events of the lines that `data` completes."""
+        now = self._clock()
+        return [event for line in self._splitter.feed(data) for event in self._interpreter.line(line, now)]
+
+    def finish(self) -> list[Event]:
+        """Return the events of a last line without a newline, when nothing more will come."""
+        rest = self._splitter.rest
+        return self._interpreter.line(rest, self._clock()) if rest else []
+
+
+def read_spool(
+    path: str | os.PathLike[str],
+    trial: str | None = None,
+    attempt: int | None = None,
+    first_sequence: int = 0,
+) -> list[Event]:
+    """Return the events that a spool holds, as its agent would have sent them; a torn last line is left out.
+
+    `trial` and `attempt` select them in the spool of an agent, and name them in the spool of a command trial,
+    whose lines do not. Raises OSError when there is no such file.
+
+    >>> import tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "agent-1.jsonl")
+    >>> _ = open(path, "w").write('{"trial": "AbCdE", "attempt": 1, "final": 0.9, "time": 12.5}\\n{"trial"')
+    >>> read_spool(path) == [events.report("AbCdE", 1, "final", 0, "0.9", 12.5)]
+    True
+    """
+    with open(path, "rb") as file:
+        data = file.read()
+        modified = os.fstat(file.fileno()).st_mtime
+    splitter = LineSplitter()
+    lines = splitter.feed(data)
+    if parse(splitter.rest) is not None:
+        lines.append(splitter.rest)
+    return _events_of(lines, trial, attempt, first_sequence, modified)
+
+
+def _events_of(
+    lines: Iterable[bytes | None], trial: str | None, attempt: int | None, first_sequence: int, now: float
+) -> list[Event]:
+    found: list[Event] = []
+    interpreters: dict[tuple[str, int], Interpreter] = {}
+    for line in lines:
+        record = None if line is None else parse(line)
+        key = _key_of(record, trial, attempt)
+        if key is None:
+            continue
+        interpreter = interpreters.setdefault(key, Interpreter(*key, first_sequence))
+        if interpreter.ended:
+            continue
+        if record is not None and isinstance(record.get("ended"), dict):
+            interpreter.ended = True
+            found.append(events.ended(*key, record["ended"]))
+        else:
+            found += interpreter.line(line, now)
+    return found
+
+
+def _key_of(record: dict[str, Any] | None, trial: str | None, attempt: int | None) -> tuple[str, int] | None:
+    """Return whose line this is; None when it is nobody's, or not of the attempt asked for."""
+    if record is None or "trial" not in record or "attempt" not in record:
+        return None if trial is None or attempt is None else (trial, attempt)
+    key = (record["trial"], record["attempt"])
+    wanted = (trial is None or key[0] == trial) and (attempt is None or key[1] == attempt)
+    return key if wanted else None
+
+
+def parse(line: bytes) -> dict[str, Any] | None:
+    """Return the object in a line, or None. NaN and infinities are accepted, as Python and shells write them.
+
+    >>> parse(b'{"final": NaN}'), parse(b'0.9'), parse(b'{"fin')
+    ({'final': nan}, None, None)
+    """
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+    return record if isinstance(record, dict) else None
+
+
+def value_text(value: object) -> str:
+    """Return the JSON text of a reported value.
+
+    >>> value_text(0.5), value_text(float("nan")), value_text({"default": 1})
+    ('0.5', 'NaN', '{"default": 1}')
+    """
+    if type(value) is float and math.isfinite(value):
+        return repr(value)
+    return json.dumps(value)
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode("utf-8", "replace")
+    return repr(text if len(text) <= 120 else text[:117] + "...")

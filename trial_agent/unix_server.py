@@ -1,0 +1,244 @@
+"""The local carrier: an agent behind a Unix socket that the manager made and passed on.
+
+Only a process of the same user that knows the token is listened to; the last one that said `hello` is the
+manager. A waiting poll is answered by the thread in which the event happens. If the manager goes away the
+agent works on and waits for the next one; an idle agent that waits too long leaves.
+"""
+
+import hmac
+import os
+import select
+import socket
+import struct
+import sys
+import threading
+import time
+
+from .core import Agent
+from .messages import Message, MessageDecoder, MessageError, encode_message
+from .wake import Wake
+
+HELLO_TIMEOUT = 5.0
+SEND_TIMEOUT = 5  # seconds; a manager that takes no bytes for so long is as good as gone
+MAX_STRANGERS = 16
+_RECEIVE = 262144
+
+
+class Connection:
+    """One peer: a socket with its messages, and at most one poll that waits."""
+
+    def __init__(self, peer: socket.socket) -> None:
+        self.socket = peer
+        self.descriptor = peer.fileno()
+        self.deadline = time.monotonic() + HELLO_TIMEOUT
+        self._decoder = MessageDecoder()
+        self._lock = threading.Lock()
+        self._after: int | None = None  # the cursor of a poll that waits
+        self._id: object = None  # what that poll wants to see again in its reply
+        peer.setblocking(True)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", SEND_TIMEOUT, 0))
+
+    def receive(self) -> list[Message] | None:
+        """Return the messages that have come; None when there will be no more."""
+        try:
+            data = self.socket.recv(_RECEIVE)
+            return self._decoder.feed(data) if data else None
+        except (OSError, MessageError):
+            return None
+
+    def send(self, message: Message) -> None:
+        """Send a message; a connection that cannot is shut down, which `receive` will notice."""
+        with self._lock:
+            self._send(message)
+
+    def wait(self, after: int, id: object) -> None:
+        """Let a poll wait for events numbered above `after`."""
+        with self._lock:
+            self._after, self._id = after, id
+
+    def answer(self, agent: Agent) -> None:
+        """Answer the poll that waits, if there is one and there is something to say."""
+        with self._lock:
+            if self._after is None:
+                return
+            events, cursor = agent.outbox.take(self._after)
+            if events:
+                self._after = None
+                self._send(with_id({"events": events, "cursor": cursor}, self._id))
+
+    def close(self) -> None:
+        """Close the socket."""
+        with self._lock:
+            self._after = None
+            self.socket.close()
+
+    def _send(self, message: Message) -> None:
+        try:
+            self.socket.sendall(encode_message(message))
+        except OSError:
+            self._after = None
+            _shut(self.socket)
+
+
+class UnixServer:
+    """Serves one agent on a listening socket; `serve` runs in a thread of its own until `close`."""
+
+    def __init__(self, agent: Agent, listener: socket.socket, token: str) -> None:
+        self._agent = agent
+        self._listener = listener
+        self._token = token
+        self._wake = Wake()
+        self._manager: Connection | None = None
+        self._alone_since = time.monotonic()
+        self._strangers: dict[int, Connection] = {}
+        self._closing = False
+        self._poll = select.poll()
+        listener.setblocking(False)
+        for descriptor in (listener.fileno(), self._wake.fileno()):
+            self._poll.register(descriptor, select.POLLIN)
+        agent.outbox.on_events = self._on_events
+
+    def serve(self) -> None:
+        """Answer the manager, until `close` is called or nobody has come for too long."""
+        while not self._closing:
+            ready = {descriptor for descriptor, _ in self._poll.poll(self._timeout())}
+            if self._wake.fileno() in ready:
+                self._wake.clear()
+            if self._manager is not None and self._manager.descriptor in ready:
+                self._serve_manager(self._manager)
+            for descriptor in ready & self._strangers.keys():
+                self._serve_stranger(self._strangers[descriptor])
+            if self._listener.fileno() in ready:
+                self._accept()
+            self._on_time()
+        for connection in [*self._strangers.values(), self._manager]:
+            if connection is not None:
+                connection.close()
+        self._listener.close()
+
+    def close(self) -> None:
+        """Make `serve` return."""
+        self._closing = True
+        self._wake.set()
+
+    def _on_events(self) -> None:
+        manager = self._manager
+        if manager is not None:
+            manager.answer(self._agent)
+        else:
+            self._wake.set()  # the end of a trial may start the time of an orphan
+
+    def _timeout(self) -> int | None:
+        """Return the milliseconds until something is due; None when only messages can wake us."""
+        now = time.monotonic()
+        due = [connection.deadline - now for connection in self._strangers.values()]
+        held = self._agent.outbox.held_for()
+        if held > 0:
+            due.append(held)
+        if (orphaned := self._orphaned_at()) is not None:
+            due.append(orphaned - now)
+        return max(0, int(min(due) * 1000) + 1) if due else None
+
+    def _orphaned_at(self) -> float | None:
+        idle_since = self._agent.idle_since
+        if self._manager is not None or idle_since is None:
+            return None
+        return max(idle_since, self._alone_since) + self._agent.orphan_timeout
+
+    def _on_time(self) -> None:
+        now = time.monotonic()
+        for connection in [c for c in self._strangers.values() if c.deadline <= now]:
+            self._drop_stranger(connection)
+        if self._manager is not None and self._agent.outbox.held_for() <= 0:
+            self._manager.answer(self._agent)
+        orphaned = self._orphaned_at()
+        if orphaned is not None and orphaned <= now:
+            self._agent.shutdown()
+            self._closing = True
+
+    def _accept(self) -> None:
+        try:
+            peer, _ = self._listener.accept()
+        except OSError:  # it went away again
+            return
+        if len(self._strangers) >= MAX_STRANGERS or peer_uid(peer) not in (None, os.geteuid()):
+            peer.close()
+            return
+        connection = Connection(peer)
+        self._strangers[connection.descriptor] = connection
+        self._poll.register(connection.descriptor, select.POLLIN)
+
+    def _serve_stranger(self, connection: Connection) -> None:
+        messages = connection.receive()
+        if messages is None or (messages and not self._is_welcome(messages[0])):
+            self._drop_stranger(connection)
+        elif messages:
+            del self._strangers[connection.descriptor]
+            if self._manager is not None:
+                self._drop_manager()
+            self._manager = connection
+            self._handle(connection, messages)
+
+    def _is_welcome(self, message: Message) -> bool:
+        token = message.get("token")
+        known = isinstance(token, str) and hmac.compare_digest(token.encode(), self._token.encode())
+        return message.get("op") == "hello" and known
+
+    def _serve_manager(self, connection: Connection) -> None:
+        messages = connection.receive()
+        if messages is None:
+            self._drop_manager()
+        else:
+            self._handle(connection, messages)
+
+    def _handle(self, connection: Connection, messages: list[Message]) -> None:
+        for message in messages:
+            if message.get("op") == "poll" and isinstance(message.get("after"), int):
+                connection.wait(message["after"], message.get("id"))
+                connection.answer(self._agent)
+            elif (reply := self._agent.handle(message)) is not None:
+                connection.send(with_id(reply, message.get("id")))
+
+    def _drop_manager(self) -> None:
+        connection, self._manager = self._manager, None
+        self._alone_since = time.monotonic()
+        if connection is not None:
+            self._poll.unregister(connection.descriptor)
+            connection.close()
+
+    def _drop_stranger(self, connection: Connection) -> None:
+        del self._strangers[connection.descriptor]
+        self._poll.unregister(connection.descriptor)
+        connection.close()
+
+
+def with_id(reply: Message, id: object) -> Message:
+    """Return a reply that carries the id of its request, if that had one.
+
+    >>> with_id({"size": 7}, 3), with_id({"size": 7}, None)
+    ({'size': 7, 'id': 3}, {'size': 7})
+    """
+    return reply if id is None else {**reply, "id": id}
+
+
+def peer_uid(peer: socket.socket) -> int | None:
+    """Return the user at the other end of a Unix socket; None where the system does not say.
+
+    >>> left, right = socket.socketpair()
+    >>> peer_uid(left) == os.geteuid()
+    True
+    >>> left.close(); right.close()
+    """
+    try:
+        if sys.platform == "darwin":
+            return struct.unpack_from("=II", peer.getsockopt(0, 1, 76))[1]  # LOCAL_PEERCRED: struct xucred
+        return struct.unpack("=iII", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+    except (OSError, AttributeError):
+        return None
+
+
+def _shut(peer: socket.socket) -> None:
+    try:
+        peer.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass

@@ -1,0 +1,39 @@
+"""A descriptor that another thread, or a signal handler, can make readable."""
+
+import os
+
+
+class Wake:
+    """Wakes a thread that waits in `poll`.
+
+    >>> wake = Wake()
+    >>> wake.set(); wake.set(); wake.clear(); wake.close()
+    """
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait for."""
+        return self._reader
+
+    def set(self) -> None:
+        """Make the descriptor readable."""
+        try:
+            os.write(self._writer, b"\0")
+        except BlockingIOError:  # it has been readable for 65,536 calls
+            pass
+
+    def clear(self) -> None:
+        """Make the descriptor unreadable until the next `set`."""
+        try:
+            os.read(self._reader, 65536)
+        except BlockingIOError:
+            pass
+
+    def close(self) -> None:
+        """Give both ends back."""
+        os.close(self._reader)
+        os.close(self._writer)

@@ -1,0 +1,71 @@
+"""A tiny process beside each agent: when the agent dies, even by SIGKILL, it kills the agent's trial.
+
+Run by path as `python -I -S watchdog.py`, with the standard library only. Standard input is a pipe from the
+agent:
+
+    + NAME=VALUE NAME=VALUE ...    an attempt starts; its processes carry these variables
+    group N                        its process group
+    -                              it is over
+
+End of file means that the agent is gone.
+"""
+
+import os
+import signal
+import sys
+
+ROUNDS = 5  # a child forked while we look is found in the next round
+
+
+def kill_all(group: int | None, marks: list[bytes]) -> None:
+    """Kill the process group and every process whose environment holds all the marks."""
+    for _ in range(ROUNDS):
+        if group is not None:
+            _kill(os.killpg, group)
+        found = [pid for pid in _pids() if _is_marked(pid, marks)]
+        for pid in found:
+            _kill(os.kill, pid)
+        if not found:
+            return
+
+
+def _kill(kill: object, target: int) -> None:
+    try:
+        kill(target, signal.SIGKILL)  # type: ignore[operator]
+    except OSError:
+        pass
+
+
+def _pids() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:  # not Linux: the process group must do
+        return []
+
+
+def _is_marked(pid: int, marks: list[bytes]) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            environment = b"\0" + file.read()
+    except OSError:
+        return False
+    return bool(marks) and all(b"\0" + mark + b"\0" in environment for mark in marks)
+
+
+def main() -> None:
+    """Follow the agent's words until its end of the pipe closes, then kill what it left."""
+    group: int | None = None
+    marks: list[bytes] = []
+    for line in sys.stdin.buffer:
+        word, *rest = line.split()
+        if word == b"+":
+            group, marks = None, rest
+        elif word == b"group":
+            group = int(rest[0])
+        else:
+            group, marks = None, []
+    kill_all(group, marks)
+
+
+if __name__ == "__main__":
+    main()
