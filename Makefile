@@ -2,7 +2,7 @@
 #
 #   make demo     tune a real model on a real data set and print the best parameters
 #   make test     the whole test suite, against the installed wheel
-#   make check    lint and types (what CI runs next to the tests)
+#   make check    lint, format, import rule and types (what CI runs next to the tests)
 #   make format   let ruff rewrite what it can
 #   make wheel    build dist/*.whl
 #   make clean    remove what was built (and .venv)
@@ -16,7 +16,7 @@ PYTEST_ARGS ?=
 # Bytecode is compiled once, at installation; without it every process that is started compiles Ray anew.
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-PIP_INSTALL = $(BIN)/python -m pip install --quiet --compile
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --quiet --compile
 
 PACKAGES := pitchpipe protocol search_space tuners assessors trial_agent dispatcher manager cli
 # The folders are listed as well, so that a file that was deleted is noticed.
@@ -33,7 +33,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
 
-.PHONY: demo test check lint types format wheel install clean
+.PHONY: demo test check lint lint-ruff lint-format lint-imports types format wheel install clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -48,10 +48,19 @@ test: $(READY)
 
 check: lint types
 
-lint: $(READY)
-	@echo "== lint, format, import rule"
+# `make -k check` shows what all of them have to say.
+lint: lint-ruff lint-format lint-imports
+
+lint-ruff: $(READY)
+	@echo "== lint"
 	@$(BIN)/ruff check .
+
+lint-format: $(READY)
+	@echo "== format"
 	@$(BIN)/ruff format --check .
+
+lint-imports: $(READY)
+	@echo "== import rule"
 	@$(BIN)/python tests/import_rules.py .
 
 types: $(READY)
@@ -79,7 +88,7 @@ $(VENV_READY):
 $(WHEEL_READY): $(SOURCES) | $(VENV_READY)
 	@echo "== the wheel"
 	@rm -rf build/lib build/bdist.* dist/pitchpipe-*.whl
-	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@$(BIN)/python -m pip wheel --quiet --quiet --no-deps --wheel-dir dist .
 	@touch $@
 
 # The libraries of one extra. They are installed again only when setup.cfg changed.

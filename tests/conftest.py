@@ -7,9 +7,11 @@ mark fails it.
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -29,6 +31,11 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
+# What a wheel is built from, and what the checks look at.
+SOURCES = ["Makefile", "README.md", "pyproject.toml", "setup.cfg"]
+FOLDERS = ["pitchpipe", "protocol", "search_space", "tuners", "assessors"]
+FOLDERS += ["trial_agent", "dispatcher", "manager", "cli"]
+
 LEFT_OVER = pytest.StashKey[list[str]]()
 
 
@@ -43,7 +50,7 @@ def runtime_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def outside_the_tree(runtime_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test in an empty folder: `python -m pitchpipe...` at the root of the tree would find its folders."""
+    """Run each test in an empty folder: at the root of the tree, its folders would hide the package."""
     directory = runtime_directory / "cwd"
     directory.mkdir()
     monkeypatch.chdir(directory)
@@ -53,6 +60,44 @@ def outside_the_tree(runtime_directory: Path, monkeypatch: pytest.MonkeyPatch) -
 def tree() -> Path:
     """The root of the checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def copied_tree(tree: Path, tmp_path: Path) -> Path:
+    """A copy of the checkout's sources, to plant errors in."""
+    return _copy_sources(tree, tmp_path / "tree")
+
+
+@pytest.fixture(scope="session")
+def build_wheel(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """A function that builds the wheel of a tree and gives its path; the tree stays as it is."""
+
+    def build(tree: Path) -> Path:
+        folder = tmp_path_factory.mktemp("wheel")
+        source = _copy_sources(tree, folder / "source")
+        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+        subprocess.run([*command, "--wheel-dir", folder, source], check=True, cwd=folder)
+        return next(folder.glob("pitchpipe-*.whl"))
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def wheel(tree: Path, build_wheel: Callable[[Path], Path]) -> Path:
+    """The wheel that is installed here, as `make test` built it, else one built now."""
+    built = os.environ.get("PITCHPIPE_WHEEL")
+    return Path(built) if built else build_wheel(tree)
+
+
+def _copy_sources(tree: Path, target: Path) -> Path:
+    for name in FOLDERS:
+        shutil.copytree(tree / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in SOURCES:
+        shutil.copy(tree / name, target)
+    (target / "tests").mkdir()
+    for name in ("import_rules.py", "run_doctests.py"):
+        shutil.copy(tree / "tests" / name, target / "tests")
+    return target
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,0 +1,304 @@
+"""Checks, over the syntax trees, who imports whom, and that no module keeps mutable state.
+
+    python tests/import_rules.py [ROOT]
+
+prints one line `file:line: message` for each violation and ends with 1 when there are any. The rules:
+
+- A package imports only the packages below it (`MAY_IMPORT`), and libraries only from its list (`LIBRARIES`).
+- Inside the project imports are relative, so that checkers resolve them from the tree.
+- Only `manager/ray_*.py` imports ray.
+- Module-level imports have no cycle.
+- No `global`; nothing that lives at module level is changed by a function (`HOLDERS` lists what may be).
+"""
+
+import ast
+import sys
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+BASE = frozenset({"protocol", "search_space"})
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "protocol": frozenset(),
+    "search_space": frozenset(),
+    "tuners": BASE,
+    "assessors": BASE,
+    "trial_agent": BASE,
+    "dispatcher": BASE | {"tuners", "assessors"},
+    "manager": BASE | {"trial_agent", "dispatcher"},
+    "cli": BASE | {"trial_agent", "dispatcher", "manager", "pitchpipe"},
+    # The face gives the names of all of them; that the heavy ones load lazily is measured by another test.
+    "pitchpipe": BASE | {"tuners", "assessors", "trial_agent", "manager"},
+}
+LIBRARIES: dict[str, frozenset[str]] = {
+    "protocol": frozenset({"orjson", "json_tricks", "numpy"}),
+    "search_space": frozenset({"numpy", "scipy"}),
+    "tuners": frozenset({"numpy", "scipy", "pytest", "cloudpickle"}),  # the last two: the conformance suite
+    "assessors": frozenset({"numpy", "scipy", "pytest", "cloudpickle"}),
+    "trial_agent": frozenset({"psutil", "orjson", "cloudpickle", "inotify_simple"}),
+    "dispatcher": frozenset({"cloudpickle", "orjson", "psutil", "numpy"}),
+    "manager": frozenset(
+        {"cloudpickle", "orjson", "psutil", "pydantic", "pydantic_core", "ruamel", "filelock"}
+    ),
+    "cli": frozenset({"click", "rich", "psutil", "orjson"}),
+    "pitchpipe": frozenset({"cloudpickle"}),
+}
+# Holders of state that has to be per process, each explained where it is: (file, name).
+HOLDERS = frozenset({("trial_agent/sdk.py", "current")})
+
+MUTATORS = frozenset(
+    {"add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft"}
+    | {"remove", "reverse", "setdefault", "sort", "update"}
+)
+EMPTY_CONTAINERS = frozenset({"list", "dict", "set", "defaultdict", "deque", "OrderedDict", "Counter"})
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One line that breaks a rule."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One imported module: its absolute name, and whether the import runs when the module is loaded."""
+
+    module: str
+    line: int
+    relative: bool
+    at_load: bool
+
+
+def check_tree(root: Path) -> list[Violation]:
+    """Return the violations of all packages under the root of a checkout, in the order of the files."""
+    files = sorted(path for package in MAY_IMPORT for path in (root / package).rglob("*.py"))
+    sources = {
+        path.relative_to(root).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in files
+    }
+    modules = {module_name(file): file for file in sources}
+    found: list[Violation] = []
+    edges: dict[str, list[Import]] = {}
+    for file, tree in sources.items():
+        imports = list(imports_of(tree, module_name(file), file.endswith("__init__.py"), modules))
+        found += check_imports(file, imports)
+        found += check_state(file, tree)
+        edges[module_name(file)] = [item for item in imports if item.at_load and item.module in modules]
+    return found + [cycle_violation(cycle, modules) for cycle in cycles(edges)]
+
+
+def module_name(file: str) -> str:
+    """Return the name a file is imported by.
+
+    >>> module_name("protocol/frames.py"), module_name("pitchpipe/__init__.py")
+    ('pitchpipe.protocol.frames', 'pitchpipe')
+    """
+    parts = file.removesuffix(".py").split("/")
+    if parts[0] != "pitchpipe":
+        parts.insert(0, "pitchpipe")
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(tree: ast.Module, name: str, is_package: bool, modules: Iterable[str]) -> Iterator[Import]:
+    """Yield every import of a module, also those inside functions and `import_module("...")` of a literal."""
+    later = set(nodes_run_later(tree))
+    known = set(modules)
+    for node in ast.walk(tree):
+        at_load = node not in later
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node.lineno, False, at_load)
+        elif isinstance(node, ast.ImportFrom):
+            origin = absolute(node.module or "", node.level, name, is_package)
+            for alias in node.names:
+                full = f"{origin}.{alias.name}"
+                is_module = full in known or any(module.startswith(full + ".") for module in known)
+                yield Import(full if is_module else origin, node.lineno, node.level > 0, at_load)
+        elif isinstance(node, ast.Call) and (target := literal_import(node)):
+            level = len(target) - len(target.lstrip("."))
+            yield Import(absolute(target[level:], level, name, is_package), node.lineno, level > 0, False)
+
+
+def absolute(target: str, level: int, name: str, is_package: bool) -> str:
+    """Resolve a relative import.
+
+    >>> absolute("protocol", 2, "pitchpipe.tuners.tpe", False), absolute("tpe", 1, "pitchpipe.tuners", True)
+    ('pitchpipe.protocol', 'pitchpipe.tuners.tpe')
+    """
+    if level == 0:
+        return target
+    parts = name.split(".")
+    kept = parts[: len(parts) - (level - 1 if is_package else level)]
+    return ".".join([*kept, target] if target else kept)
+
+
+def literal_import(node: ast.Call) -> str | None:
+    """Return what `import_module("x")` or `__import__("x")` names, when it is written out."""
+    function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if function not in ("import_module", "__import__") or not node.args:
+        return None
+    first = node.args[0]
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
+
+
+def nodes_run_later(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the nodes that loading the module does not run: bodies of functions and of `if TYPE_CHECKING`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or (
+            isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        ):
+            for statement in node.body:
+                yield from ast.walk(statement)
+
+
+def check_imports(file: str, imports: Iterable[Import]) -> list[Violation]:
+    """Return the imports of one file that its package must not have."""
+    package = file.split("/")[0]
+    messages = ((item.line, import_problem(file, package, item)) for item in imports)
+    return [Violation(file, line, message) for line, message in dict.fromkeys(messages) if message]
+
+
+def import_problem(file: str, package: str, item: Import) -> str | None:
+    """Say what is wrong with one import, or None."""
+    top, _, rest = item.module.partition(".")
+    if top in MAY_IMPORT and top != "pitchpipe":
+        return f"imports {item.module}: inside the project it is pitchpipe.{item.module}, imported relatively"
+    if top == "pitchpipe":
+        if not item.relative:
+            return f"imports {item.module} absolutely; write it relatively"
+        target = rest.split(".")[0] if rest.split(".")[0] in MAY_IMPORT else "pitchpipe"
+        allowed = target == package or target in MAY_IMPORT[package]
+        return None if allowed else f"{package} must not import {target}"
+    if top in sys.stdlib_module_names:
+        return None
+    if top == "ray":
+        is_ray_file = package == "manager" and Path(file).name.startswith("ray_")
+        return None if is_ray_file else "only manager/ray_*.py imports ray"
+    return None if top in LIBRARIES[package] else f"{package} must not import the library {top}"
+
+
+def check_state(file: str, tree: ast.Module) -> list[Violation]:
+    """Return the places of one file where a module keeps state that changes."""
+    variables = module_variables(tree)
+    found = [
+        Violation(file, node.lineno, f"`{name}` starts empty at module level and can only be there to change")
+        for name, node in variables.items()
+        if is_empty_container(node.value) and not is_read_only(node)
+    ]
+    for function in functions_of(tree):
+        local = local_names(function)
+        for node in ast.walk(function):
+            found += (
+                Violation(file, line, message) for line, message in changes(node, file, variables, local)
+            )
+    return list(dict.fromkeys(found))
+
+
+def changes(
+    node: ast.AST, file: str, variables: Container[str], local: Container[str]
+) -> Iterator[tuple[int, str]]:
+    """Yield the line and the message for what a node inside a function changes at module level."""
+    if isinstance(node, ast.Global):
+        yield node.lineno, f"global {', '.join(node.names)}"
+    for line, name in changed_names(node):
+        if name in variables and name not in local and (file, name) not in HOLDERS:
+            yield line, f"changes `{name}`, which lives at module level"
+
+
+def module_variables(tree: ast.Module) -> dict[str, ast.Assign | ast.AnnAssign]:
+    """Return the variables that are assigned at module level, by name."""
+    variables: dict[str, ast.Assign | ast.AnnAssign] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            variables |= {target.id: node for target in targets if isinstance(target, ast.Name)}
+    return variables
+
+
+def is_empty_container(value: ast.expr | None) -> bool:
+    """Tell whether an expression makes a container with nothing in it."""
+    if isinstance(value, ast.List | ast.Set):
+        return not value.elts
+    if isinstance(value, ast.Dict):
+        return not value.keys
+    if not isinstance(value, ast.Call):
+        return False
+    name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+    return name in EMPTY_CONTAINERS and not value.keywords and (not value.args or name == "defaultdict")
+
+
+def is_read_only(node: ast.Assign | ast.AnnAssign) -> bool:
+    """Tell whether a variable is annotated with a type that has no way to change, as a table without rows."""
+    return isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).startswith(
+        ("Mapping", "Sequence")
+    )
+
+
+def functions_of(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield the outermost functions and methods of a module."""
+    queue: list[ast.AST] = [tree]
+    while queue:
+        for node in ast.iter_child_nodes(queue.pop()):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node
+            else:
+                queue.append(node)
+
+
+def local_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Return the names that a function binds itself, so that they hide those of the module."""
+    names = [node for node in ast.walk(function) if isinstance(node, ast.Name | ast.arg | ast.Global)]
+    bound = {node.id for node in names if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound |= {node.arg for node in names if isinstance(node, ast.arg)}
+    return bound - {name for node in names if isinstance(node, ast.Global) for name in node.names}
+
+
+def changed_names(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and name of what a node changes: `X[...] =`, `X.y =`, `del X[...]`, `X.append(...)`."""
+    holder: ast.expr | None = None
+    if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+        holder = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS:
+        holder = node.func.value
+    if isinstance(holder, ast.Name):
+        yield holder.lineno, holder.id
+
+
+def cycles(edges: dict[str, list[Import]]) -> list[list[str]]:
+    """Return one path for each import cycle that a walk along the module-level imports meets."""
+    found: list[list[str]] = []
+    done: set[str] = set()
+
+    def walk(module: str, path: list[str]) -> None:
+        if module in path:
+            found.append([*path[path.index(module) :], module])
+        elif module not in done:
+            for item in edges.get(module, []):
+                walk(item.module, [*path, module])
+            done.add(module)
+
+    for module in edges:
+        walk(module, [])
+    return found
+
+
+def cycle_violation(cycle: list[str], modules: dict[str, str]) -> Violation:
+    """Turn a cycle into a violation of its first module."""
+    return Violation(modules[cycle[0]], 1, f"import cycle: {' -> '.join(cycle)}")
+
+
+def main(arguments: list[str]) -> int:
+    """Print the violations of a tree; the exit code is 1 when there are any."""
+    violations = check_tree(Path(arguments[0] if arguments else "."))
+    for violation in violations:
+        print(violation)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

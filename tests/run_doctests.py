@@ -1,0 +1,59 @@
+"""Runs the examples in the docstrings of every module of the package that is imported as `pitchpipe`.
+
+    python tests/run_doctests.py
+
+A runner that walks the folders would import `protocol/frames.py` as a top-level module, or nothing at all;
+this one imports each module by its real name and prints one line `module: failed/attempted` for each.
+"""
+
+import contextlib
+import doctest
+import importlib
+import io
+import pkgutil
+import sys
+from collections.abc import Iterator
+from configparser import ConfigParser
+from pathlib import Path
+from types import ModuleType
+
+SETUP = Path(__file__).resolve().parent.parent / "setup.cfg"
+
+
+def packages() -> list[str]:
+    """Return the names of the packages as setup.cfg lists them."""
+    parser = ConfigParser()
+    parser.read(SETUP, encoding="utf-8")
+    return parser["options"]["packages"].split()
+
+
+def module_names() -> Iterator[str]:
+    """Yield the name of every module of the package; a `__main__` is a program and not imported."""
+    for package in packages():
+        yield package
+        folders = importlib.import_module(package).__path__
+        listed = {f"{package}.{module.name}" for module in pkgutil.iter_modules(folders)}
+        yield from sorted(listed - set(packages()) - {f"{package}.__main__"})
+
+
+def run(module: ModuleType) -> tuple[doctest.TestResults, str]:
+    """Run the examples of one module; gives the counts and what the failed ones printed."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        results = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+    return results, output.getvalue()
+
+
+def main() -> int:
+    """Run all; the exit code is 1 when an example failed or none was found."""
+    failed = attempted = 0
+    for name in module_names():
+        results, output = run(importlib.import_module(name))
+        failed, attempted = failed + results.failed, attempted + results.attempted
+        print(f"{name}: {results.failed}/{results.attempted}\n{output}", end="")
+    print(f"{attempted} examples, {failed} failed")
+    return 1 if failed or not attempted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""`make lint` and `make types` see errors that are planted in any of the packages.
+
+A checker that looks at the wrong folders passes and says nothing; so each package gets an error of its own,
+and each has to be named. The commands are those of the Makefile, run on a copy of the tree.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDERS = ["pitchpipe", "protocol", "search_space", "tuners", "assessors"]
+FOLDERS += ["trial_agent", "dispatcher", "manager", "cli"]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed"),
+]
+
+
+def make(tree: Path, target: str) -> subprocess.CompletedProcess[str]:
+    """Run a target on a copy with the tools of this environment, without building anything."""
+    command = [
+        "make",
+        "--no-print-directory",
+        "--keep-going",
+        target,
+        "READY=",
+        f"BIN={Path(sys.executable).parent}",
+    ]
+    # Not the flags of the make that may have started this session.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+
+
+def plant(tree: Path, source: str) -> list[str]:
+    """Write a file into each package; gives their names."""
+    for folder in FOLDERS:
+        (tree / folder / "planted.py").write_text(source)
+    return [f"{folder}/planted.py" for folder in FOLDERS]
+
+
+def test_lint_sees_an_unused_import_in_every_package(copied_tree: Path) -> None:
+    planted = plant(copied_tree, '"""Planted."""\n\nimport os\n')
+    result = make(copied_tree, "lint")
+    assert result.returncode != 0
+    assert [file for file in planted if f"{file}:3" not in result.stdout] == []
+    assert "F401" in result.stdout
+
+
+def test_format_check_sees_a_badly_formatted_file_in_every_package(copied_tree: Path) -> None:
+    planted = plant(copied_tree, '"""Planted."""\n\nx = (1,2)\n')
+    (copied_tree / "cli" / "planted_well.py").write_text('"""Planted."""\n\nx = (1, 2)\n')
+    result = make(copied_tree, "lint-format")
+    assert result.returncode != 0
+    assert [file for file in planted if file not in result.stdout] == []
+    assert "planted_well.py" not in result.stdout
+
+
+def test_import_rule_is_part_of_lint(copied_tree: Path) -> None:
+    (copied_tree / "manager" / "planted.py").write_text(
+        '"""Planted."""\n\nfrom ..tuners import Tuner\n\n__all__ = ["Tuner"]\n'
+    )
+    result = make(copied_tree, "lint")
+    assert result.returncode != 0
+    assert "manager/planted.py:3: manager must not import tuners" in result.stdout
+
+
+def test_types_sees_a_wrong_argument_across_packages(copied_tree: Path) -> None:
+    # The wrong type comes out of another package: seen only if the relative import is resolved from the tree.
+    source = '"""Planted."""\n\nfrom ..protocol import encode_frame\n\nbad: int = encode_frame("no", 1)\n'
+    plant(copied_tree, source)
+    result = make(copied_tree, "types")
+    assert result.returncode != 0
+    lines = [line for line in result.stdout.splitlines() if "planted.py:5" in line]
+    # `pitchpipe/planted.py` would have to import from the mapped folders: `..protocol` is not there for it.
+    for folder in FOLDERS[1:]:
+        seen = " ".join(line for line in lines if f"/{folder}/planted.py" in line)
+        assert 'Type "bytes" is not assignable to declared type "int"' in seen, folder
+        assert '"CommandType"' in seen, folder
+
+
+def test_types_sees_a_missing_annotation_and_a_missing_name(copied_tree: Path) -> None:
+    source = (
+        '"""Planted."""\n\nfrom ..manager import no_such_name\n\n\ndef f(x):\n    return no_such_name, x\n'
+    )
+    (copied_tree / "cli" / "planted.py").write_text(source)
+    result = make(copied_tree, "types")
+    assert result.returncode != 0
+    assert "cli/planted.py:3" in result.stdout
+    assert "cli/planted.py:6" in result.stdout
