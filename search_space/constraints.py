@@ -1,4 +1,4 @@
-"""Constraints between parameters: `warmup < epochs`, `layer.kernel * 2 <= width`, `optimizer != "sgd" or lr < 0.1`."""
+"""Constraints between parameters: `warmup < epochs`, `layer.kernel * 2 <= width` and the like."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .expressions import ExpressionError, InactiveParameter, Run, parse_expression
+from .expressions import ExpressionError, InactiveParameter, Names, Run, parse_expression
 from .problems import Problem, show
 
 
@@ -37,10 +37,10 @@ class Constraint:
             return False
 
 
-def read_constraints(constraints: Any, names: frozenset[str]) -> tuple[tuple[Constraint, ...], list[Problem]]:
+def read_constraints(constraints: Any, names: Names) -> tuple[tuple[Constraint, ...], list[Problem]]:
     """Return the constraints over these dotted parameter names, and all problems.
 
-    >>> _, problems = read_constraints(["layers < widht"], frozenset({"layers", "width"}))
+    >>> _, problems = read_constraints(["widht > 8"], Names({"width": ("width",)}))
     >>> print(problems[0])
     constraints[0]: there is no parameter 'widht' (did you mean 'width'?)
     """
@@ -62,7 +62,7 @@ def read_constraints(constraints: Any, names: frozenset[str]) -> tuple[tuple[Con
 
 
 def unanswerable(constraint: Constraint, points: list[dict[str, Any]]) -> str:
-    """Return why a condition has an answer at none of these points, or an empty string if it has one at some."""
+    """Return why a condition has an answer at none of these points; an empty string if it has one at some."""
     message = ""
     for point in points:
         try:

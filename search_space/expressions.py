@@ -1,7 +1,7 @@
-"""A small expression language for constraints: parsed with `ast`, checked against a whitelist, turned into closures.
+"""A small expression language for constraints: parsed with `ast`, held to a whitelist, made into closures.
 
-Nothing is ever compiled to code or evaluated by Python itself, and what can be written is bounded in length, in depth
-and in the size of the numbers it can make, so an expression from an unknown hand can at worst be wrong.
+Nothing is ever compiled to code or evaluated by Python itself, and what can be written is bounded in length,
+in depth and in the size of the numbers it can make: an expression from an unknown hand can at worst be wrong.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ import ast
 import operator
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from keyword import iskeyword
 from numbers import Real
 from typing import Any
 
 from .problems import nearest, show
 
 MAX_LENGTH = 1000  # characters
-MAX_DEPTH = 40  # levels of the syntax tree
+MAX_DEPTH = 100  # levels of the syntax tree; a + b + c has three
 _MAX_BITS = 4096  # of an integer power
 _MAX_DIGITS = 300  # second argument of round()
 
@@ -24,20 +26,38 @@ Point = Mapping[str, Any]
 Run = Callable[[Point], Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The parameters an expression may speak of: dotted name to keys, `a.b` to `("a", "b")`.
+
+    `unread` are parameters that could not be read: nothing below them is reported as unknown.
+    """
+
+    known: dict[str, tuple[str, ...]]
+    unread: frozenset[str] = frozenset()
+
+    def find(self, name: str) -> tuple[str, ...] | None:
+        """Return the keys that lead to a parameter, or None if there is no such parameter."""
+        parts = name.split(".")
+        if any(".".join(parts[:end]) in self.unread for end in range(1, len(parts) + 1)):
+            return tuple(parts)
+        return self.known.get(name)
+
+
 class ExpressionError(ValueError):
-    """Raised when a value cannot be worked out: division by zero, a string minus a number, a power beyond reason."""
+    """Raised when a value cannot be worked out: a division by zero, a string minus a number, a huge power."""
 
 
 class InactiveParameter(LookupError):
     """Raised when an expression reaches a parameter that the point does not have."""
 
 
-def parse_expression(text: str, names: frozenset[str]) -> tuple[Run, list[tuple[str, str]]]:
+def parse_expression(text: str, names: Names) -> tuple[Run, list[tuple[str, str]]]:
     """Return a function from a point to the value of the expression, and all (message, hint) against it.
 
-    `names` are the dotted names of the parameters. With problems, the function is not to be used.
+    With problems, the function is not to be used.
 
-    >>> run, problems = parse_expression("low + 1 < high", frozenset({"low", "high"}))
+    >>> run, problems = parse_expression("low + 1 < high", Names({"low": ("low",), "high": ("high",)}))
     >>> run({"low": 1, "high": 3}), problems
     (True, [])
     """
@@ -51,7 +71,7 @@ def parse_expression(text: str, names: frozenset[str]) -> tuple[Run, list[tuple[
     return run, translator.problems
 
 
-def _tree(text: str, names: frozenset[str]) -> tuple[ast.expr | None, tuple[str, str]]:
+def _tree(text: str, names: Names) -> tuple[ast.expr | None, tuple[str, str]]:
     if len(text) > MAX_LENGTH:
         return None, (f"the expression is longer than {MAX_LENGTH} characters", "split it into several")
     try:
@@ -59,16 +79,15 @@ def _tree(text: str, names: frozenset[str]) -> tuple[ast.expr | None, tuple[str,
             warnings.simplefilter("ignore")  # such as an invalid escape in a string
             return ast.parse(text.strip(), mode="eval").body, ("", "")
     except SyntaxError as error:
-        awkward = next((name for name in names if not name.isidentifier() and name in text), "")
-        hint = f'write parameters["{awkward}"] for that name' if awkward else _keyword_hint(text, names)
-        return None, (f"not an expression: {error.msg}", hint)
+        return None, (f"not an expression: {error.msg}", _syntax_hint(text, names))
     except (ValueError, RecursionError, MemoryError):
         return None, ("not an expression that can be read", "")
 
 
-def _keyword_hint(text: str, names: frozenset[str]) -> str:
-    if "lambda" in text and "lambda" in names:
-        return 'write parameters["lambda"] for that name'
+def _syntax_hint(text: str, names: Names) -> str:
+    for name, keys in names.known.items():
+        if name in text and any(not key.isidentifier() or iskeyword(key) for key in keys):
+            return f'write parameters["{name}"] for that name'
     return "use == to compare" if "=" in text and "==" not in text else ""
 
 
@@ -98,7 +117,7 @@ _WORDS: dict[type[ast.AST], str] = {
 class _Translator:
     """Turns a syntax tree into closures and collects every problem instead of stopping at the first."""
 
-    def __init__(self, names: frozenset[str]):
+    def __init__(self, names: Names):
         self.names = names
         self.problems: list[tuple[str, str]] = []
 
@@ -146,9 +165,10 @@ class _Translator:
         return self.problem("[...] is not allowed in a constraint", 'only parameters["name"] is')
 
     def parameter(self, name: str) -> Run:
-        if name not in self.names:
-            return self.problem(f"there is no parameter {show(name)}", nearest(name, sorted(self.names)))
-        return lambda point: _look_up(point, name)
+        keys = self.names.find(name)
+        if keys is None:
+            return self.problem(f"there is no parameter {show(name)}", nearest(name, self.names.known))
+        return lambda point: _look_up(point, keys)
 
     def unary(self, node: ast.UnaryOp, depth: int) -> Run:
         operand = self.translate(node.operand, depth)
@@ -167,10 +187,17 @@ class _Translator:
         return lambda point: operation(_numeric(left(point)), _numeric(right(point)))
 
     def boolean(self, node: ast.BoolOp, depth: int) -> Run:
-        operands = [self.translate(operand, depth) for operand in node.values]
-        if isinstance(node.op, ast.And):
-            return lambda point: all(operand(point) for operand in operands)
-        return lambda point: any(operand(point) for operand in operands)
+        *first, last = [self.translate(operand, depth) for operand in node.values]
+        decisive = isinstance(node.op, ast.Or)
+
+        def run(point: Point) -> Any:
+            for operand in first:
+                value = operand(point)
+                if bool(value) is decisive:
+                    return value
+            return last(point)
+
+        return run
 
     def compare(self, node: ast.Compare, depth: int) -> Run:
         first = self.translate(node.left, depth)
@@ -207,17 +234,14 @@ class _Translator:
         return lambda point: operation(*[argument(point) for argument in arguments])
 
 
-def _look_up(point: Point, name: str) -> Any:
+def _look_up(point: Point, keys: tuple[str, ...]) -> Any:
+    """Return the value of a parameter; that of a nested choice is its `_name`."""
     value: Any = point
-    rest = name
-    while rest:
-        if not isinstance(value, Mapping):
-            raise InactiveParameter(name)
-        head = next((key for key in value if rest == key or rest.startswith(f"{key}.")), None)
-        if head is None:
-            raise InactiveParameter(name)
-        value, rest = value[head], rest[len(head) + 1 :]
-    return value["_name"] if isinstance(value, Mapping) and "_name" in value else value
+    for key in keys:
+        if not isinstance(value, dict) or key not in value:
+            raise InactiveParameter(key)
+        value = value[key]
+    return value["_name"] if isinstance(value, dict) and "_name" in value else value
 
 
 def _numeric(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The numbers in the `_value` of a numeric type: which are acceptable, and the fields of a Parameter they make."""
+"""The numbers in the `_value` of a numeric type: which are acceptable, and the Parameter fields they make."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_LOG = 700.0  # exp() of more than this is not a finite double
 
 
 def read_numbers(type_name: str, values: list[Any], path: Path) -> tuple[dict[str, Any], list[Problem]]:
-    """Return the fields of a Parameter of this numeric type, and all problems (fields are empty if there are any)."""
+    """Return the Parameter fields of this numeric type, and all problems (no fields if there are any)."""
     kind = NUMERIC[type_name]
     problems = _problems_of_length(type_name, kind, values, path)
     for i, value in enumerate(values):
@@ -49,7 +49,8 @@ def _problems_of_number(kind: Kind, value: Any, path: Path) -> list[Problem]:
     if not kind.integer:
         return []
     if isinstance(value, float):
-        hint = f"write {int(value)}" if value.is_integer() else "use uniform or quniform for fractions"
+        whole = value.is_integer() and abs(value) <= MAX_INTEGER
+        hint = f"write {int(value)}" if whole else "use uniform or quniform for fractions"
         return [Problem(path, f"randint needs integers, not {value!r}", hint)]
     if abs(value) > MAX_INTEGER:
         return [Problem(path, f"{show(value)} is beyond the limit of {MAX_INTEGER} for randint")]
@@ -99,9 +100,10 @@ def _problems_of_bell(kind: Kind, fields: dict[str, Any], path: Path) -> list[Pr
 def _problems_of_bounds(type_name: str, kind: Kind, fields: dict[str, Any], path: Path) -> list[Problem]:
     low, high = fields["low"], fields["high"]
     problems = []
-    if kind.log and low <= 0:
-        hint = "use a small positive number" if low == 0 else ""
-        problems.append(Problem((*path, 0), f"{type_name} needs low > 0, not {show(low)}", hint))
+    for i, bound in enumerate((low, high) if kind.log else ()):
+        if bound <= 0:
+            hint = "use a small positive number" if bound == 0 else ""
+            problems.append(Problem((*path, i), f"{type_name} needs bounds > 0, not {show(bound)}", hint))
     if low > high:
         message = f"low {show(low)} is greater than high {show(high)}"
         problems.append(Problem(path, message, f"swap them: [{show(high)}, {show(low)}]"))
@@ -141,9 +143,9 @@ def _size(kind: Kind, fields: dict[str, float]) -> int | None:
 
 
 def grid_range(low: float, high: float, q: float) -> tuple[int, int]:
-    """Return the first and the last k for which `round(x / q) == k` has a positive probability on [low, high].
+    """Return the first and the last k for which `round(x / q) == k` has a probability above 0 on [low, high].
 
-    A bound that lies half-way between two multiples rounds away only in that single point, so it does not count.
+    A bound half-way between two multiples rounds away only in that single point, so it does not count.
 
     >>> grid_range(2.0, 10.0, 5.0), grid_range(0.5, 2.5, 1.0)
     ((0, 2), (1, 2))

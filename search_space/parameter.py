@@ -45,11 +45,12 @@ TYPES: tuple[str, ...] = ("choice", *NUMERIC)
 class Parameter:
     """One dimension of a search space.
 
-    `key` is the path of the parameter with the option index of every choice it is nested in: `("layer", 1, "kernel")`.
-    `low` and `high` are the bounds as written (never logarithms; `high` is exclusive for randint), `mu` and `sigma`
-    those of the logarithm for lognormal types; what a type does not have is None. `options` holds the options of a
-    choice, and their `_name`s when it is `nested`. `parent` is (index of the choice this is nested in, option index).
-    `size` counts the distinct values; None means continuous or unbounded.
+    `key` is the path of the parameter, with the option index of every choice it is nested in:
+    `("layer", 1, "kernel")`; `parent` is (index of the choice it is nested in, option index).
+    `options` holds the options of a choice, and their `_name`s when it is `nested`. `low` and `high` are the
+    bounds as written (never logarithms; `high` is exclusive for randint), `mu` and `sigma` those of the
+    logarithm for lognormal types; what a type does not have is None. `size` counts the distinct values; None
+    means continuous or unbounded.
     """
 
     key: tuple[str | int, ...]
@@ -93,4 +94,13 @@ class Parameter:
     @property
     def path(self) -> str:
         """The dotted name without option indices, as constraints write it: `layer.kernel`."""
-        return ".".join(part for part in self.key if isinstance(part, str))
+        return dotted(self.key)
+
+
+def dotted(key: tuple[str | int, ...]) -> str:
+    """Return a key without its option indices, joined by dots.
+
+    >>> dotted(("layer", 1, "kernel"))
+    'layer.kernel'
+    """
+    return ".".join(part for part in key if isinstance(part, str))

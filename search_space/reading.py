@@ -6,7 +6,7 @@ from typing import Any
 
 from .json_values import MAX_DEPTH, identity, json_problems, plain_copy
 from .numeric import read_numbers
-from .parameter import TYPES, Parameter
+from .parameter import TYPES, Parameter, dotted
 from .problems import Path, Problem, nearest, show
 
 Parent = tuple[int, int] | None
@@ -21,10 +21,10 @@ _SYNONYMS = {
 }
 
 
-def read(space: Any) -> tuple[tuple[Parameter, ...], list[Problem]]:
-    """Return the parameters, parents before children, and all problems; the parameters only count without problems.
+def read(space: Any) -> tuple[tuple[Parameter, ...], frozenset[str], list[Problem]]:
+    """Return the parameters, parents before children; the dotted names that could not be read; all problems.
 
-    >>> parameters, problems = read({"lr": {"_type": "unifrom", "_value": [0, 1]}})
+    >>> parameters, unread, problems = read({"lr": {"_type": "unifrom", "_value": [0, 1]}})
     >>> problems[0].hint
     "did you mean 'uniform'?"
     """
@@ -34,7 +34,7 @@ def read(space: Any) -> tuple[tuple[Parameter, ...], list[Problem]]:
     else:
         hint = 'write {"lr": {"_type": "loguniform", "_value": [0.0001, 0.1]}}'
         reader.problem((), f"a search space is an object of parameters, not {show(space)}", hint)
-    return tuple(reader.parameters), reader.problems
+    return tuple(reader.parameters), frozenset(reader.unread), reader.problems
 
 
 class _Reader:
@@ -42,6 +42,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.parameters: list[Parameter] = []
+        self.unread: set[str] = set()
         self.problems: list[Problem] = []
 
     def problem(self, path: Path, message: str, hint: str = "") -> None:
@@ -60,7 +61,10 @@ class _Reader:
             elif not name:
                 self.problem(path, "a parameter has an empty name")
             else:
+                count = len(self.parameters)
                 self.read_parameter(name, spec, (*path, name), (*key, name), parent)
+                if len(self.parameters) == count:
+                    self.unread.add(dotted((*key, name)))
 
     def read_parameter(self, name: str, spec: Any, path: Path, key: Path, parent: Parent) -> None:
         """Read one `{"_type": ..., "_value": ...}`."""
@@ -87,7 +91,9 @@ class _Reader:
         unknown = [key for key in spec if key not in ("_type", "_value")]
         for wanted in ("_type", "_value"):
             if wanted not in spec:
-                similar = [key for key in unknown if str(key).strip("_") == wanted.strip("_")]
+                similar = [
+                    key for key in unknown if isinstance(key, str) and key.strip("_") == wanted.strip("_")
+                ]
                 self.problem(
                     path, f"{wanted} is missing", f"rename {similar[0]!r} to {wanted!r}" if similar else ""
                 )

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .constraints import Constraint, read_constraints, unanswerable
-from .json_values import plain_copy
+from .expressions import Names
+from .json_values import identity, plain_copy
 from .parameter import Parameter
 from .problems import Problem, SearchSpaceError
 from .reading import read
@@ -32,20 +33,18 @@ _Parts = tuple[tuple[Parameter, ...], tuple[Node, ...], tuple[Constraint, ...], 
 
 
 def _examine(space: Any, constraints: Any) -> _Parts:
-    parameters, problems = read(space)
-    names = frozenset(parameter.path for parameter in parameters)
-    conditions, faults_in_conditions = read_constraints(constraints, names)
+    parameters, unread, problems = read(space)
+    keys = {p.path: tuple(part for part in p.key if isinstance(part, str)) for p in reversed(parameters)}
+    conditions, faults_in_conditions = read_constraints(constraints, Names(keys, unread))
+    problems += faults_in_conditions
     if problems:
-        # A parameter that could not be read would be reported once more as an unknown name.
-        return (), (), (), [*problems, *(p for p in faults_in_conditions if "no parameter" not in p.message)]
+        return (), (), (), problems
     nodes = grow(parameters)
-    if not faults_in_conditions:
-        faults_in_conditions = _probe(nodes, len(parameters), conditions)
-    return parameters, nodes, conditions, faults_in_conditions
+    return parameters, nodes, conditions, _probe(nodes, len(parameters), conditions)
 
 
 def _probe(nodes: tuple[Node, ...], dimension: int, conditions: tuple[Constraint, ...]) -> list[Problem]:
-    """Try the conditions at some points: one that has an answer nowhere compares a string with a number, or so."""
+    """Try the conditions at some points: one without any answer compares a string with a number, say."""
     if not conditions:
         return []
     rng = np.random.default_rng(0)
@@ -62,8 +61,8 @@ def _probe(nodes: tuple[Node, ...], dimension: int, conditions: tuple[Constraint
 class SearchSpace:
     """A search space that is known to be sound; make one with `SearchSpace.parse`.
 
-    A vector has one entry per parameter of `parameters`, in [0, 1], and NaN where the parameter is inactive. The cube
-    is that of the CDFs: uniform vectors decode to samples.
+    A vector has one entry per parameter of `parameters`, in [0, 1], and NaN where the parameter is inactive.
+    The cube is that of the CDFs: uniform vectors decode to samples.
 
     >>> space = SearchSpace.parse({"layers": {"_type": "randint", "_value": [1, 5]}})
     >>> space.decode([0.3]), space.encode({"layers": 2})
@@ -96,13 +95,14 @@ class SearchSpace:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SearchSpace):
             return NotImplemented
-        return self.parameters == other.parameters and self.constraints == other.constraints
+        same = self.parameters == other.parameters and self.constraints == other.constraints
+        return same and identity(self.specification) == identity(other.specification)
 
     def __hash__(self) -> int:
         return hash((tuple(parameter.key for parameter in self.parameters), self.constraints))
 
     def sample(self, rng: np.random.Generator) -> dict[str, Any]:
-        """Draw a point that meets the constraints; without constraints it takes one number per parameter from `rng`.
+        """Draw a point that meets the constraints; each draw takes one number per parameter from `rng`.
 
         Raises SearchSpaceError if the constraints reject 10,000 draws in a row.
         """
@@ -112,19 +112,20 @@ class SearchSpace:
         rejections = [0] * len(self._conditions)
         for _ in range(MAX_REJECTIONS):
             point = build(self._nodes, rng.random(dimension).tolist())
-            first = next(
-                (i for i, condition in enumerate(self._conditions) if not condition.met(point)), None
-            )
-            if first is None:
+            violated = self._first_violated(point)
+            if violated is None:
                 return point
-            rejections[first] += 1
+            rejections[violated] += 1
         worst = rejections.index(max(rejections))
-        message = (
-            f"{self.constraints[worst]!r} and the other conditions rejected {MAX_REJECTIONS} samples in a row"
-        )
-        raise SearchSpaceError(
-            [Problem(("constraints", worst), message, "loosen it, or narrow the bounds instead")]
-        )
+        message = f"{MAX_REJECTIONS} samples in a row violate the constraints, most of them this one"
+        hint = "loosen it, or narrow the bounds instead"
+        raise SearchSpaceError([Problem(("constraints", worst), message, hint)])
+
+    def _first_violated(self, point: dict[str, Any]) -> int | None:
+        for i, condition in enumerate(self._conditions):
+            if not condition.met(point):
+                return i
+        return None
 
     def encode(self, parameters: dict[str, Any]) -> NDArray[np.float64]:
         """Return the vector of a point, shape (d,): units in [0, 1], NaN where inactive.
@@ -150,7 +151,7 @@ class SearchSpace:
         return build(self._nodes, units.tolist())
 
     def active(self, vector: ArrayLike) -> NDArray[np.bool_]:
-        """Return which parameters the point of a vector has, shape (d,); a choice that is NaN activates nothing."""
+        """Return which parameters the point of a vector has, shape (d,); a NaN choice activates nothing."""
         active = np.zeros(len(self.parameters), dtype=bool)
         mark_active(self._nodes, self._units(vector).tolist(), active)
         return active
@@ -162,7 +163,7 @@ class SearchSpace:
         return np.clip(units, 0.0, 1.0)
 
     def validate(self, parameters: Any) -> list[Problem]:
-        """Return why this is not a point of the space; the constraints are not looked at (see `violations`)."""
+        """Return why this is not a point of the space; constraints are left to `violations`."""
         return faults(self._nodes, parameters)
 
     def violations(self, parameters: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The parameters as a tree, and the walks over it: building a point, reading one, counting, finding what is active."""
+"""The parameters as a tree, and the walks over it: build a point, read one, count, find what is active."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def fill(nodes: tuple[Node, ...], point: dict[str, Any], vector: NDArray[np.floa
 
 
 def mark_active(nodes: tuple[Node, ...], vector: Sequence[float], active: NDArray[np.bool_]) -> None:
-    """Set `active` for the parameters that a point with these units has; a choice at NaN has no active branch."""
+    """Set `active` for the parameters that a point with these units has; a NaN choice has no branch."""
     for node in nodes:
         active[node.index] = True
         unit = vector[node.index]
@@ -102,13 +102,15 @@ def _count_node(node: Node) -> int | None:
 
 
 def faults(nodes: tuple[Node, ...], point: Any, path: Path = (), *, nested: bool = False) -> list[Problem]:
-    """Return why `point` is not a point of the space: what is missing, unknown, or not a value of its parameter."""
+    """Return why `point` is not a point of the space: what is missing, unknown, or not a possible value."""
     if not isinstance(point, dict):
         return [Problem(path, f"expected an object, not {show(point)}")]
     known = [node.name for node in nodes]
     problems = [p for node in nodes for p in _faults_of_node(node, point, path)]
-    for name in point.keys() - known - ({"_name"} if nested else set()):
-        problems.append(Problem((*path, str(name)), "there is no such parameter", nearest(name, known)))
+    expected = {*known, "_name"} if nested else set(known)
+    for name in point:
+        if name not in expected:
+            problems.append(Problem((*path, str(name)), "there is no such parameter", nearest(name, known)))
     return problems
 
 

@@ -1,7 +1,8 @@
 """Each parameter's map between its values and the unit interval: the CDF of its sampling distribution.
 
-A discrete value stands for the interval of units that gives it, and is encoded as the middle of that interval, so the
-way back is exact as long as the value has a probability above 1e-15. Normal types end at 8.2 sigma.
+A discrete value stands for the interval of units that gives it, and is encoded as the middle of that
+interval, so the way back is exact as long as the value has a probability above 1e-15. Normal types end at
+8.2 sigma.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ def _bell(mu: float, sigma: float, log: bool) -> tuple[Curve, Curve]:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """The multiples k * q of q with first <= k <= last, clipped to [low, high] as NNI does: [2, 10, 5] is 2, 5, 10."""
+    """The multiples k * q, first <= k <= last, clipped to [low, high] as NNI does: [2, 10, 5] is 2, 5, 10."""
 
     q: float
     low: float
