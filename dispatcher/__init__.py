@@ -1,1 +1,30 @@
-""""""
+"""The process that hosts the tuner and the assessor: it routes the manager's commands to them and back."""
+
+from .base import Ending, MsgDispatcherBase
+from .channel import Channel, FdChannel, MemoryChannel
+from .errors import (
+    ChannelClosed,
+    DispatcherError,
+    PluginFailed,
+    PluginNotLoaded,
+    PluginRubbish,
+    UnsupportedCommand,
+)
+from .msg_dispatcher import MsgDispatcher
+from .recoverable import Recoverable
+
+__all__ = [
+    "Channel",
+    "ChannelClosed",
+    "DispatcherError",
+    "Ending",
+    "FdChannel",
+    "MemoryChannel",
+    "MsgDispatcher",
+    "MsgDispatcherBase",
+    "PluginFailed",
+    "PluginNotLoaded",
+    "PluginRubbish",
+    "Recoverable",
+    "UnsupportedCommand",
+]

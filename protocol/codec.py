@@ -94,7 +94,7 @@ def _tricks_dumps() -> Callable[[Any], str]:
     wanted = [_plain_encoder, *json_tricks.nonp.DEFAULT_ENCODERS]
     refused = (encoders.class_instance_encode, encoders.enum_instance_encode)
     chosen = [encoder for encoder in wanted if encoder not in refused]
-    return partial(json_tricks.dumps, obj_encoders=chosen, allow_nan=True)
+    return partial[Any](json_tricks.dumps, obj_encoders=chosen, allow_nan=True)
 
 
 def _plain_encoder(value: Any, **_options: Any) -> Any:

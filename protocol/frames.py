@@ -91,7 +91,9 @@ class FrameDecoder:
         if self._error is not None:
             raise self._error
         if self._rest:
-            raise TruncatedFrame("the stream ended inside a frame that begins", self._offset, self._rest)
+            raise TruncatedFrame(
+                "the stream ended inside a frame that begins", self._offset, bytes(self._rest[:_HEADER])
+            )
 
     def _take(self, data: bytes, frames: list[Frame]) -> int:
         """Appends the complete frames of `data` to `frames`; returns where an incomplete one begins."""

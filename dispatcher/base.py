@@ -1,0 +1,282 @@
+"""The base of every dispatcher: reads commands, queues them for two workers, and ends when told to.
+
+Each queue is first in, first out; a handler that raises ends the dispatcher with a report; and nothing waits
+without a bound once the end has begun. Commands are numbered from 1 as they come; between peers, a worker
+acknowledges what it has handled (Processed) behind all that it sent for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
+from queue import SimpleQueue
+from typing import Any
+
+from ..protocol import PROTOCOL_VERSION, CommandType, Frame, TruncatedFrame, dumps, loads
+from .channel import Channel
+from .errors import ChannelClosed, UnsupportedCommand
+from .recoverable import Recoverable
+from .report import error_report
+from .workers import PooledWorker, Worker
+
+__all__ = ["Ending", "MsgDispatcherBase"]
+
+QUEUE_LENGTH_WARNING = 20
+QUEUE_WARNING_PAUSE_S = 30.0
+ACKNOWLEDGE_AFTER = 64
+TERMINATE_GRACE_S = 5.0
+CLOSED_GRACE_S = 0.5
+
+_logger = logging.getLogger("pitchpipe.dispatcher")
+
+_HANDLERS = {
+    CommandType.Initialize: "handle_initialize",
+    CommandType.RequestTrialJobs: "handle_request_trial_jobs",
+    CommandType.UpdateSearchSpace: "handle_update_search_space",
+    CommandType.ImportData: "handle_import_data",
+    CommandType.AddCustomizedTrialJob: "handle_add_customized_trial",
+    CommandType.ReportMetricData: "handle_report_metric_data",
+    CommandType.TrialEnd: "handle_trial_end",
+    CommandType.Ping: "handle_ping",
+}
+
+
+class Ending(Enum):
+    """Why a dispatcher ended."""
+
+    TERMINATED = "told to terminate"
+    CLOSED = "the manager is gone"
+    FAILED = "a plug-in or the dispatcher failed"
+
+
+class MsgDispatcherBase(Recoverable):
+    """Routes commands to `handle_...` methods; subclass it and override those that are needed.
+
+    `protocol` is the version that the manager announced, None for a manager that announced none. With
+    `threads` the queues share a pool of that many threads. A subclass that is an algorithm of its own (an
+    advisor) has all its handlers called on the default worker, one at a time.
+    """
+
+    def __init__(
+        self,
+        channel: Channel | None = None,
+        *,
+        protocol: int | None = None,
+        threads: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self.channel = channel
+        self.protocol = protocol
+        self.stopping = False
+        self.worker_exceptions: list[BaseException] = []
+        self.abandoned: list[str] = []  # names of workers that did not end in time
+        self.terminate_grace_s = TERMINATE_GRACE_S
+        self._clock = clock
+        self._pool = ThreadPoolExecutor(threads, "dispatcher-pool") if threads else None
+        self.default_worker = self._new_worker("default", self.process_command)
+        self.assessor_worker = self._new_worker("assessor", self.process_assessor_command)
+        self._received = 0
+        self._next_warning = 0.0
+        self._in_command = threading.local()
+        self._failure_lock = threading.Lock()
+
+    def _new_worker(self, name: str, handle: Callable[[CommandType, Any], None]) -> Worker:
+        if self._pool is None:
+            return Worker(name, self._collecting(handle), self._worker_done, self._worker_failed)
+        return PooledWorker(
+            name, self._collecting(handle), self._worker_done, self._worker_failed, pool=self._pool
+        )
+
+    @property
+    def default_command_queue(self) -> SimpleQueue[Any]:
+        """The queue of the default worker."""
+        return self.default_worker.queue
+
+    @property
+    def assessor_command_queue(self) -> SimpleQueue[Any]:
+        """The queue of the assessor worker."""
+        return self.assessor_worker.queue
+
+    def connect(self, channel: Channel, protocol: int | None) -> None:
+        """Gives the channel to a dispatcher that was made without one (an advisor); before `run`."""
+        self.channel, self.protocol = channel, protocol
+
+    # the main thread
+
+    def run(self) -> Ending:
+        """Serves commands until Terminate, the end of the stream, or a failure."""
+        for worker in (self.default_worker, self.assessor_worker):
+            worker.start()
+        ending = self._serve()
+        self.stopping = True
+        self._stop_workers(ending)
+        if self.worker_exceptions:
+            ending = Ending.FAILED
+        _logger.info("Dispatcher ends: %s", ending.value)
+        return ending
+
+    def _serve(self) -> Ending:
+        try:
+            while (frame := self._channel.receive()) is not None:
+                self._received += 1
+                if frame.command is CommandType.Terminate:
+                    return Ending.TERMINATED
+                self._accept(frame)
+        except TruncatedFrame as error:
+            _logger.warning("The manager is gone: %s", error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the manager is to hear of it
+            self._report(error, self._received)
+            return Ending.FAILED
+        return Ending.CLOSED
+
+    def _accept(self, frame: Frame) -> None:
+        self.enqueue_command(frame.command, loads(frame.payload) if frame.payload else "")
+
+    def enqueue_command(self, command: CommandType, data: Any) -> None:
+        """Queues a command whose payload is decoded, for each worker that is to handle it."""
+        for worker in self.route(command, data):
+            worker.put(self._received, command, data)
+            length = worker.queue.qsize()
+            if length >= QUEUE_LENGTH_WARNING:
+                self._warn_of_queue(worker.name, length)
+
+    def route(self, command: CommandType, data: Any) -> tuple[Worker, ...]:  # noqa: ARG002 - for subclasses
+        """The workers that are to handle a command."""
+        return (self.default_worker,)
+
+    def _warn_of_queue(self, name: str, length: int) -> None:
+        now = self._clock()
+        if now >= self._next_warning:
+            self._next_warning = now + QUEUE_WARNING_PAUSE_S
+            _logger.warning("%d commands are waiting in the %s queue", length, name)
+
+    def _stop_workers(self, ending: Ending) -> None:
+        workers = (self.default_worker, self.assessor_worker)
+        at_once = ending is Ending.CLOSED and not self.worker_exceptions
+        grace = CLOSED_GRACE_S if at_once else self.terminate_grace_s
+        deadline = self._clock() + grace
+        for worker in workers:
+            worker.finish() if ending is Ending.TERMINATED else worker.halt()
+        late = [worker for worker in workers if not worker.ended(max(0.0, deadline - self._clock()))]
+        for worker in late:
+            worker.halt()  # a worker that is merely busy with many short commands ends at once
+        self.abandoned = [worker.name for worker in late if not worker.ended(0.1)]
+        for name in self.abandoned:
+            _logger.warning("The %s worker did not come to the end of a command and is abandoned", name)
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+
+    # the workers
+
+    def _collecting(self, handle: Callable[[CommandType, Any], None]) -> Callable[[CommandType, Any], None]:
+        """`handle`, with what it sends collected: it leaves in one write behind the command."""
+
+        def collecting(command: CommandType, data: Any) -> None:
+            self._in_command.now = True
+            try:
+                handle(command, data)
+            finally:
+                self._in_command.now = False
+
+        return collecting
+
+    def process_command(self, command: CommandType, data: Any) -> None:
+        """Calls the handler of a command; raises UnsupportedCommand for one that has none."""
+        name = _HANDLERS.get(command)
+        if name is None:
+            raise UnsupportedCommand(command)
+        getattr(self, name)(data)
+
+    def process_assessor_command(self, command: CommandType, data: Any) -> None:
+        """Calls the handler of a command on the assessor queue."""
+        self.process_command(command, data)
+
+    def _worker_done(self, worker: Worker, n: int) -> None:
+        worker.unacknowledged += 1
+        if worker.queue.empty() or worker.unacknowledged >= ACKNOWLEDGE_AFTER:
+            worker.unacknowledged = 0
+            if self.protocol is not None:
+                self._channel.send(CommandType.Processed, dumps({"queue": worker.name, "n": n}))
+        self._channel.flush()
+
+    def _worker_failed(self, worker: Worker, n: int, error: BaseException) -> None:  # noqa: ARG002
+        if isinstance(error, ChannelClosed):
+            _logger.warning("The manager is gone: %s", error)
+        else:
+            self._report(error, n)
+        self._channel.interrupt()
+
+    def _report(self, error: BaseException, n: int) -> None:
+        """Logs a failure and, to a peer, sends it (the first one only: it is the one to be shown)."""
+        with self._failure_lock:
+            first = not self.worker_exceptions
+            self.worker_exceptions.append(error)
+        _logger.error("Command %d failed: %s", n, error, exc_info=error)
+        if first and self.protocol is not None:
+            self._channel.send(CommandType.Error, dumps(error_report(error, n)))
+        try:
+            self._channel.flush()
+        except ChannelClosed:
+            _logger.warning("The manager is gone and does not hear of it")
+
+    # for handlers
+
+    @property
+    def _channel(self) -> Channel:
+        if self.channel is None:
+            raise RuntimeError("the dispatcher has no channel: call connect() before run()")
+        return self.channel
+
+    def send(self, command: CommandType, payload: str = "") -> None:
+        """Sends a command to the manager: with the command being handled, or at once from other threads."""
+        self._channel.send(command, payload)
+        if not getattr(self._in_command, "now", False):
+            self._channel.flush()
+
+    def capabilities(self) -> str:
+        """The payload of Initialized: what this dispatcher speaks and wants, to a peer; nothing to others."""
+        if self.protocol is None:
+            return ""
+        return dumps({"protocol": PROTOCOL_VERSION, "wants_periodical": self.wants_periodical()})
+
+    def wants_periodical(self) -> bool:
+        """Whether intermediate results are of any use here."""
+        return True
+
+    # handlers: each receives the decoded payload
+
+    def handle_initialize(self, data: Any) -> None:
+        """Takes the search space; must end with `self.send(CommandType.Initialized, self.capabilities())`."""
+        raise NotImplementedError("handle_initialize")
+
+    def handle_request_trial_jobs(self, data: int) -> None:
+        """Sends parameters for `data` trials."""
+        raise NotImplementedError("handle_request_trial_jobs")
+
+    def handle_update_search_space(self, data: Any) -> None:
+        """Takes a changed search space."""
+        raise NotImplementedError("handle_update_search_space")
+
+    def handle_import_data(self, data: list[Any]) -> None:
+        """Takes results measured elsewhere."""
+        raise NotImplementedError("handle_import_data")
+
+    def handle_add_customized_trial(self, data: list[Any]) -> None:
+        """Takes parameter records of an earlier run whose trials go on."""
+        raise NotImplementedError("handle_add_customized_trial")
+
+    def handle_report_metric_data(self, data: dict[str, Any]) -> None:
+        """Takes a metric record; its `value` is JSON text."""
+        raise NotImplementedError("handle_report_metric_data")
+
+    def handle_trial_end(self, data: dict[str, Any]) -> None:
+        """Takes the end of a trial."""
+        raise NotImplementedError("handle_trial_end")
+
+    def handle_ping(self, data: Any) -> None:
+        """Takes a sign of life."""

@@ -1,0 +1,154 @@
+"""Channels: how frames come to a dispatcher and leave it.
+
+A dispatcher is given one, so several dispatchers can live in one process. Sent frames are collected until
+`flush`, so that all a command brings about leaves in one write.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from collections import deque
+from queue import SimpleQueue
+from threading import Lock
+from typing import Protocol
+
+from ..protocol import CommandType, Frame, FrameDecoder, FrameError, encode_frame
+from .errors import ChannelClosed
+
+__all__ = ["Channel", "FdChannel", "MemoryChannel"]
+
+_CHUNK = 1 << 18
+
+
+class Channel(Protocol):
+    """What a dispatcher needs of its connection to the manager."""
+
+    def receive(self) -> Frame | None:
+        """The next frame, waiting for it; None at the end of the stream and after `interrupt`."""
+        ...
+
+    def send(self, command: CommandType, payload: str = "") -> None:
+        """Takes a frame to be sent by the next `flush`, from any thread."""
+        ...
+
+    def flush(self) -> None:
+        """Sends what was taken, in the order of the calls; raises ChannelClosed when nobody reads."""
+        ...
+
+    def interrupt(self) -> None:
+        """Makes `receive`, now or later, return None at once; from any thread."""
+        ...
+
+
+class FdChannel:
+    """Frames over two file descriptors, normally those of pipes."""
+
+    def __init__(self, in_fd: int, out_fd: int) -> None:
+        self._in, self._out = in_fd, out_fd
+        self._decoder = FrameDecoder()
+        self._frames: deque[Frame] = deque()
+        self._fault: FrameError | None = None
+        self._unsent: list[bytes] = []
+        self._unsent_lock, self._write_lock = Lock(), Lock()
+        self._interrupted = False
+        self._wake_in, self._wake_out = os.pipe()
+        self._poll = select.poll()
+        self._poll.register(in_fd, select.POLLIN)
+        self._poll.register(self._wake_in, select.POLLIN)
+
+    def receive(self) -> Frame | None:
+        """The next frame, or None; raises a FrameError behind the last good frame."""
+        while not self._interrupted:
+            if self._frames:
+                return self._frames.popleft()
+            if self._fault is not None:
+                raise self._fault
+            self._poll.poll()
+            if self._interrupted:
+                break
+            data = os.read(self._in, _CHUNK)
+            if not data:
+                self._decoder.finish()
+                return None
+            self._decode(data)
+        return None
+
+    def _decode(self, data: bytes) -> None:
+        try:
+            self._frames.extend(self._decoder.feed(data))
+        except FrameError as error:
+            self._frames.extend(error.frames)
+            self._fault = error
+
+    def send(self, command: CommandType, payload: str = "") -> None:
+        """Takes a frame to be sent by the next `flush`."""
+        data = encode_frame(command, payload)
+        with self._unsent_lock:
+            self._unsent.append(data)
+
+    def flush(self) -> None:
+        """Writes what was taken, waiting for the pipe when it is full."""
+        with self._write_lock:
+            with self._unsent_lock:
+                data = memoryview(b"".join(self._unsent))
+                self._unsent.clear()
+            try:
+                while data:
+                    data = data[os.write(self._out, data) :]
+            except OSError as error:
+                raise ChannelClosed(f"the manager no longer reads ({error.strerror})") from error
+
+    def interrupt(self) -> None:
+        """Makes `receive` return None."""
+        self._interrupted = True
+        os.write(self._wake_out, b"\0")
+
+    def close(self) -> None:
+        """Closes the descriptors, the given ones too."""
+        for fd in (self._in, self._out, self._wake_in, self._wake_out):
+            os.close(fd)
+
+
+class MemoryChannel:
+    """Frames within one process: a manager's side (`deliver`, `end`, `sent`) and a dispatcher's.
+
+    >>> channel = MemoryChannel()
+    >>> channel.deliver(CommandType.RequestTrialJobs, "2")
+    >>> channel.receive()
+    Frame(command=<CommandType.RequestTrialJobs: b'GE'>, payload='2')
+    >>> channel.send(CommandType.Initialized)
+    >>> channel.flush()
+    >>> channel.sent.get()
+    Frame(command=<CommandType.Initialized: b'ID'>, payload='')
+    """
+
+    def __init__(self) -> None:
+        self.sent: SimpleQueue[Frame] = SimpleQueue()
+        self._incoming: SimpleQueue[Frame | None] = SimpleQueue()
+        self._interrupted = False
+
+    def deliver(self, command: CommandType, payload: str = "") -> None:
+        """Sends a frame to the dispatcher."""
+        self._incoming.put(Frame(command, payload))
+
+    def end(self) -> None:
+        """Ends the stream to the dispatcher."""
+        self._incoming.put(None)
+
+    def receive(self) -> Frame | None:
+        """The next delivered frame, or None."""
+        frame = self._incoming.get()
+        return None if self._interrupted else frame
+
+    def send(self, command: CommandType, payload: str = "") -> None:
+        """Puts a frame into `sent` at once."""
+        self.sent.put(Frame(command, payload))
+
+    def flush(self) -> None:
+        """Nothing to do: `send` has sent."""
+
+    def interrupt(self) -> None:
+        """Makes `receive` return None."""
+        self._interrupted = True
+        self._incoming.put(None)

@@ -1,0 +1,71 @@
+"""The check of a configuration before anything starts: its plug-ins, and whether they take its space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..search_space import Problem, SearchSpaceError
+from .errors import PluginNotLoaded
+from .plugins import find_class, load_plugin
+from .settings import Settings
+
+__all__ = ["check"]
+
+
+def check(config: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with the tuner, the assessor, their arguments, and the search space; starts nothing.
+
+    >>> [problem.path for problem in check({"tuner": {"name": "Random", "classArgs": {"sead": 1}}})]
+    [('tuner', 'classArgs', 'sead')]
+    """
+    try:
+        settings = Settings.read(config, {})
+    except ValueError as error:
+        return [Problem(("tuner",), str(error))]
+    problems, tuner = _loaded("tuner", settings.tuner, settings.injected)
+    if settings.assessor is not None:
+        problems += _loaded("assessor", settings.assessor, settings.injected)[0]
+    if tuner is not None and "searchSpace" in config and hasattr(tuner, "update_search_space"):
+        problems += _space_problems(tuner, config["searchSpace"], settings.constraints)
+    return problems
+
+
+def _loaded(role: str, config: Mapping[str, Any], injected: Mapping[str, Any]) -> tuple[list[Problem], Any]:
+    try:
+        plugin = load_plugin(role, config, injected)
+    except PluginNotLoaded as error:
+        return list(error.problems), None
+    return _missing_methods(role, config, plugin), plugin
+
+
+def _missing_methods(role: str, config: Mapping[str, Any], plugin: Any) -> list[Problem]:
+    """A class that is no tuner (no assessor) at all is a mistake to find now."""
+    if role == "assessor":
+        wanted = ("assess_trial",)
+    else:
+        wanted = ("generate_parameters", "generate_multiple_parameters", "handle_request_trial_jobs")
+    if any(hasattr(plugin, name) for name in wanted):
+        return []
+    key = "name" if config.get("name") else "className"
+    cls = find_class(role, config).__name__
+    return [
+        Problem(
+            (role, key), f"{cls} is not {'an' if role == 'assessor' else 'a'} {role}: it has no {wanted[0]}"
+        )
+    ]
+
+
+def _space_problems(tuner: Any, space: Any, constraints: tuple[str, ...]) -> list[Problem]:
+    try:
+        if constraints and hasattr(tuner, "update_constraints"):
+            tuner.update_constraints(list(constraints))
+        tuner.update_search_space(space)
+    except SearchSpaceError as error:
+        return [
+            Problem(("searchSpace", *problem.path), problem.message, problem.hint)
+            for problem in error.problems
+        ]
+    except Exception as error:  # noqa: BLE001 - a plug-in's refusal, of whatever type, is what is asked for
+        return [Problem(("searchSpace",), f"{type(tuner).__name__} refuses it: {error!r}")]
+    return []

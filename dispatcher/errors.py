@@ -1,0 +1,77 @@
+"""What can go wrong in a dispatcher, by whose fault it is.
+
+DispatcherError
+├── PluginNotLoaded       a tuner or assessor that the configuration names cannot be had
+├── PluginFailed          a method of a plug-in raised
+├── PluginRubbish         a method of a plug-in returned what it must not
+├── UnsupportedCommand    the manager sent what a dispatcher does not handle
+└── ChannelClosed         the manager no longer reads
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from reprlib import Repr
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..protocol import CommandType
+    from ..search_space import Problem
+
+__all__ = [
+    "ChannelClosed",
+    "DispatcherError",
+    "PluginFailed",
+    "PluginNotLoaded",
+    "PluginRubbish",
+    "UnsupportedCommand",
+]
+
+
+class DispatcherError(Exception):
+    """Anything wrong in a dispatcher."""
+
+
+class PluginNotLoaded(DispatcherError):
+    """A plug-in cannot be had; `problems` say why, each with a path into the configuration."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(_sentence(problem) for problem in self.problems))
+
+
+class PluginFailed(DispatcherError):
+    """A method of a plug-in raised; `__cause__` is what it raised."""
+
+    def __init__(self, plugin: str, method: str, cause: BaseException) -> None:
+        self.plugin, self.method = plugin, method
+        super().__init__(f"{method} of the {plugin} raised {type(cause).__name__}: {cause}")
+
+
+class PluginRubbish(DispatcherError):
+    """A method of a plug-in returned what it must not; the message shows the value."""
+
+    def __init__(self, plugin: str, method: str, value: Any, why: str) -> None:
+        self.plugin, self.method, self.value = plugin, method, value
+        super().__init__(f"{method} of the {plugin} returned {_SHORT.repr(value)}: {why}")
+
+
+class UnsupportedCommand(DispatcherError, AssertionError):
+    """The manager sent a command that a dispatcher does not handle (an AssertionError as in NNI)."""
+
+    def __init__(self, command: CommandType) -> None:
+        self.command = command
+        super().__init__(f"Unsupported command: {command}")
+
+
+class ChannelClosed(DispatcherError):
+    """The manager no longer reads what the dispatcher sends."""
+
+
+def _sentence(problem: Problem) -> str:
+    hint = f" ({problem.hint})" if problem.hint else ""
+    return f"{'.'.join(map(str, problem.path))}: {problem.message}{hint}"
+
+
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = 200

@@ -1,0 +1,97 @@
+"""The assessor's half of a dispatcher: histories of running trials, and one verdict against each at most."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from ..protocol import CommandType, JsonError, dumps, loads
+from .plugin import Plugin
+from .trials import History, Recent
+
+__all__ = ["Judging"]
+
+_logger = logging.getLogger("pitchpipe.dispatcher")
+
+
+class Judging:
+    """Lets an assessor judge trials; its methods run on the assessor worker only.
+
+    `send` sends a command to the manager; `peer` says whether that knows our own commands.
+    """
+
+    def __init__(
+        self, assessor: Any, send: Callable[[CommandType, str], None], *, peer: bool = False
+    ) -> None:
+        self.plugin = Plugin("assessor", assessor)
+        self.peer = peer
+        self._send = send
+        self._histories: dict[str, History] = {}
+        self._condemned: set[str] = set()  # each is told of once, however many results still come
+        self._ended = Recent()
+
+    def metric(self, trial_job_id: str, sequence: int, value: str) -> None:
+        """Takes an intermediate result (JSON text) and, when the history grew, has the trial judged."""
+        if trial_job_id in self._condemned or trial_job_id in self._ended:
+            return
+        try:
+            decoded = loads(value)
+        except JsonError as error:
+            _logger.warning("Trial %s reported what is dropped: %s", trial_job_id, error)
+            return
+        history = self._histories.get(trial_job_id)
+        if history is None:
+            history = self._histories[trial_job_id] = History()
+        if history.add(sequence, decoded):
+            self._judge(trial_job_id, history)
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        """Takes the end of a trial; the assessor hears of it if the trial had reported anything."""
+        self._ended.add(trial_job_id)
+        self._condemned.discard(trial_job_id)
+        if self._histories.pop(trial_job_id, None) is not None:
+            self.plugin.call("trial_end", trial_job_id, success)
+
+    def _judge(self, trial_job_id: str, history: History) -> None:
+        self.plugin.instance.reason = None  # so that an old one is not taken for this verdict's
+        # A copy: assessors may keep or change what they are given.
+        verdict = _plain(self.plugin.call("assess_trial", trial_job_id, history.values.copy()))
+        if verdict is True:
+            return
+        if verdict is False:
+            self._condemn(CommandType.KillTrialJob, trial_job_id, history)
+        elif verdict == "pause":
+            self._pause(trial_job_id, history)
+        else:
+            raise self.plugin.rubbish("assess_trial", verdict, "neither an AssessResult nor a bool")
+
+    def _pause(self, trial_job_id: str, history: History) -> None:
+        if self.peer:
+            self._condemn(CommandType.Pause, trial_job_id, history)
+        else:
+            _logger.warning("Trial %s goes on: this manager cannot pause it", trial_job_id)
+
+    def _condemn(self, command: CommandType, trial_job_id: str, history: History) -> None:
+        self._condemned.add(trial_job_id)
+        reason = self._reason(command, history)
+        _logger.info("%s %s: %s", command.name, trial_job_id, reason)
+        payload = {"trial_job_id": trial_job_id, "reason": reason} if self.peer else trial_job_id
+        self._send(command, dumps(payload))
+
+    def _reason(self, command: CommandType, history: History) -> str:
+        given = getattr(self.plugin.instance, "reason", None)
+        if given:
+            return str(given)
+        verdict = "bad" if command is CommandType.KillTrialJob else "to be paused"
+        return f"{type(self.plugin.instance).__name__} found it {verdict} at step {len(history.values) - 1}"
+
+
+def _plain(verdict: Any) -> Any:
+    """A verdict as True, False or "pause"; what is none of these is returned as it is."""
+    if isinstance(verdict, Enum):
+        verdict = verdict.value
+    if getattr(getattr(verdict, "dtype", None), "kind", "") == "b" and verdict.shape == ():
+        return bool(verdict)  # numpy's, as comparisons of numpy numbers give
+    return verdict

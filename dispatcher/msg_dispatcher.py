@@ -1,0 +1,149 @@
+"""The dispatcher for a tuner and an assessor: which command goes to whom."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from ..protocol import CommandType, loads
+from .base import MsgDispatcherBase
+from .channel import Channel
+from .judging import Judging
+from .suggesting import Suggesting
+from .workers import Worker
+
+__all__ = ["MsgDispatcher"]
+
+_SPACES = (CommandType.Initialize, CommandType.UpdateSearchSpace)
+
+_logger = logging.getLogger("pitchpipe.dispatcher")
+
+
+class MsgDispatcher(MsgDispatcherBase):
+    """Hosts a tuner on the default worker and an assessor on the assessor worker.
+
+    Intermediate results go to the assessor (and to a tuner that wants them), the end of a trial to both, all
+    else to the tuner. `constraints` are those of the search space; parameters that violate them are not sent.
+    """
+
+    def __init__(
+        self,
+        tuner: Any,
+        assessor: Any = None,
+        channel: Channel | None = None,
+        *,
+        constraints: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        super().__init__(channel, **options)
+        self.tuner, self.assessor = tuner, assessor
+        self.constraints = tuple(constraints)
+        self._suggesting = Suggesting(tuner, self.send, self._send_now, self)
+        self._judging: Judging | None = None
+        if assessor is not None:
+            self._judging = Judging(assessor, self.send, peer=self.protocol is not None)
+
+    def connect(self, channel: Channel, protocol: int | None) -> None:
+        """Gives the channel and the manager's version to a dispatcher that was made without them."""
+        super().connect(channel, protocol)
+        if self._judging is not None:
+            self._judging.peer = protocol is not None
+
+    def _send_now(self, command: CommandType, payload: str) -> None:
+        self.send(command, payload)
+        self._channel.flush()
+
+    def wants_periodical(self) -> bool:
+        """Whether the assessor or the tuner makes use of intermediate results."""
+        return self.assessor is not None or self._tuner_wants_periodical()
+
+    def _tuner_wants_periodical(self) -> bool:
+        return bool(getattr(self.tuner, "wants_periodical", False))
+
+    def load_checkpoint(self) -> None:
+        """Lets both plug-ins restore what they wrote themselves."""
+        for plugin in (self.tuner, self.assessor):
+            if plugin is not None:
+                plugin.load_checkpoint()
+
+    def save_checkpoint(self) -> None:
+        """Lets both plug-ins write state of their own."""
+        for plugin in (self.tuner, self.assessor):
+            if plugin is not None:
+                plugin.save_checkpoint()
+
+    # routing, on the main thread
+
+    def route(self, command: CommandType, data: Any) -> tuple[Worker, ...]:
+        """The end of a trial goes to both queues, so that neither plug-in hears of it before its results."""
+        default, assessor = self.default_worker, self.assessor_worker
+        if command is CommandType.ReportMetricData and data["type"] == "PERIODICAL":
+            return (assessor, default) if self._tuner_wants_periodical() else (assessor,)
+        if command is CommandType.TrialEnd:
+            return (assessor, default)
+        if command is CommandType.AddCustomizedTrialJob:
+            # Here already, because the assessor queue must know of it before what comes next.
+            self.recover_parameter_id(data)
+        elif command in _SPACES and self._judging is not None:
+            return (assessor, default) if self._judging.plugin.has("update_search_space") else (default,)
+        return (default,)
+
+    # on the assessor worker
+
+    def process_assessor_command(self, command: CommandType, data: Any) -> None:
+        """Hands a command to the assessor, if there is one."""
+        judging = self._judging
+        if judging is None:
+            return
+        if command is CommandType.ReportMetricData:
+            if not self.is_created_in_previous_exp(data.get("parameter_id")):
+                judging.metric(data["trial_job_id"], data["sequence"], data["value"])
+        elif command is CommandType.TrialEnd:
+            judging.trial_end(data["trial_job_id"], data["event"] == "SUCCEEDED")
+        else:
+            judging.plugin.call("update_search_space", data)
+
+    # on the default worker
+
+    def handle_initialize(self, data: Any) -> None:
+        """Gives the search space to the tuner."""
+        self.handle_update_search_space(data)
+        self.send(CommandType.Initialized, self.capabilities())
+
+    def handle_update_search_space(self, data: Any) -> None:
+        """Gives the search space and its constraints to the tuner; raises SearchSpaceError."""
+        plugin = self._suggesting.plugin
+        if self.constraints:
+            from ..search_space import SearchSpace  # needs numpy, and most experiments have no constraints
+
+            self._suggesting.violations = SearchSpace.parse(data, self.constraints).violations
+            if plugin.has("update_constraints"):
+                plugin.call("update_constraints", list(self.constraints))
+        plugin.call("update_search_space", data)
+
+    def handle_request_trial_jobs(self, data: int) -> None:
+        """Has the tuner suggest."""
+        self._suggesting.request(data)
+
+    def handle_import_data(self, data: list[Any]) -> None:
+        """Gives results measured elsewhere to the tuner."""
+        self._suggesting.import_data(data)
+
+    def handle_add_customized_trial(self, data: list[Any]) -> None:
+        """Nothing is left to do: `route` took the records of the earlier run."""
+
+    def handle_report_metric_data(self, data: dict[str, Any]) -> None:
+        """Gives a final result to the tuner, and an intermediate one if it is routed here."""
+        kind = data["type"]
+        if kind == "FINAL":
+            self._suggesting.final(data)
+        elif kind == "PERIODICAL":
+            self._suggesting.intermediate(data)
+        else:
+            _logger.error("A metric of type %s is not supported (trial %s)", kind, data.get("trial_job_id"))
+
+    def handle_trial_end(self, data: dict[str, Any]) -> None:
+        """Tells the tuner that a trial ended."""
+        record = loads(data["hyper_params"]) if data.get("hyper_params") else {}
+        self._suggesting.trial_end(record, data["trial_job_id"], data["event"] == "SUCCEEDED")

@@ -1,0 +1,36 @@
+"""A loaded plug-in as the dispatcher calls it: whatever goes wrong inside is known to be its fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .errors import PluginFailed, PluginRubbish
+
+__all__ = ["Plugin"]
+
+
+class Plugin:
+    """A tuner or an assessor with its role; `call` runs a method of it.
+
+    >>> Plugin("tuner", object()).call("trial_end", 0, True)
+    Traceback (most recent call last):
+    pitchpipe.dispatcher.errors.PluginFailed: trial_end of the tuner raised AttributeError: 'object' object has no attribute 'trial_end'
+    """  # noqa: E501
+
+    def __init__(self, role: str, instance: Any) -> None:
+        self.role, self.instance = role, instance
+
+    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """What the method returns; raises PluginFailed from whatever it raised, exit() included."""
+        try:
+            return getattr(self.instance, method)(*args, **kwargs)
+        except BaseException as error:
+            raise PluginFailed(self.role, method, error) from error
+
+    def has(self, method: str) -> bool:
+        """Whether the plug-in has such a method."""
+        return callable(getattr(self.instance, method, None))
+
+    def rubbish(self, method: str, value: Any, why: str) -> PluginRubbish:
+        """The error for a value that the method must not return."""
+        return PluginRubbish(self.role, method, value, why)

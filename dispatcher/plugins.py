@@ -1,0 +1,169 @@
+"""From the configuration to a tuner or an assessor: by name, or by class from the user's own folder.
+
+Everything that can be wrong comes as problems whose paths point into the configuration.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .. import assessors, tuners
+from ..assessors import registry as assessor_registry
+from ..search_space import Problem
+from ..tuners import registry as tuner_registry
+from .errors import PluginNotLoaded
+
+__all__ = ["construct", "find_class", "load_plugin"]
+
+_REGISTRIES: dict[str, Any] = {"tuner": tuner_registry, "assessor": assessor_registry}
+_UNKNOWN = (tuners.UnknownAlgorithm, assessors.UnknownAlgorithm)
+
+
+def load_plugin(role: str, config: Mapping[str, Any], injected: Mapping[str, Any]) -> Any:
+    """A new "tuner" or "assessor"; raises PluginNotLoaded.
+
+    `injected` are arguments that are given to a class whose signature has them unless the configuration does.
+
+    >>> load_plugin("tuner", {"name": "Random"}, {"seed": 1, "optimize_mode": "minimize"}).__class__.__name__
+    'RandomTuner'
+    """
+    cls = find_class(role, config)
+    given = config.get("classArgs") or {}
+    return construct(role, cls, {**_accepted(cls, injected), **given})
+
+
+def find_class(role: str, config: Mapping[str, Any]) -> type:
+    """The class that `name`, or `className` with `codeDirectory`, means; raises PluginNotLoaded."""
+    if config.get("name"):
+        return _named(role, str(config["name"]))
+    class_name = config.get("className")
+    if not class_name:
+        raise _problem((role,), "has neither a name nor a class name")
+    module_name, _, attribute = str(class_name).rpartition(".")
+    if not module_name:
+        hint = f"write it as file.{class_name}, with the name of the file that holds it"
+        raise _problem((role, "className"), f"{class_name!r} has no module", hint)
+    module = _module(role, module_name, config.get("codeDirectory"))
+    return _attribute(role, module, attribute)
+
+
+def construct(role: str, cls: type, class_args: Mapping[str, Any]) -> Any:
+    """An instance of the class; raises PluginNotLoaded, naming the arguments at fault."""
+    registry = _REGISTRIES[role]
+    problems = registry.signature_problems(cls, class_args)
+    if problems:
+        raise PluginNotLoaded(_below(role, problems))
+    try:
+        return cls(**class_args)
+    except Exception as error:
+        raise PluginNotLoaded(_refusal(role, cls, class_args, error)) from error
+
+
+def _refusal(role: str, cls: type, class_args: Mapping[str, Any], error: Exception) -> list[Problem]:
+    """Why a constructor raised: the registry can tell which argument it is about."""
+    try:
+        problems = _REGISTRIES[role].check(cls, class_args)
+    except Exception:  # noqa: BLE001 - it fails as it just did, and `error` is what will be told
+        problems = []
+    return _below(role, problems or [Problem((), f"{cls.__name__} cannot be made: {error!r}")])
+
+
+def _below(role: str, problems: list[Problem]) -> list[Problem]:
+    return [Problem((role, "classArgs", *p.path), p.message, p.hint) for p in problems]
+
+
+def _accepted(cls: type, injected: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = inspect.signature(cls).parameters
+    return {key: value for key, value in injected.items() if value is not None and key in parameters}
+
+
+def _named(role: str, name: str) -> type:
+    try:
+        return _REGISTRIES[role].find(name)
+    except _UNKNOWN as error:
+        raise _problem((role, "name"), str(error)) from error
+
+
+def _module(role: str, name: str, code_directory: Any) -> ModuleType:
+    folder = Path(code_directory or ".").resolve()
+    if code_directory and not folder.is_dir():
+        raise _problem((role, "codeDirectory"), f"there is no folder {folder}")
+    _make_importable(folder)
+    try:
+        return _from_folder(role, name, folder) or importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and name.startswith(error.name):
+            raise _problem((role, "className"), f"there is no module {name!r} in {folder}") from error
+        raise _problem(
+            (role, "className"), f"{name} needs the module {error.name!r}, which is missing"
+        ) from error
+    except Exception as error:
+        raise _problem((role, "className"), f"{name} cannot be imported: {error!r}") from error
+
+
+def _make_importable(folder: Path) -> None:
+    """Puts the folder behind the standard library, which it must not hide, and before installed packages."""
+    if str(folder) in sys.path:
+        return
+    installed = (i for i, entry in enumerate(sys.path) if entry.endswith(("site-packages", "dist-packages")))
+    sys.path.insert(next(installed, len(sys.path)), str(folder))
+
+
+def _from_folder(role: str, name: str, folder: Path) -> ModuleType | None:
+    """The module from the file in the folder, whatever else has its name; None when there is no such file."""
+    stem = folder.joinpath(*name.split("."))
+    for file in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
+        if file.is_file():
+            return _from_file(role, name, file)
+    return None
+
+
+def _from_file(role: str, name: str, file: Path) -> ModuleType:
+    """The module in a file; it gets a name of its own where another module has the plain one."""
+    for taken in (name, f"{role}_plugin.{name}"):
+        module = sys.modules.get(taken)
+        if module is not None and Path(getattr(module, "__file__", None) or "") == file:
+            return module
+    if "." in name and not _is_taken(name.partition(".")[0]):
+        return importlib.import_module(name)  # in a package: relative imports need its parents
+    return _execute(name if not _is_taken(name) else f"{role}_plugin.{name}", file)
+
+
+def _is_taken(name: str) -> bool:
+    return name in sys.modules or name in sys.stdlib_module_names
+
+
+def _execute(name: str, file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _attribute(role: str, module: ModuleType, name: str) -> type:
+    found = getattr(module, name, None)
+    if isinstance(found, type):
+        return found
+    classes = [key for key, value in vars(module).items() if isinstance(value, type)]
+    nearest = difflib.get_close_matches(name, classes, 1)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else ""
+    raise _problem((role, "className"), f"{module.__name__} has no class {name!r}", hint)
+
+
+def _problem(path: tuple[str, ...], message: str, hint: str = "") -> PluginNotLoaded:
+    return PluginNotLoaded([Problem(path, message, hint)])

@@ -1,0 +1,159 @@
+"""The dispatcher process: descriptors 3 (commands in) and 4 (commands out), its log, its exit code.
+
+    python -m pitchpipe.dispatcher --exp_params BASE64            serve an experiment
+    python -m pitchpipe.dispatcher --check --exp_params BASE64    print what is wrong with its plug-ins
+
+Exit codes: 0 told to terminate, or the manager is gone; 1 a plug-in or the dispatcher failed; 2 bad usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from ..protocol import CommandType, dumps
+from .base import Ending, MsgDispatcherBase
+from .channel import FdChannel
+from .errors import ChannelClosed, PluginFailed, PluginNotLoaded
+from .log import configure_logging
+from .msg_dispatcher import MsgDispatcher
+from .plugin import Plugin
+from .plugins import load_plugin
+from .report import error_report
+from .settings import Settings, decode_exp_params
+
+__all__ = ["main"]
+
+IN_FD, OUT_FD = 3, 4
+
+_logger = logging.getLogger("pitchpipe.dispatcher")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the process; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m pitchpipe.dispatcher", description=__doc__)
+    parser.add_argument("--exp_params", required=True, help="the experiment's configuration, JSON in base64")
+    parser.add_argument(
+        "--check", action="store_true", help="check the plug-ins, print problems as JSON, and end"
+    )
+    arguments, _ = parser.parse_known_args(argv)
+    try:
+        config = decode_exp_params(arguments.exp_params)
+        if arguments.check:
+            return _check(config)
+        return _serve(Settings.read(config, os.environ))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _check(config: dict[str, Any]) -> int:
+    from .check import check
+
+    answer = os.dup(1)  # what plug-ins print must not get into it
+    configure_logging(None, "error")
+    problems = [
+        {"path": list(problem.path), "message": problem.message, "hint": problem.hint}
+        for problem in check(config)
+    ]
+    with os.fdopen(answer, "w") as stream:
+        stream.write(json.dumps({"problems": problems}) + "\n")
+    return 0
+
+
+def _serve(settings: Settings) -> int:
+    if not _is_open(IN_FD) or not _is_open(OUT_FD):
+        raise ValueError("descriptors 3 and 4 are not open: this process is started by the manager")
+    for fd in (IN_FD, OUT_FD):
+        os.set_inheritable(fd, False)  # or a child of a plug-in would keep the manager's pipe open
+    configure_logging(os.environ.get("NNI_LOG_DIRECTORY"), os.environ.get("NNI_LOG_LEVEL"))
+    # Ctrl-C reaches the whole process group; it is the manager that decides. A handler, unlike SIG_IGN, is
+    # not inherited by what plug-ins start.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    channel = FdChannel(IN_FD, OUT_FD)
+    try:
+        dispatcher = _dispatcher(settings, channel)
+    except PluginNotLoaded as error:
+        _report_unloaded(error, channel, settings)
+        return 1
+    return _run(dispatcher, settings)
+
+
+def _is_open(fd: int) -> bool:
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+def _dispatcher(settings: Settings, channel: FdChannel) -> MsgDispatcherBase:
+    tuner = load_plugin("tuner", settings.tuner, settings.injected)
+    if isinstance(tuner, MsgDispatcherBase):  # an advisor: tuner, assessor and dispatcher in one
+        if settings.assessor is not None:
+            _logger.error("The assessor is ignored: %s judges trials itself", type(tuner).__name__)
+        tuner.connect(channel, settings.protocol)
+        return tuner
+    assessor = None
+    if settings.assessor is not None:
+        assessor = load_plugin("assessor", settings.assessor, settings.injected)
+    return MsgDispatcher(
+        tuner,
+        assessor,
+        channel,
+        constraints=settings.constraints,
+        protocol=settings.protocol,
+        threads=settings.threads,
+    )
+
+
+def _report_unloaded(error: PluginNotLoaded, channel: FdChannel, settings: Settings) -> None:
+    _logger.error("%s", error, exc_info=error)
+    if settings.protocol is None:
+        return
+    report = error_report(error.__cause__ or error) | {
+        "plugin": error.problems[0].path[0],
+        "message": str(error),
+    }
+    try:
+        channel.send(CommandType.Error, dumps(report))
+        channel.flush()
+    except ChannelClosed:
+        _logger.warning("The manager is gone and does not hear of it")
+
+
+def _run(dispatcher: MsgDispatcherBase, settings: Settings) -> int:
+    """Serves to the end, lets the plug-ins clean up, and returns the exit code."""
+    if settings.resume and settings.protocol is None:  # a peer replays commands instead
+        dispatcher.load_checkpoint()
+    ending = dispatcher.run()
+    if not dispatcher.abandoned:  # else a plug-in is still busy, and is never called from two threads
+        _clean_up(dispatcher, "_on_error" if ending is Ending.FAILED else "_on_exit")
+    code = 1 if ending is Ending.FAILED else 0
+    if dispatcher.abandoned:
+        _leave_at_once(code)
+    return code
+
+
+def _clean_up(dispatcher: MsgDispatcherBase, hook: str) -> None:
+    if not isinstance(dispatcher, MsgDispatcher):
+        return
+    for role, instance in (("tuner", dispatcher.tuner), ("assessor", dispatcher.assessor)):
+        if hasattr(instance, hook):
+            try:
+                Plugin(role, instance).call(hook)
+            except PluginFailed as error:
+                _logger.error("%s", error, exc_info=error)
+
+
+def _leave_at_once(code: int) -> None:
+    """Ends without waiting for the threads that do not end; a normal exit could wait for them."""
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(code)

@@ -1,0 +1,58 @@
+"""What a dispatcher remembers of a run that it continues: the parameters that the earlier run made."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ..protocol import loads
+
+__all__ = ["Recoverable"]
+
+
+class Recoverable:
+    """Knows which parameter ids an earlier run made, so that new ids follow them.
+
+    >>> dispatcher = Recoverable()
+    >>> dispatcher.recover_parameter_id([{"parameter_id": 4, "parameters": {"x": 1}}])
+    4
+    >>> dispatcher.is_created_in_previous_exp(3), dispatcher.is_created_in_previous_exp(5)
+    (True, False)
+    >>> dispatcher.get_previous_param(4)
+    {'x': 1}
+    """
+
+    recovered_max_param_id: int = -1
+
+    def __init__(self) -> None:
+        self.recovered_trial_params: dict[Any, Any] = {}
+
+    def recover_parameter_id(self, data: list[Any] | dict[str, Any] | str) -> int:
+        """Takes records (or their JSON) of an earlier run; returns its highest parameter id, or -1."""
+        for item in data if isinstance(data, list) else [data]:
+            record = loads(item) if isinstance(item, str) else item
+            parameter_id = record.get("parameter_id")
+            if isinstance(parameter_id, int):  # not for trials that the user added: theirs is null
+                self.recovered_trial_params[parameter_id] = record.get("parameters")
+                self.recovered_max_param_id = max(self.recovered_max_param_id, parameter_id)
+        return self.recovered_max_param_id
+
+    def is_created_in_previous_exp(self, parameter_id: Any) -> bool:
+        """Whether an earlier run made these parameters."""
+        return isinstance(parameter_id, int) and parameter_id <= self.recovered_max_param_id
+
+    def get_previous_param(self, parameter_id: Any) -> Any:
+        """The parameters that an earlier run made, or None when they were not handed over."""
+        return self.recovered_trial_params.get(parameter_id)
+
+    def get_checkpoint_path(self) -> str | None:
+        """The folder for checkpoints, or None when there is none."""
+        path = os.environ.get("NNI_CHECKPOINT_DIRECTORY")
+        return path if path and Path(path).is_dir() else None
+
+    def load_checkpoint(self) -> None:
+        """Restores what `save_checkpoint` wrote; called at the start of a resumed run."""
+
+    def save_checkpoint(self) -> None:
+        """Writes state of one's own."""

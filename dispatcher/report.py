@@ -1,0 +1,58 @@
+"""The payload of an Error frame: whose fault it is, what happened, and where."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+from .errors import PluginFailed, PluginRubbish
+
+__all__ = ["error_report"]
+
+_HERE = str(Path(__file__).parent)
+
+
+def error_report(error: BaseException, command: int | None = None) -> dict[str, Any]:
+    """What a manager shows of a failure; `command` is the number of the command that brought it about.
+
+    >>> report = error_report(ValueError("no"), 3)
+    >>> report["plugin"], report["type"], report["message"], report["command"]
+    ('dispatcher', 'ValueError', 'no', 3)
+    """
+    plugin = error.plugin if isinstance(error, PluginFailed | PluginRubbish) else "dispatcher"
+    shown = error.__cause__ if isinstance(error, PluginFailed) and error.__cause__ else error
+    return {
+        "plugin": plugin,
+        "type": type(shown).__name__,
+        "message": str(shown),
+        "where": _where(error, shown),
+        "traceback": _traceback_of(shown),
+        "command": command,
+    }
+
+
+def _where(error: BaseException, shown: BaseException) -> str:
+    """The place to look at, as in `my_tuner.py:12 in generate_parameters`."""
+    if isinstance(error, PluginRubbish):
+        return error.method
+    frames = _frames(shown)
+    if not frames:
+        return error.method if isinstance(error, PluginFailed) else ""
+    # The plug-in's own file is where its author looks first; what it called may be anyone's.
+    own = [frame for frame in frames if frame.filename == frames[0].filename]
+    frame = own[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
+
+
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """The frames of its traceback that are not the dispatcher's; all of them when there are no others."""
+    frames = list(traceback.extract_tb(error.__traceback__))
+    return [frame for frame in frames if not frame.filename.startswith(_HERE)] or frames
+
+
+def _traceback_of(error: BaseException) -> str:
+    tb = error.__traceback__
+    while tb is not None and tb.tb_next is not None and tb.tb_frame.f_code.co_filename.startswith(_HERE):
+        tb = tb.tb_next
+    return "".join(traceback.format_exception(type(error), error, tb))

@@ -1,0 +1,77 @@
+"""What the dispatcher process is told: the experiment's configuration (an argument) and its environment."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..protocol import PROTOCOL_ENVIRONMENT
+
+__all__ = ["Settings", "decode_exp_params", "encode_exp_params"]
+
+POOL_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The parts of an experiment's configuration (camelCase JSON) and of the environment that matter here."""
+
+    tuner: Mapping[str, Any]
+    assessor: Mapping[str, Any] | None
+    constraints: tuple[str, ...]
+    injected: Mapping[str, Any]
+    threads: int
+    protocol: int | None
+    resume: bool
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
+        """The settings; raises ValueError for a configuration without a tuner.
+
+        >>> settings = Settings.read({"tuner": {"name": "TPE"}, "seed": 1}, {"PITCHPIPE_PROTOCOL": "1"})
+        >>> settings.protocol, settings.injected
+        (1, {'optimize_mode': None, 'seed': 1})
+        """
+        tuner = config.get("advisor") or config.get("tuner")
+        if not tuner:
+            raise ValueError("the configuration has no tuner")
+        announced = environment.get(PROTOCOL_ENVIRONMENT, "")
+        return cls(
+            tuner=tuner,
+            assessor=config.get("assessor") or None,
+            constraints=tuple(config.get("constraints") or ()),
+            injected={"optimize_mode": _direction(config), "seed": config.get("seed")},
+            threads=POOL_THREADS if (config.get("deprecated") or {}).get("multiThread") else 0,
+            protocol=int(announced) if announced.isdecimal() else None,
+            resume=environment.get("NNI_MODE") == "resume",
+        )
+
+
+def encode_exp_params(config: Mapping[str, Any]) -> str:
+    """The argument of `--exp_params` for a configuration.
+
+    >>> decode_exp_params(encode_exp_params({"tuner": {"name": "TPE"}}))
+    {'tuner': {'name': 'TPE'}}
+    """
+    return base64.b64encode(json.dumps(config).encode()).decode()
+
+
+def decode_exp_params(text: str) -> dict[str, Any]:
+    """The configuration in an argument of `--exp_params`; raises ValueError for anything else."""
+    try:
+        config = json.loads(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError) as error:
+        raise ValueError(f"--exp_params is not JSON in base64: {error}") from error
+    if not isinstance(config, dict):
+        raise ValueError("--exp_params is not a JSON object")
+    return config
+
+
+def _direction(config: Mapping[str, Any]) -> str | None:
+    """The direction of the first objective, which is the one that single-objective plug-ins optimise."""
+    objectives: Sequence[Mapping[str, Any]] = config.get("objectives") or ()
+    return objectives[0].get("direction") if objectives else None

@@ -1,0 +1,236 @@
+"""The tuner's half of a dispatcher: parameters that were suggested, and the results that go back for them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..protocol import CommandType, JsonError, dumps, loads
+from .errors import PluginRubbish
+from .plugin import Plugin
+from .recoverable import Recoverable
+
+__all__ = ["Suggesting"]
+
+MAX_INFEASIBLE = 100
+"""How often in a row a tuner may suggest what violates the constraints."""
+
+_DROPPED = object()
+_logger = logging.getLogger("pitchpipe.dispatcher")
+
+
+class Suggesting:
+    """Lets a tuner suggest and learn; all but the callback runs on the default worker only.
+
+    `send(command, payload)` sends to the manager, `send_now` at once even within a command; `earlier` knows
+    the parameters of an earlier run; `violations(parameters)` lists the constraints that parameters break.
+    """
+
+    def __init__(
+        self,
+        tuner: Any,
+        send: Callable[[CommandType, str], None],
+        send_now: Callable[[CommandType, str], None],
+        earlier: Recoverable,
+    ) -> None:
+        self.plugin = Plugin("tuner", tuner)
+        self.violations: Callable[[Any], Sequence[str]] | None = None
+        self._send, self._send_now = send, send_now
+        self._earlier = earlier
+        self._next_id = 0
+        self._parameters: dict[Any, Any] = {}  # suggested, and no final result yet
+        self._reported: set[Any] = set()  # final result delivered, and not ended yet
+        self._held: dict[str, Any] = {}  # results of the user's own trials: their parameters come at the end
+
+    # suggestions
+
+    def request(self, count: int) -> None:
+        """Sends parameters for `count` trials, and NoMoreTrialJobs when the tuner has fewer."""
+        ids = [self._new_id() for _ in range(count)]
+        suggestions = self._suggest(ids)
+        sent = [self._send_feasible(*pair) for pair in zip(ids, suggestions, strict=False)]
+        if sum(sent) < count:
+            self._send(CommandType.NoMoreTrialJobs, _record(ids[0], ""))
+
+    def _new_id(self) -> int:
+        parameter_id = max(self._next_id, self._earlier.recovered_max_param_id + 1)
+        self._next_id = parameter_id + 1
+        return parameter_id
+
+    def _suggest(self, ids: list[int]) -> Sequence[Any]:
+        method = "generate_multiple_parameters"
+        try:
+            suggestions = self.plugin.call(method, list(ids), st_callback=self._on_callback)
+        except Exception as error:
+            if _means_no_more(error.__cause__):
+                return []
+            raise
+        if not isinstance(suggestions, list | tuple):
+            raise self.plugin.rubbish(method, suggestions, "not a list")
+        if len(suggestions) > len(ids):
+            raise self.plugin.rubbish(method, suggestions, f"more than the {len(ids)} asked for")
+        return suggestions
+
+    def _send_feasible(self, parameter_id: int, parameters: Any) -> bool:
+        """Sends parameters, or others in place of ones that are not feasible; says whether there were any."""
+        asked = 0
+        while broken := self._broken(parameters):
+            if asked == MAX_INFEASIBLE:
+                raise self._infeasible(parameters, broken, f", and so did all {asked} before it")
+            self.plugin.call("trial_end", parameter_id, False)
+            parameter_id = self._new_id()
+            again = self._suggest([parameter_id])
+            if not again:
+                return False
+            parameters, asked = again[0], asked + 1
+        self._send_parameters(self._send, parameter_id, parameters)
+        return True
+
+    def _broken(self, parameters: Any) -> Sequence[str]:
+        if self.violations is None:
+            return ()
+        if not isinstance(parameters, dict):
+            raise self.plugin.rubbish("generate_parameters", parameters, "not a dict of parameters")
+        return self.violations(parameters)
+
+    def _infeasible(self, parameters: Any, broken: Sequence[str], also: str) -> PluginRubbish:
+        why = f"violates {' and '.join(map(repr, broken))}{also}"
+        return self.plugin.rubbish("generate_parameters", parameters, why)
+
+    def _send_parameters(
+        self, send: Callable[[CommandType, str], None], parameter_id: int, parameters: Any
+    ) -> None:
+        if parameters is None:
+            raise self.plugin.rubbish("generate_parameters", None, "not parameters; is a `return` missing?")
+        try:
+            record = _record(parameter_id, parameters)
+        except JsonError as error:
+            raise self.plugin.rubbish("generate_parameters", parameters, str(error)) from error
+        self._parameters[parameter_id] = parameters
+        send(CommandType.NewTrialJob, record)
+
+    def _on_callback(self, parameter_id: int, parameters: Any) -> None:
+        """What tuners get as `st_callback`: parameters for an id that they could not serve when asked."""
+        if broken := self._broken(parameters):
+            raise self._infeasible(parameters, broken, "")
+        self._send_parameters(self._send_now, parameter_id, parameters)
+
+    # results
+
+    def final(self, data: dict[str, Any]) -> None:
+        """Takes a FINAL metric record; a second one for the same parameters is dropped."""
+        parameter_id, trial_job_id = data.get("parameter_id"), data.get("trial_job_id")
+        value = _value(data)
+        if value is _DROPPED:
+            return
+        if parameter_id is None:
+            self._final_of_customized(data, value)
+        elif parameter_id in self._parameters:
+            parameters = self._parameters.pop(parameter_id)
+            self._reported.add(parameter_id)
+            self._deliver(parameter_id, parameters, value, customized=False, trial_job_id=trial_job_id)
+        elif parameter_id in self._reported:
+            _logger.info("Trial %s reported its final result again; only the first counts", trial_job_id)
+        elif self._earlier.is_created_in_previous_exp(parameter_id):
+            self._import_earlier(parameter_id, value)
+        else:
+            _logger.warning("No parameters with id %s are waiting for a result", parameter_id)
+
+    def intermediate(self, data: dict[str, Any]) -> None:
+        """Takes a PERIODICAL metric record, for a tuner that wants them."""
+        parameter_id, value = data.get("parameter_id"), _value(data)
+        if parameter_id not in self._parameters or value is _DROPPED:
+            return
+        self.plugin.call(
+            "receive_intermediate_result",
+            parameter_id,
+            self._parameters[parameter_id],
+            value,
+            trial_job_id=data.get("trial_job_id"),
+            sequence=data.get("sequence"),
+        )
+
+    def trial_end(self, record: dict[str, Any], trial_job_id: str, success: bool) -> None:
+        """Takes the end of the trial that ran a parameter record; the tuner hears of each end once."""
+        parameter_id = record.get("parameter_id")
+        if parameter_id is None:
+            self._end_of_customized(record, trial_job_id, success)
+        elif parameter_id in self._parameters or parameter_id in self._reported:
+            self._parameters.pop(parameter_id, None)
+            self._reported.discard(parameter_id)
+            self.plugin.call("trial_end", parameter_id, success)
+
+    def import_data(self, data: list[Any]) -> None:
+        """Takes results measured elsewhere; a `value` that is text is JSON."""
+        self.plugin.call("import_data", [_with_value(item) for item in data])
+
+    def _import_earlier(self, parameter_id: Any, value: Any) -> None:
+        parameters = self._earlier.get_previous_param(parameter_id)
+        if parameters is not None:
+            self.plugin.call("import_data", [{"parameter": parameters, "value": value}])
+
+    def _deliver(self, parameter_id: Any, parameters: Any, value: Any, **kwargs: Any) -> None:
+        self.plugin.call("receive_trial_result", parameter_id, parameters, value, **kwargs)
+
+    # trials that the user added: no parameter id, and a tuner hears of them only if it asked to
+
+    def _takes_customized(self, trial_job_id: Any) -> bool:
+        if getattr(self.plugin.instance, "_accept_customized", False):
+            return True
+        _logger.info("Customized trial job %s ignored by tuner", trial_job_id)
+        return False
+
+    def _final_of_customized(self, data: dict[str, Any], value: Any) -> None:
+        trial_job_id = data.get("trial_job_id")
+        if not self._takes_customized(trial_job_id) or trial_job_id in self._reported:
+            return
+        if "parameters" not in data:
+            self._held.setdefault(str(trial_job_id), value)
+            return
+        self._reported.add(trial_job_id)
+        self._deliver(None, data["parameters"], value, customized=True, trial_job_id=trial_job_id)
+
+    def _end_of_customized(self, record: dict[str, Any], trial_job_id: str, success: bool) -> None:
+        if not self._takes_customized(trial_job_id):
+            return
+        self._reported.discard(trial_job_id)
+        if trial_job_id in self._held:
+            value = self._held.pop(trial_job_id)
+            parameters = record.get("parameters")
+            self._deliver(None, parameters, value, customized=True, trial_job_id=trial_job_id)
+        self.plugin.call("trial_end", None, success)
+
+
+def _record(parameter_id: int, parameters: Any) -> str:
+    return dumps(
+        {
+            "parameter_id": parameter_id,
+            "parameter_source": "algorithm",
+            "parameters": parameters,
+            "parameter_index": 0,
+        }
+    )
+
+
+def _value(data: dict[str, Any]) -> Any:
+    """What the trial reported; _DROPPED, which is logged, when it is not JSON."""
+    try:
+        return loads(data["value"])
+    except JsonError as error:
+        _logger.warning("Trial %s reported what is dropped: %s", data.get("trial_job_id"), error)
+        return _DROPPED
+
+
+def _with_value(item: Any) -> Any:
+    if not isinstance(item, dict) or not isinstance(item.get("value"), str):
+        return item
+    try:
+        return {**item, "value": loads(item["value"])}
+    except JsonError:
+        return item
+
+
+def _means_no_more(error: BaseException | None) -> bool:
+    """Whether a tuner said that its search is over, with our class or a namesake from another library."""
+    return error is not None and any(cls.__name__ == "NoMoreTrialError" for cls in type(error).__mro__)

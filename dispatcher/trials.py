@@ -1,0 +1,60 @@
+"""What a dispatcher remembers of trials, in memory that does not grow with the number of ended ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["History", "Recent"]
+
+
+class History:
+    """The intermediate results of one trial, in the order of their sequence numbers.
+
+    >>> history = History()
+    >>> history.add(0, 0.1), history.add(2, 0.3), history.values
+    (True, False, [0.1])
+    >>> history.add(1, 0.2), history.values
+    (True, [0.1, 0.2, 0.3])
+    """
+
+    __slots__ = ("_early", "values")
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._early: dict[int, Any] = {}  # came before one that precedes them
+
+    def add(self, sequence: int, value: Any) -> bool:
+        """Takes a result; says whether `values` grew. One that is there already changes nothing."""
+        values = self.values
+        if sequence != len(values):
+            if sequence > len(values):
+                self._early.setdefault(sequence, value)
+            return False
+        values.append(value)
+        while self._early and len(values) in self._early:
+            values.append(self._early.pop(len(values)))
+        return True
+
+
+class Recent:
+    """The last so many ids that were added.
+
+    >>> recent = Recent(2)
+    >>> for name in "abc":
+    ...     recent.add(name)
+    >>> "a" in recent, "b" in recent, "c" in recent
+    (False, True, True)
+    """
+
+    def __init__(self, limit: int = 10_000) -> None:
+        self._limit = limit
+        self._ids: dict[Any, None] = {}
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self._ids
+
+    def add(self, item: Any) -> None:
+        """Takes an id; forgets the oldest one above the limit."""
+        self._ids[item] = None
+        if len(self._ids) > self._limit:
+            del self._ids[next(iter(self._ids))]

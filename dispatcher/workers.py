@@ -1,0 +1,127 @@
+"""Workers: a queue of commands that are handled one after the other, on a thread of their own or on a pool.
+
+Either way a queue is first in, first out, and never handles two commands at once: what a queue serves needs
+no locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from typing import Any
+
+from ..protocol import CommandType
+
+__all__ = ["PooledWorker", "Worker"]
+
+
+class Worker:
+    """Handles the commands of one queue on a thread of its own.
+
+    `handle(command, data)` does the work; then `done(worker, n)` is called, or `failed(worker, n, error)` if
+    it raised, after which the worker handles nothing more. All three run on the worker.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        handle: Callable[[CommandType, Any], None],
+        done: Callable[[Worker, int], None],
+        failed: Callable[[Worker, int, BaseException], None],
+    ) -> None:
+        self.name = name
+        self.queue: SimpleQueue[tuple[int, CommandType, Any] | None] = SimpleQueue()
+        self.unacknowledged = 0
+        self._handle, self._done, self._failed = handle, done, failed
+        self._halted = False
+        self._ended = Event()
+
+    def start(self) -> None:
+        """Begins to handle what is in the queue."""
+        Thread(target=self._serve, name=f"{self.name}-worker", daemon=True).start()
+
+    def put(self, n: int, command: CommandType, data: Any) -> None:
+        """Queues the command with number `n`."""
+        self.queue.put((n, command, data))
+
+    def finish(self) -> None:
+        """Lets the worker end behind the commands that are queued now."""
+        self.queue.put(None)
+
+    def halt(self) -> None:
+        """Lets the worker end at the next border between commands."""
+        self._halted = True
+        self.queue.put(None)
+
+    def ended(self, timeout: float) -> bool:
+        """Whether the worker has ended, waiting for it for at most `timeout` seconds."""
+        return self._ended.wait(timeout)
+
+    def _serve(self) -> None:
+        while self._serve_one(self.queue.get()):
+            pass
+
+    def _serve_one(self, item: tuple[int, CommandType, Any] | None) -> bool:
+        """Handles one command; says whether to go on."""
+        if item is not None and not self._halted and self._attempt(*item):
+            return True
+        self._ended.set()
+        return False
+
+    def _attempt(self, n: int, command: CommandType, data: Any) -> bool:
+        try:
+            self._handle(command, data)
+            self._done(self, n)
+        except BaseException as error:  # noqa: BLE001 - a plug-in that calls exit() must not end a thread silently
+            self._failed(self, n, error)
+            return False
+        return True
+
+
+class PooledWorker(Worker):
+    """Handles the commands of one queue on any free thread of a pool, still one at a time and in order."""
+
+    def __init__(self, *args: Any, pool: Executor) -> None:
+        super().__init__(*args)
+        self._pool = pool
+        self._lock = Lock()
+        self._active = True  # until `start`, nothing is handled
+
+    def start(self) -> None:
+        """Begins to handle what is in the queue."""
+        self._pool.submit(self._serve)
+
+    def put(self, n: int, command: CommandType, data: Any) -> None:
+        """Queues the command with number `n`."""
+        super().put(n, command, data)
+        self._wake()
+
+    def finish(self) -> None:
+        """Lets the worker end behind the commands that are queued now."""
+        super().finish()
+        self._wake()
+
+    def halt(self) -> None:
+        """Lets the worker end at the next border between commands."""
+        super().halt()
+        self._wake()
+
+    def _wake(self) -> None:
+        with self._lock:
+            if self._active:
+                return
+            self._active = True
+        self._pool.submit(self._serve)
+
+    def _serve(self) -> None:
+        while True:
+            with self._lock:
+                try:
+                    item = self.queue.get_nowait()
+                except Empty:
+                    self._active = False
+                    return
+            if not self._serve_one(item):
+                return
