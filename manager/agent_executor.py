@@ -8,19 +8,23 @@ agent is gone (its spool is read, its end is delivered).
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..trial_agent import messages, read_spool
+from ..trial_agent import read_spool
 from .events import AttemptEnded, AttemptStarted, BadReport, Event, Reported
 from .executor import AttemptOrder, Deliver, RunSetup, TrialExecutor
 
 __all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
 
 _log = logging.getLogger(__name__)
+
+# Beyond the grace: time for the agent to kill a process tree, and for the news to come.
+_KILL_MARGIN = 1.0
 
 
 class Listener(ABC):
@@ -49,6 +53,10 @@ class AgentLink(ABC):
     @abstractmethod
     async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """Send a message and wait for its answer (hello, read_file)."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End the agent at once; that it is gone is told by `Listener.on_lost`."""
 
     @abstractmethod
     async def close(self, grace: float) -> None:
@@ -91,6 +99,14 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         order = self._orders.get((trial_id, attempt))
         if order is not None and (link := self._links.get(order.agent)) is not None:
             link.send({"op": "kill", "trial": trial_id, "attempt": attempt})
+            patience = float(self.setup.run.get("grace", 5.0)) + _KILL_MARGIN
+            asyncio.get_running_loop().call_later(patience, self._replace_agent, order)
+
+    def _replace_agent(self, order: AttemptOrder) -> None:
+        """A condemned trial is still there (a function that never reports): its agent is ended with it."""
+        if (order.trial_id, order.attempt) in self._orders and (link := self._links.get(order.agent)) is not None:
+            _log.warning("trial %s does not end when told to: its agent is killed", order.trial_id)
+            link.kill()
 
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
         """Take up attempts after a restart: from their live agents, else from their spools."""
@@ -121,7 +137,9 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         link = self._links.get(order.agent)
         if link is None:
             return _read_here(self.setup.folder / path, offset, limit)
-        return messages.file_data(await link.ask({"op": "read_file", "path": path, "offset": offset, "limit": limit}))
+        answer = await link.ask({"op": "read_file", "path": path, "offset": offset, "limit": limit})
+        data = answer.get("data", b"")
+        return base64.b64decode(data) if isinstance(data, str) else data
 
     async def close(self) -> None:
         """End all agents at once."""

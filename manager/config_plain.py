@@ -28,7 +28,7 @@ def _copy(value: Any, path: Path, findings: list[Finding]) -> Any:
     if value is None or isinstance(value, str | bool | int | float):
         return _scalar(value)
     if isinstance(value, Section):
-        return value.canonical()
+        return _copy(value.canonical(), path, findings)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):

@@ -19,8 +19,8 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from .config_problems import ConfigError, ConfigProblem, Path
 
 _TAG = "tag:yaml.org,2002:"
-# Aliases may repeat a node any number of times: this stops a few lines from growing without end.
-_MAX_NODES = 2_000_000
+# Aliases may repeat nodes any number of times: this stops a few lines from growing without end.
+_MAX_REPEATS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +139,14 @@ class _NodeReader:
         self.marks: dict[Path, Mark] = {}
         self.problems: list[ConfigProblem] = []
         self._open: set[int] = set()
-        self._nodes = 0
+        self._seen: set[int] = set()
+        self._repeats = 0
 
     def read(self, node: Node, path: Path, key: tuple[int, int]) -> Any:
         self.marks[path] = Mark(key, _start(node))
-        self._nodes += 1
-        if self._nodes > _MAX_NODES:
+        self._repeats += id(node) in self._seen
+        self._seen.add(id(node))
+        if self._repeats > _MAX_REPEATS:
             raise _error(self.shown, *_start(node), "is too large once its aliases are written out")
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)

@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..trial_agent import TOKEN_ENVIRONMENT
+import psutil
+
+from ..trial_agent import environ
 from .agent_executor import AgentLink, AgentTrialExecutor, Listener
 from .executor import Deliver, ExecutorError, RunSetup
 from .ledger import Ledger, Totals
@@ -91,7 +93,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
                 [sys.executable, "-P", "-m", f"{__package__.partition('.')[0]}.trial_agent"]
                 + ["--agent", agent, "--listen-fd", str(listener.fileno()), "--folder", str(setup.folder)],
                 pass_fds=[listener.fileno()],
-                env={**os.environ, TOKEN_ENVIRONMENT: setup.token},
+                env={**os.environ, environ.TOKEN: setup.token},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -113,6 +115,18 @@ class LocalAgentLink(SocketLink):
     ) -> None:
         super().__init__(agent, path, {"op": "hello", "token": token, "experiment": experiment_id}, listener)
         self._process = process
+
+    def kill(self) -> None:
+        """Kill the process; its socket closes with it."""
+        if self._process is not None:
+            self._process.kill()
+        else:
+            self._loop.create_task(self._kill_stranger())
+
+    async def _kill_stranger(self) -> None:
+        hello = await self.hello()
+        if hello is not None:
+            await _end_stranger(hello, patience=0.0)
 
     async def close(self, grace: float) -> None:
         """Ask the agent to shut down, and kill it if it does not."""
@@ -150,14 +164,13 @@ async def _end_child(process: subprocess.Popen[bytes]) -> None:
             await asyncio.to_thread(process.wait)
 
 
-async def _end_stranger(hello: dict[str, Any]) -> None:
-    """Kill an agent that an earlier manager started, if it is still there."""
-    import psutil
-
+async def _end_stranger(hello: dict[str, Any], patience: float = 1.0) -> None:
+    """Kill an agent that an earlier manager started, if it is still there after `patience` seconds."""
     try:
         process = psutil.Process(hello["pid"])
-        if "trial_agent" in " ".join(process.cmdline()):
-            await asyncio.to_thread(process.wait, 1.0)
+        if "trial_agent" not in " ".join(process.cmdline()):
+            return  # its process id belongs to somebody else by now
+        await asyncio.to_thread(process.wait, patience)
     except psutil.TimeoutExpired:
         process.kill()
     except psutil.NoSuchProcess:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+import itertools
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ from .agent_executor import AgentLink, Listener
 
 __all__ = ["SocketLink"]
 
+_log = logging.getLogger(__name__)
+
 
 class SocketLink(AgentLink, asyncio.Protocol):
     """Connects, says hello, and passes messages; what is sent before the line stands is kept until it does.
 
-    The agent answers messages in the order in which they came, except polls, whose answers are batches.
+    An answer carries the id of its message; the answer to a poll is a batch of events.
     """
 
     def __init__(self, agent: str, path: Path, hello: dict[str, Any], listener: Listener) -> None:
@@ -25,7 +28,8 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self._decoder = MessageDecoder()
         self._transport: asyncio.Transport | None = None
         self._unsent = bytearray()
-        self._answers: deque[asyncio.Future[dict[str, Any]]] = deque()
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._ids = itertools.count(1)
         self._loop = asyncio.get_running_loop()
         self._closed = asyncio.Event()
         self._closing = False
@@ -80,10 +84,11 @@ class SocketLink(AgentLink, asyncio.Protocol):
         for message in self._decoder.feed(data):
             if "events" in message:
                 self._listener.on_batch(self._agent, message)
-            elif self._answers:
-                answer = self._answers.popleft()
+            elif (answer := self._answers.pop(message.get("id", 0), None)) is not None:
                 if not answer.done():
                     answer.set_result(message)
+            else:
+                _log.warning("agent %s: %s", self._agent, message.get("error", message))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The agent is gone, or has closed the line."""
@@ -94,8 +99,9 @@ class SocketLink(AgentLink, asyncio.Protocol):
         if self._closed.is_set():
             answer.set_exception(ConnectionError("the agent is gone"))
             return answer
-        self._answers.append(answer)
-        self.send(message)
+        number = next(self._ids)
+        self._answers[number] = answer
+        self.send({**message, "id": number})
         return answer
 
     async def _connect(self, path: Path) -> None:
@@ -106,7 +112,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
 
     def _end(self, reason: str) -> None:
         self._closed.set()
-        for answer in self._answers:
+        for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ConnectionError(reason))
                 answer.exception()  # nobody may be waiting

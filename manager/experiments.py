@@ -1,0 +1,93 @@
+"""Making, resuming and viewing experiments: from a configuration or a folder to a `Manager`."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import cloudpickle
+
+from .config import ExperimentConfig, LocalConfig
+from .executor import TrialExecutor
+from .experiment_status import ExperimentStatus
+from .folder import ExperimentFolder
+from .limits import objectives_of
+from .manager import Manager
+from .store import ExperimentRow, Store
+
+__all__ = ["create_experiment", "executor_for", "resume_experiment"]
+
+
+def create_experiment(
+    config: ExperimentConfig,
+    *,
+    directory: Path | None = None,
+    experiment_id: str | None = None,
+    source: Path | None = None,
+    function: Callable[..., object] | None = None,
+    executor: TrialExecutor | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Manager:
+    """Make the folder and the store of a new experiment; answers its manager, which is not running yet.
+
+    `source` is the file the configuration came from, kept in the folder; `function` the trial if it is a function.
+    Raises `FolderError` or `StoreError`.
+    """
+    folder = ExperimentFolder.create(directory or config.experiment_working_directory, experiment_id)
+    try:
+        if source is not None:
+            (folder.path / "experiment.yml").write_bytes(source.read_bytes())
+        if function is not None:
+            folder.function_file.write_bytes(cloudpickle.dumps(function))
+        if config.seed is None:
+            # A drawn seed is kept: a dispatcher that is brought back must propose the same again.
+            config = config.model_copy(update={"seed": secrets.randbelow(2**31)})
+        row = ExperimentRow(
+            id=folder.experiment_id,
+            name=config.experiment_name,
+            status=ExperimentStatus.INITIALIZED.value,
+            config=config.canonical(),
+            token=secrets.token_hex(16),
+            created=clock(),
+        )
+        store = Store.create(folder.database, row, _names(config), config.durability)
+    except BaseException:
+        folder.remove()
+        raise
+    return Manager(folder, config, store, executor or executor_for(config), clock)
+
+
+def resume_experiment(
+    folder: ExperimentFolder, *, executor: TrialExecutor | None = None, clock: Callable[[], float] = time.time
+) -> Manager:
+    """The manager of an experiment that nobody runs now, to go on where its store says it was.
+
+    Raises `FolderError` if somebody runs it, `StoreError` if its database cannot be used.
+    """
+    folder.own()
+    try:
+        store = Store.open(folder.database)
+        config = ExperimentConfig.from_canonical(store.experiment().config)
+        store.objectives = _names(config)
+    except BaseException:
+        folder.disown()
+        raise
+    return Manager(folder, config, store, executor or executor_for(config), clock)
+
+
+def executor_for(config: ExperimentConfig) -> TrialExecutor:
+    """The executor that the configuration's training service names."""
+    service = config.training_service
+    if isinstance(service, LocalConfig):
+        from .local_executor import LocalTrialExecutor
+
+        return LocalTrialExecutor(service.gpu_indices, service.max_trial_number_per_gpu, service.use_active_gpu)
+    from .ray_executor import RayTrialExecutor
+
+    return RayTrialExecutor(service.address, service.idle_timeout, service.runtime_env)
+
+
+def _names(config: ExperimentConfig) -> tuple[str, ...]:
+    return tuple(objective.name for objective in objectives_of(config))

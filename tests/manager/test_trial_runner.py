@@ -1,0 +1,563 @@
+"""The experiment's state machine: what it does about each event, and that no order of events breaks it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from pitchpipe.manager import events as happened
+from pitchpipe.manager.effects import Finish, RestoreDispatcher, SendCommand, StartTrial, StopTrial
+from pitchpipe.manager.experiment_status import EXPERIMENT_MOVES, ExperimentStatus
+from pitchpipe.manager.ledger import Ledger, Request, Totals
+from pitchpipe.manager.results import Objective
+from pitchpipe.manager.trial import TRIAL_MOVES, Cause, FailureKind, Trial, TrialStatus, WrongMove
+from pitchpipe.manager.trial_runner import Limits, TrialRunner
+from pitchpipe.protocol import CommandType
+
+
+class Driver:
+    """A runner, and the part of the dispatcher and of the executor played by the test."""
+
+    def __init__(self, request: Request | None = None, totals: Totals | None = None, **limits: Any) -> None:
+        limits.setdefault("trial_concurrency", 2)
+        self.runner = TrialRunner("test", Limits(**limits), Ledger(totals or Totals()), request)
+        self.now = 1000.0
+        self.parameter_id = 0
+        self.effects: list[Any] = []
+
+    def handle(self, event: happened.Event) -> list[Any]:
+        effects = self.runner.handle(event)
+        assert self.runner.invariants() == []
+        self.effects += effects
+        return effects
+
+    def ready(self) -> list[Any]:
+        return self.handle(happened.DispatcherReady(self.now))
+
+    def propose(self, **parameters: Any) -> list[Any]:
+        record = json.dumps({"parameter_id": self.parameter_id, "parameters": parameters})
+        self.parameter_id += 1
+        return self.handle(happened.ParametersArrived(self.now, self.parameter_id - 1, record))
+
+    def start(self, trial: Trial) -> list[Any]:
+        return self.handle(happened.AttemptStarted(self.now, trial.trial_id, trial.attempt, 4711))
+
+    def report(self, trial: Trial, value: Any, kind: str = "intermediate", sequence: int | None = None) -> list[Any]:
+        number = sequence if sequence is not None else (trial.next_sequence if kind == "intermediate" else trial.finals)
+        text = json.dumps(value)
+        return self.handle(happened.Reported(self.now, trial.trial_id, trial.attempt, kind, number, text))  # type: ignore[arg-type]
+
+    def end(self, trial: Trial, **how: Any) -> list[Any]:
+        return self.handle(happened.AttemptEnded(self.now, trial.trial_id, trial.attempt, **{"exit_code": 0, **how}))
+
+    def running_trial(self) -> Trial:
+        """A trial that runs, in an experiment that was just begun."""
+        self.ready()
+        self.propose(x=1)
+        trial = self.runner.get_trials()[-1]
+        self.start(trial)
+        return trial
+
+    def succeed(self, trial: Trial, value: Any = 0.5) -> list[Any]:
+        self.report(trial, value, "final")
+        return self.end(trial)
+
+
+def sent(effects: list[Any], command: CommandType) -> list[Any]:
+    """The payloads of the commands of one kind."""
+    return [
+        json.loads(effect.payload)
+        for effect in effects
+        if isinstance(effect, SendCommand) and effect.command is command
+    ]
+
+
+def of_type(effects: list[Any], kind: type) -> list[Any]:
+    return [effect for effect in effects if isinstance(effect, kind)]
+
+
+# --------------------------------------------------------------------------- asking for trials, starting them
+
+
+def test_ready_dispatcher_is_asked_for_as_many_trials_as_may_run() -> None:
+    driver = Driver(trial_concurrency=3)
+    assert sent(driver.ready(), CommandType.RequestTrialJobs) == [3]
+    assert driver.runner.status is ExperimentStatus.RUNNING
+
+
+def test_request_is_bounded_by_max_trial_number() -> None:
+    driver = Driver(trial_concurrency=3, max_trial_number=2)
+    assert sent(driver.ready(), CommandType.RequestTrialJobs) == [2]
+
+
+def test_proposed_parameters_start_a_trial_on_the_lowest_free_slot() -> None:
+    driver = Driver()
+    driver.ready()
+    (first,) = of_type(driver.propose(x=1), StartTrial)
+    (second,) = of_type(driver.propose(x=2), StartTrial)
+    assert [first.order.slot, second.order.slot] == [0, 1]
+    assert json.loads(first.order.parameters)["parameters"] == {"x": 1}
+    assert first.order.trial_id != second.order.trial_id
+
+
+def test_ended_trial_is_told_to_the_dispatcher_and_its_slot_is_asked_for_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.report(trial, 0.25, "final")
+    effects = driver.end(trial)
+    (end,) = sent(effects, CommandType.TrialEnd)
+    assert (end["trial_job_id"], end["event"]) == (trial.trial_id, "SUCCEEDED")
+    assert json.loads(end["hyper_params"])["parameters"] == {"x": 1}
+    assert sent(effects, CommandType.RequestTrialJobs) == [1]
+    assert trial.status is TrialStatus.SUCCEEDED
+
+
+def test_final_result_is_sent_before_the_end_of_its_trial() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.succeed(trial)
+    commands = [effect.command for effect in of_type(driver.effects, SendCommand)]
+    assert commands.index(CommandType.ReportMetricData) < commands.index(CommandType.TrialEnd)
+
+
+def test_trial_waits_while_the_ledger_has_nothing_to_give() -> None:
+    driver = Driver(Request(gpus=1), Totals(devices=(0,)))
+    driver.ready()
+    driver.propose(x=1)
+    assert of_type(driver.propose(x=2), StartTrial) == []
+    waiting = driver.runner.waiting[0]
+    first = driver.runner.get_trials()[0]
+    assert driver.runner.why_waiting(waiting) == f"needs 1 GPU, and GPU 0 is taken by {first.trial_id}"
+    (start,) = of_type(driver.succeed(first), StartTrial)
+    assert start.order.trial_id == waiting.trial_id
+    assert start.order.gpus == (0,)
+
+
+def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
+    driver = Driver(Request(gpus=1), Totals(devices=(0,)), trial_concurrency=1)
+    driver.ready()
+    driver.propose(x=1)
+    trial = driver.runner.get_trials()[0]
+    driver.handle(happened.StartRefused(driver.now, trial.trial_id, trial.attempt, "taken", devices=(0,)))
+    assert trial.status is TrialStatus.WAITING
+    assert not trial.is_assigned
+    (start,) = of_type(driver.handle(happened.ResourcesChanged(driver.now)), StartTrial)
+    assert (start.order.trial_id, start.order.attempt) == (trial.trial_id, 2)
+
+
+# --------------------------------------------------------------------------- how trials end
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "kind", "reason"),
+    [
+        ({"exit_code": 3}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 3"),
+        ({"exit_code": 1, "error": "Traceback\n  x\nKeyError: 'lr'\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "KeyError: 'lr'"),
+        ({"exit_code": None, "signal": 9}, TrialStatus.FAILED, FailureKind.USER_ERROR, "killed by SIGKILL"),
+        ({"exit_code": None, "lost": True, "error": "its agent is gone"}, TrialStatus.FAILED, FailureKind.INFRA, "its agent is gone"),
+        ({}, TrialStatus.FAILED, FailureKind.USER_ERROR, "ended without reporting a final result"),
+    ],
+)  # fmt: skip
+def test_attempt_without_a_result_fails_with_a_readable_reason(
+    how: dict[str, Any], status: TrialStatus, kind: FailureKind, reason: str
+) -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.end(trial, **how)
+    assert (trial.status, trial.kind, trial.reason) == (status, kind, reason)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [("abc", "'abc'"), ({"accuracy": 1}, "'default'"), (None, "None"), ([1], "[1]")],
+)
+@pytest.mark.parametrize("kind", ["intermediate", "final"])
+def test_unusable_result_condemns_its_trial(kind: str, value: Any, reason: str) -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    effects = driver.report(trial, value, kind)
+    assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
+    assert sent(effects, CommandType.ReportMetricData) == []
+    driver.end(trial, exit_code=None, signal=15)
+    assert trial.status is TrialStatus.FAILED
+    assert reason in trial.reason
+
+
+def test_nan_as_a_final_result_fails_the_trial() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    effects = driver.report(trial, float("nan"), "final")
+    assert sent(effects, CommandType.ReportMetricData) == []
+    driver.end(trial)
+    assert (trial.status, trial.kind) == (TrialStatus.FAILED, FailureKind.NAN)
+    assert "NaN" in trial.reason
+
+
+def test_second_final_result_is_kept_and_does_not_count() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.report(trial, 0.1, "final")
+    effects = driver.report(trial, 0.2, "final")
+    assert sent(effects, CommandType.ReportMetricData) == []
+    driver.end(trial)
+    assert (trial.status, trial.final, trial.values) == (TrialStatus.SUCCEEDED, "0.1", (0.1,))
+    assert trial.reason == "reported a final result 2 times; the first counts"
+    assert [row.value for row in driver.runner.take_changes().metrics] == ["0.1", "0.2"]
+
+
+def test_trial_that_fails_after_its_final_result_is_not_the_best() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.report(trial, 0.1, "final")
+    driver.end(trial, exit_code=1)
+    assert trial.status is TrialStatus.FAILED
+    assert trial.final == "0.1"
+    assert driver.runner.best.front == []
+
+
+def test_kill_verdict_ends_the_trial_early_with_the_reason() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    verdict = happened.KillVerdict(driver.now, trial.trial_id, "0.81 below the median 0.86")
+    assert of_type(driver.handle(verdict), StopTrial) == [StopTrial(trial.trial_id, 1)]
+    assert driver.handle(verdict) == []  # condemned once
+    effects = driver.report(trial, 0.9)
+    assert sent(effects, CommandType.ReportMetricData) == []  # nobody judges the condemned
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "0.81 below the median 0.86")
+
+
+def test_trial_over_its_time_fails_as_timed_out() -> None:
+    driver = Driver(max_trial_duration=10.0)
+    trial = driver.running_trial()
+    assert driver.runner.next_deadline() == 1010.0
+    assert driver.handle(happened.Tick(1009.9)) == []
+    assert of_type(driver.handle(happened.Tick(1010.0)), StopTrial) == [StopTrial(trial.trial_id, 1)]
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.kind) == (TrialStatus.FAILED, FailureKind.TIMEOUT)
+    assert trial.reason == "ran longer than max_trial_duration (10 s)"
+
+
+def test_user_kills_a_running_and_a_waiting_trial() -> None:
+    driver = Driver(trial_concurrency=2)
+    driver.runner.ledger = Ledger(Totals({"CPU": 1.0}))
+    driver.runner.request = Request(cpus=1.0)
+    trial = driver.running_trial()
+    driver.propose(x=2)
+    waiting = driver.runner.waiting[0]
+    driver.handle(happened.TrialKillAsked(driver.now, waiting.trial_id))
+    assert waiting.status is TrialStatus.USER_CANCELED
+    driver.handle(happened.TrialKillAsked(driver.now, trial.trial_id))
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.reason) == (TrialStatus.USER_CANCELED, "killed by the user")
+
+
+def test_reports_of_an_older_attempt_are_fenced_off() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    trial.attempt = 2
+    driver.handle(happened.Reported(driver.now, trial.trial_id, 1, "final", 0, "0.5"))
+    driver.handle(happened.AttemptEnded(driver.now, trial.trial_id, 1, exit_code=0))
+    assert (trial.status, trial.final) == (TrialStatus.RUNNING, None)
+
+
+def test_results_told_again_count_once() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.report(trial, 0.5, sequence=0)
+    assert driver.report(trial, 0.5, sequence=0) == []
+    driver.report(trial, 0.1, "final", sequence=0)
+    assert driver.report(trial, 0.1, "final", sequence=0) == []
+    driver.end(trial)
+    assert trial.reason == ""
+
+
+def test_lost_agent_is_never_named_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.end(trial, lost=True)
+    (start,) = of_type(driver.propose(x=2), StartTrial)
+    assert (trial.agent, start.order.agent) == ("0-0", "0-1")
+
+
+# --------------------------------------------------------------------------- how experiments end
+
+
+def test_experiment_is_done_when_its_last_trial_has_ended() -> None:
+    driver = Driver(max_trial_number=2)
+    driver.ready()
+    driver.propose(x=1)
+    driver.propose(x=2)
+    first, second = driver.runner.get_trials()
+    assert driver.runner.status is ExperimentStatus.NO_MORE_TRIAL
+    driver.succeed(first, 0.7)
+    assert of_type(driver.succeed(second, 0.3), Finish)
+    assert driver.runner.status is ExperimentStatus.DONE
+    assert driver.runner.best.front == [second]
+
+
+def test_exhausted_tuner_is_asked_again_after_each_end_and_the_last_no_ends_the_experiment() -> None:
+    driver = Driver(trial_concurrency=2)
+    driver.ready()
+    driver.propose(x=1)
+    driver.handle(happened.NoMoreParameters(driver.now))
+    assert driver.runner.status is ExperimentStatus.TUNER_NO_MORE_TRIAL
+    trial = driver.runner.get_trials()[0]
+    driver.start(trial)
+    assert sent(driver.succeed(trial), CommandType.RequestTrialJobs) == [2]
+    assert of_type(driver.handle(happened.NoMoreParameters(driver.now)), Finish)
+    assert driver.runner.status is ExperimentStatus.DONE
+
+
+def test_stop_ends_what_runs_and_keeps_the_results() -> None:
+    driver = Driver(trial_concurrency=2)
+    trial = driver.running_trial()
+    driver.report(trial, 0.4)
+    effects = driver.handle(happened.StopAsked(driver.now, "interrupted"))
+    assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
+    assert driver.runner.status is ExperimentStatus.STOPPING
+    assert driver.propose(x=9) == []
+    assert of_type(driver.end(trial, exit_code=None, signal=15), Finish)
+    assert driver.runner.status is ExperimentStatus.STOPPED
+    assert (trial.status, trial.reason) == (TrialStatus.SYS_CANCELED, "interrupted")
+
+
+def test_time_limit_ends_the_experiment_as_done() -> None:
+    driver = Driver(max_experiment_duration=60.0)
+    trial = driver.running_trial()
+    driver.handle(happened.Tick(1060.0))
+    driver.end(trial, exit_code=None, signal=15)
+    assert driver.runner.status is ExperimentStatus.DONE
+    assert trial.status is TrialStatus.SYS_CANCELED
+    assert "max_experiment_duration" in trial.reason
+
+
+def test_time_of_earlier_managers_counts_against_the_limit() -> None:
+    driver = Driver(max_experiment_duration=60.0)
+    driver.runner.restore([], {}, run_time=50.0)
+    driver.ready()
+    assert driver.runner.next_deadline() == 1010.0
+
+
+def test_equal_failures_from_the_start_end_the_experiment_with_the_traceback() -> None:
+    driver = Driver(trial_concurrency=1, max_identical_failures=3)
+    driver.ready()
+    for number in range(3):
+        driver.propose(x=number)
+        trial = driver.runner.get_trials()[-1]
+        driver.end(trial, exit_code=1, error=f"Traceback ...\nValueError: x = {number}")
+    assert driver.runner.status is ExperimentStatus.ERROR
+    assert "the first 3 trials failed alike: ValueError: x = 2" in driver.runner.reason
+    assert driver.runner.error.startswith("Traceback")
+
+
+def test_failures_after_a_success_do_not_end_the_experiment() -> None:
+    driver = Driver(trial_concurrency=1, max_identical_failures=2)
+    driver.succeed(driver.running_trial())
+    for number in range(4):
+        driver.propose(x=number)
+        driver.end(driver.runner.get_trials()[-1], exit_code=1)
+    assert driver.runner.status is ExperimentStatus.RUNNING
+
+
+def test_failing_dispatcher_is_restored_once_and_then_ends_the_experiment() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    failure = happened.DispatcherFailed(driver.now, "the tuner raised ValueError: no", "t.py:3 in f", "Traceback", 7)
+    assert of_type(driver.handle(failure), RestoreDispatcher)
+    assert of_type(driver.handle(failure), StopTrial) == [StopTrial(trial.trial_id, 1)]
+    driver.end(trial, exit_code=None, signal=15)
+    assert driver.runner.status is ExperimentStatus.ERROR
+    assert driver.runner.reason == "the tuner raised ValueError: no (t.py:3 in f)"
+    assert driver.runner.error == "Traceback"
+
+
+def test_two_objectives_give_a_pareto_front() -> None:
+    runner = TrialRunner(
+        "test",
+        Limits(trial_concurrency=4),
+        Ledger(Totals()),
+        objectives=(Objective("default", "maximize"), Objective("cost", "minimize")),
+    )
+    driver = Driver()
+    driver.runner = runner
+    driver.ready()
+    for accuracy, cost in [(0.9, 5), (0.8, 1), (0.7, 2), (0.95, 9)]:
+        driver.propose(x=accuracy)
+        driver.succeed(runner.get_trials()[-1], {"default": accuracy, "cost": cost})
+    assert sorted(trial.values for trial in runner.best.front) == [(0.8, 1.0), (0.9, 5.0), (0.95, 9.0)]
+
+
+# --------------------------------------------------------------------------- the tables
+
+
+def test_every_status_has_a_row_and_final_ones_have_no_way_out() -> None:
+    assert set(TRIAL_MOVES) == set(TrialStatus)
+    assert {status for status in TrialStatus if status.is_final} == {
+        TrialStatus.SUCCEEDED,
+        TrialStatus.FAILED,
+        TrialStatus.EARLY_STOPPED,
+        TrialStatus.USER_CANCELED,
+        TrialStatus.SYS_CANCELED,
+    }
+    assert set(EXPERIMENT_MOVES) == set(ExperimentStatus)
+
+
+def test_illegal_move_tells_the_story_of_the_trial() -> None:
+    trial = Trial("AbCdE", 0, 0, "{}", 0.0)
+    trial.move(Cause.STARTED)
+    trial.move(Cause.ENDED_WELL)
+    with pytest.raises(WrongMove, match=r"AbCdE is SUCCEEDED .*WAITING -> RUNNING \(started\); RUNNING -> SUCCEEDED"):
+        trial.move(Cause.STARTED)
+
+
+# --------------------------------------------------------------------------- any order of events
+
+_VALUES = st.sampled_from(["0.5", "1", "NaN", '"text"', '{"default": 2}', '{"other": 2}', "null"])
+
+
+class RunnerMachine(RuleBasedStateMachine):
+    """Throws events at a runner in any order, also those that come too late or twice."""
+
+    @initialize(concurrency=st.integers(1, 3), number=st.integers(1, 8), limit=st.sampled_from([None, 50.0]))
+    def begin(self, concurrency: int, number: int, limit: float | None) -> None:
+        limits = Limits(concurrency, number, 20.0, limit, 3)
+        self.runner = TrialRunner("m", limits, Ledger(Totals({"CPU": 2.0})), Request(cpus=1.0))
+        self.now = 0.0
+        self.asked = self.answered = 0
+        self.started: dict[tuple[str, int], str] = {}
+        self.finished = 0
+        self.ends_sent: list[str] = []
+        self.finals_sent: list[str] = []
+
+    def handle(self, event: happened.Event) -> None:
+        for effect in self.runner.handle(event):
+            if isinstance(effect, StartTrial):
+                key = effect.order.trial_id, effect.order.attempt
+                assert key not in self.started
+                self.started[key] = "running"
+            elif isinstance(effect, Finish):
+                self.finished += 1
+            elif isinstance(effect, SendCommand):
+                self.note(effect)
+
+    def note(self, effect: SendCommand) -> None:
+        payload = json.loads(effect.payload)
+        if effect.command is CommandType.RequestTrialJobs:
+            self.asked += payload
+        elif effect.command is CommandType.TrialEnd:
+            self.ends_sent.append(payload["trial_job_id"])
+        elif payload["type"] == "FINAL":
+            assert payload["trial_job_id"] not in self.ends_sent
+            self.finals_sent.append(payload["trial_job_id"])
+
+    @rule()
+    def ready(self) -> None:
+        self.handle(happened.DispatcherReady(self.now))
+
+    @precondition(lambda self: self.answered < self.asked)
+    @rule()
+    def propose(self) -> None:
+        self.answered += 1
+        self.handle(happened.ParametersArrived(self.now, self.answered, '{"parameters": {}}'))
+
+    @precondition(lambda self: self.answered < self.asked)
+    @rule()
+    def no_more(self) -> None:
+        self.answered = self.asked
+        self.handle(happened.NoMoreParameters(self.now))
+
+    def any_attempt(self, data: st.DataObject) -> tuple[str, int]:
+        return data.draw(st.sampled_from(sorted(self.started)))
+
+    @precondition(lambda self: self.started)
+    @rule(data=st.data())
+    def start(self, data: st.DataObject) -> None:
+        self.handle(happened.AttemptStarted(self.now, *self.any_attempt(data)))
+
+    @precondition(lambda self: self.started)
+    @rule(data=st.data(), value=_VALUES, kind=st.sampled_from(["intermediate", "final"]), sequence=st.integers(0, 3))
+    def report(self, data: st.DataObject, value: str, kind: Any, sequence: int) -> None:
+        self.handle(happened.Reported(self.now, *self.any_attempt(data), kind, sequence, value))
+
+    @precondition(lambda self: self.started)
+    @rule(data=st.data(), code=st.sampled_from([0, 1]), lost=st.booleans())
+    def end(self, data: st.DataObject, code: int, lost: bool) -> None:
+        self.handle(happened.AttemptEnded(self.now, *self.any_attempt(data), exit_code=code, lost=lost))
+
+    @precondition(lambda self: self.started)
+    @rule(data=st.data())
+    def verdict(self, data: st.DataObject) -> None:
+        self.handle(happened.KillVerdict(self.now, self.any_attempt(data)[0], "bad"))
+
+    @precondition(lambda self: self.started)
+    @rule(data=st.data())
+    def kill(self, data: st.DataObject) -> None:
+        self.handle(happened.TrialKillAsked(self.now, self.any_attempt(data)[0]))
+
+    @precondition(lambda self: self.started)
+    @rule(data=st.data())
+    def refuse(self, data: st.DataObject) -> None:
+        self.handle(happened.StartRefused(self.now, *self.any_attempt(data), "busy"))
+
+    @rule(seconds=st.floats(0, 30))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.handle(happened.Tick(self.now))
+
+    @rule()
+    def stop(self) -> None:
+        self.handle(happened.StopAsked(self.now))
+
+    @rule(command=st.integers(0, 2))
+    def dispatcher_fails(self, command: int) -> None:
+        self.handle(happened.DispatcherFailed(self.now, "the tuner raised", command=command))
+
+    @invariant()
+    def state_is_sound(self) -> None:
+        if not hasattr(self, "runner"):
+            return
+        assert self.runner.invariants() == []
+        assert len(self.ends_sent) == len(set(self.ends_sent))
+        assert len(self.finals_sent) == len(set(self.finals_sent))
+        assert self.runner.limits.max_trial_number is not None
+        assert self.runner.created <= self.runner.limits.max_trial_number
+        assert self.finished == int(self.runner.is_finished())
+        ended = {trial.trial_id for trial in self.runner.get_trials() if trial.status.is_final}
+        assert ended == set(self.ends_sent)
+
+
+RunnerMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+test_any_order_of_events = RunnerMachine.TestCase
+
+
+@given(st.lists(st.sampled_from(["propose", "succeed", "fail", "stop"]), max_size=30))
+@settings(deadline=None)
+def test_restored_runner_goes_on_like_the_one_it_replaces(moves: list[str]) -> None:
+    driver = Driver(trial_concurrency=2, max_trial_number=6)
+    driver.ready()
+    for move in moves:
+        live = [trial for trial in driver.runner.live.values() if trial.is_assigned]
+        if move == "propose" and driver.runner.requested:
+            driver.propose(x=1)
+        elif move == "succeed" and live:
+            driver.succeed(live[0])
+        elif move == "fail" and live:
+            driver.end(live[0], exit_code=1)
+        elif move == "stop":
+            driver.handle(happened.StopAsked(driver.now))
+    old = driver.runner
+    new = TrialRunner("test", old.limits, Ledger(Totals()))
+    new.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), old.elapsed(driver.now))
+    assert new.invariants() == []
+    assert (new.created, new.requested, new.orders(), +new.counts) == (
+        old.created,
+        old.requested,
+        old.orders(),
+        +old.counts,
+    )
