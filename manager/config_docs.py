@@ -31,8 +31,8 @@ _HEAD = """\
 # The config file
 
 Every field of `experiment.yml`. Field names may be written `trial_command`, `trialCommand` or in any other
-mix of case and underscores; `null` means not set. YAML 1.2 or JSON. Relative paths start from the folder of the
-file, `~` is the home directory. `pitchpipe validate experiment.yml` lists everything that is wrong with a file.
+mix of case and underscores; `null` means not set. YAML 1.2 or JSON. Relative paths start from the folder of
+the file, `~` is the home directory. `pitchpipe validate experiment.yml` lists all that is wrong with a file.
 
 - **duration**: a number of seconds, or text with a unit: `30s`, `10m`, `1.5h`, `2d`.
 - **memory**: a whole number of bytes, or text with a unit: `512mb`, `4gb`.

@@ -75,7 +75,7 @@ def _sentence(error: Mapping[str, Any]) -> tuple[str, str]:
     if kind in _BOUNDS:
         return f"must be {_BOUNDS[kind].format(**details)}, not {shown(value)}", ""
     if kind in _KINDS:
-        return f"must be {_KINDS[kind]}, not {shown(value)}", _type_hint(kind, value, error["loc"][0])
+        return f"must be {_KINDS[kind]}, not {shown(value)}", _type_hint(kind, value, str(error["loc"][0]))
     return f"{error['msg']}, not {shown(value)}", ""
 
 
@@ -83,7 +83,7 @@ def _words(choices: str) -> list[str]:
     return choices.replace(" or ", ", ").split(", ")
 
 
-def _type_hint(kind: str, value: Any, field: object) -> str:
+def _type_hint(kind: str, value: Any, field: str) -> str:
     if kind == "string_type" and isinstance(value, int | float):
         return "put it in quotes"
     if kind in ("model_type", "model_attributes_type", "dict_type") and isinstance(value, str):
