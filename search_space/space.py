@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -73,8 +73,8 @@ class SearchSpace:
     constraints: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     size: int | None
-    _nodes: tuple[Node, ...]
-    _conditions: tuple[Constraint, ...]
+    _nodes: tuple[Node, ...] = field(repr=False)
+    _conditions: tuple[Constraint, ...] = field(repr=False)
 
     @classmethod
     def parse(cls, space: Any, constraints: Any = ()) -> SearchSpace:
@@ -95,11 +95,15 @@ class SearchSpace:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SearchSpace):
             return NotImplemented
-        same = self.parameters == other.parameters and self.constraints == other.constraints
-        return same and identity(self.specification) == identity(other.specification)
+        return self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash((tuple(parameter.key for parameter in self.parameters), self.constraints))
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[Any, ...]:
+        # The keys hold the order of the parameters, which the specification's identity does not.
+        keys = tuple(parameter.key for parameter in self.parameters)
+        return keys, self.constraints, identity(self.specification)
 
     def sample(self, rng: np.random.Generator) -> dict[str, Any]:
         """Draw a point that meets the constraints; each draw takes one number per parameter from `rng`.

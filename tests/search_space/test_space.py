@@ -186,6 +186,7 @@ def test_parents_come_before_their_children(specification: dict[str, Any]) -> No
 
 
 @given(spaces, seeds)
+@example({"x": {"_type": "choice", "_value": [math.nan]}}, 0)
 def test_a_pickled_space_samples_the_same(specification: dict[str, Any], seed: int) -> None:
     space = SearchSpace.parse(specification)
     for copy in (pickle.loads(pickle.dumps(space)), cloudpickle.loads(cloudpickle.dumps(space))):
@@ -327,3 +328,8 @@ def test_spaces_that_differ_in_a_type_are_not_equal() -> None:
     one, other = (SearchSpace.parse({"a": {"_type": "choice", "_value": [v]}}) for v in (1, True))
     assert one != other
     assert one != "a space"
+
+
+def test_spaces_that_differ_in_the_order_of_their_parameters_are_not_equal() -> None:
+    assert SearchSpace.parse(NESTED) != SearchSpace.parse(dict(reversed(NESTED.items())))
+    assert SearchSpace.parse(NESTED) == SearchSpace.parse(NESTED)
