@@ -1,0 +1,133 @@
+"""Every example runs as its README says, cut down to a few trials, and does what it is there to show."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BIN = Path(sys.executable).parent
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """The environment of someone who activated this virtual environment."""
+    return {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+
+
+@pytest.fixture
+def examples(tree: Path, tmp_path: Path) -> Path:
+    """A copy of the examples, to be changed."""
+    target = tmp_path / "examples"
+    shutil.copytree(tree / "examples", target, ignore=shutil.ignore_patterns("__pycache__"))
+    return target
+
+
+def run(command: list[str], folder: Path, environment: dict[str, str]) -> str:
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def change(folder: Path, **replacements: str) -> None:
+    """Replace the values of some lines `key: value` of an example's config."""
+    path = folder / "experiment.yml"
+    lines = path.read_text().splitlines()
+    for key, value in replacements.items():
+        matching = [index for index, line in enumerate(lines) if line.strip().startswith(f"{key}:")]
+        assert len(matching) == 1, (key, matching)
+        indent = lines[matching[0]][: -len(lines[matching[0]].lstrip())]
+        lines[matching[0]] = f"{indent}{key}: {value}"
+    path.write_text("\n".join(lines) + "\n")
+
+
+def tune(folder: Path, environment: dict[str, str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Run an example's experiment; gives the summary and the exported trials."""
+    place = ["--dir", str(folder / "experiments")]
+    summary = json.loads(run(["pitchpipe", "run", "experiment.yml", "--json", *place], folder, environment))
+    exported = run(["pitchpipe", "export", summary["id"], "--format", "json", *place], folder, environment)
+    return summary, json.loads(exported)["trials"]
+
+
+def test_digits_improves_and_stops_hopeless_trials_early(examples: Path, environment: dict[str, str]) -> None:
+    folder = examples / "digits"
+    change(folder, max_trial_number="16", platform="local", idle_timeout="null")
+    summary, trials = tune(folder, environment)
+    assert summary["status"] == "DONE"
+    assert len(trials) == 16
+    assert summary["best"]["value"] > 0.93
+    stopped = [trial for trial in trials if trial["status"] == "EARLY_STOPPED"]
+    assert stopped
+    assert all(len(trial["intermediate"]) < 60 and "median" in trial["reason"] for trial in stopped)
+    finals = [trial["final"] for trial in trials if trial["status"] == "SUCCEEDED"]
+    assert summary["best"]["value"] == max(finals)
+
+
+def test_custom_tuner_and_assessor_are_loaded_and_used(examples: Path, environment: dict[str, str]) -> None:
+    folder = examples / "custom_tuner"
+    change(folder, max_trial_number="25")
+    summary, trials = tune(folder, environment)
+    assert summary["status"] == "DONE"
+    assert len(trials) == 25
+    assert summary["best"]["value"] < 3.0  # the start is at 24.2, a poor random point stays above 4
+    stopped = [trial for trial in trials if trial["status"] == "EARLY_STOPPED"]
+    assert stopped
+    assert all("no better than" in trial["reason"] for trial in stopped)
+
+
+def test_custom_tuner_with_wrong_class_args_is_refused_before_anything_starts(
+    examples: Path, environment: dict[str, str]
+) -> None:
+    folder = examples / "custom_tuner"
+    path = folder / "experiment.yml"
+    path.write_text(path.read_text().replace("starts: 10", "strats: 10"))
+    command = ["pitchpipe", "run", "experiment.yml", "--dir", str(folder / "experiments")]
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "strats" in result.stderr
+    assert not (folder / "experiments").exists()
+
+
+def test_shell_script_reports_without_python(examples: Path, environment: dict[str, str]) -> None:
+    folder = examples / "shell_trial"
+    change(folder, max_trial_number="6")
+    summary, trials = tune(folder, environment)
+    assert summary["status"] == "DONE"
+    assert [trial["status"] for trial in trials] == ["SUCCEEDED"] * 6
+    assert all(trial["final"] == trial["intermediate"][-1] for trial in trials)
+    assert summary["best"]["value"] == min(trial["final"] for trial in trials)
+
+
+@pytest.mark.parametrize("platform", ["local", pytest.param("ray", marks=pytest.mark.ray)])
+def test_function_trial_prints_its_best_parameters(
+    examples: Path, environment: dict[str, str], platform: str
+) -> None:
+    folder = examples / "function_trial"
+    command = [
+        "python",
+        "tune.py",
+        "--trials",
+        "20",
+        "--platform",
+        platform,
+        "--directory",
+        str(folder / "out"),
+    ]
+    output = run(command, folder, environment)
+    assert "DONE: " in output
+    assert "learning_rate" in output
+    assert next((folder / "out").iterdir()).is_dir()
+
+
+@pytest.mark.parametrize("example", ["digits", "custom_tuner"])
+def test_script_runs_alone_and_prints_what_it_would_report(
+    examples: Path, environment: dict[str, str], example: str
+) -> None:
+    script = "train.py" if example == "digits" else "trial.py"
+    output = run(["python", script], examples / example, environment)
+    assert "Final result: " in output

@@ -1,0 +1,131 @@
+"""The wheel: what is in it, what it leaves in an environment, and that it runs the demo on its own."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from configparser import ConfigParser
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+FOLDERS = ["protocol", "search_space", "tuners", "assessors", "trial_agent", "dispatcher", "manager", "cli"]
+
+IMPORT_ALL = """
+import importlib, json, sys
+sys.path.insert(0, sys.argv[1])
+import run_doctests
+for name in run_doctests.module_names():
+    importlib.import_module(name)
+print(json.dumps([name for name in sys.modules if "." not in name]))
+"""
+
+
+def script(name: str, python: str = sys.executable) -> str:
+    """The path of a console script that lies next to a Python."""
+    return str(Path(python).parent / name)
+
+
+def files_of(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if not name.endswith("/")}
+
+
+def test_wheel_puts_nothing_but_pitchpipe_into_site_packages(wheel: Path) -> None:
+    tops = {name.split("/")[0] for name in files_of(wheel)}
+    version = metadata.version("pitchpipe")
+    assert tops == {"pitchpipe", f"pitchpipe-{version}.dist-info"}
+    with zipfile.ZipFile(wheel) as archive:
+        listed = archive.read(f"pitchpipe-{version}.dist-info/top_level.txt").decode().split()
+    assert listed == ["pitchpipe"]
+
+
+def test_wheel_has_every_module_of_the_tree_and_no_other(tree: Path, wheel: Path) -> None:
+    expected = {f"pitchpipe/{path.name}" for path in (tree / "pitchpipe").glob("*.py")}
+    for folder in FOLDERS:
+        paths = (tree / folder).rglob("*.py")
+        expected |= {f"pitchpipe/{path.relative_to(tree).as_posix()}" for path in paths}
+    assert {name for name in files_of(wheel) if name.endswith(".py")} == expected
+    assert "pitchpipe/py.typed" in files_of(wheel)
+
+
+def test_every_folder_with_modules_is_a_package_of_setup_cfg(tree: Path) -> None:
+    parser = ConfigParser()
+    parser.read(tree / "setup.cfg", encoding="utf-8")
+    assert parser["options"]["packages"].split() == ["pitchpipe", *(f"pitchpipe.{name}" for name in FOLDERS)]
+    others = {"tests", "benchmarks", "examples", "docs", "build"}
+    with_modules = {path.parent.name for path in tree.glob("*/*.py")}
+    assert with_modules - others == {"pitchpipe", *FOLDERS}
+
+
+def test_suite_runs_against_the_installed_wheel() -> None:
+    if not os.environ.get("PITCHPIPE_WHEEL"):
+        pytest.skip("not started by `make test`")
+    import pitchpipe.protocol
+
+    for module in (pitchpipe, pitchpipe.protocol):
+        assert "site-packages" in str(module.__file__)
+        assert str(Path(str(module.__file__)).resolve()).startswith(str(Path(sys.prefix).resolve()))
+
+
+def test_folders_never_become_top_level_modules(tree: Path) -> None:
+    command = [sys.executable, "-c", IMPORT_ALL, str(tree / "tests")]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    top_level = set(json.loads(result.stdout.splitlines()[-1]))
+    assert "pitchpipe" in top_level
+    assert top_level & set(FOLDERS) == set()
+
+
+def test_console_script_says_its_version() -> None:
+    result = subprocess.run([script("pitchpipe"), "--version"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert metadata.version("pitchpipe") in result.stdout
+
+
+@pytest.fixture(scope="module")
+def empty_environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The Python of a new environment that has nothing but the wheel and what it asks for."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    python = str(folder / "bin" / "python")
+    command = [python, "-m", "pip", "install", "--quiet", "--quiet", "--compile", f"{wheel}[examples]"]
+    subprocess.run(command, check=True, cwd=folder)
+    return python
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(600)
+def test_wheel_in_an_empty_environment_runs_the_demo(
+    tree: Path, empty_environment: str, tmp_path: Path
+) -> None:
+    demo = tmp_path / "digits"
+    shutil.copytree(tree / "examples" / "digits", demo, ignore=shutil.ignore_patterns("__pycache__"))
+    config = (demo / "experiment.yml").read_text()
+    assert "max_trial_number: 40" in config
+    (demo / "experiment.yml").write_text(config.replace("max_trial_number: 40", "max_trial_number: 6"))
+
+    path = f"{Path(empty_environment).parent}{os.pathsep}{os.environ['PATH']}"
+    command = [
+        script("pitchpipe", empty_environment),
+        "run",
+        "experiment.yml",
+        "--json",
+        "--dir",
+        str(tmp_path),
+    ]
+    result = subprocess.run(
+        command, cwd=demo, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+
+    assert result.returncode == 0, result.stdout + result.stderr
+    summary = json.loads(result.stdout)
+    assert summary["status"] == "DONE"
+    assert sum(summary["counts"].values()) == 6
+    assert 0.5 < summary["best"]["value"] <= 1.0
+    assert set(summary["best"]["parameters"]) >= {"learning_rate", "solver", "hidden_units"}
