@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..trial_agent.messages import MessageDecoder, encode_message
 from .agent_executor import AgentLink, Listener
@@ -38,11 +38,10 @@ class SocketLink(AgentLink, asyncio.Protocol):
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message that has no answer."""
-        data = encode_message(message)
-        if self._transport is None:
-            self._unsent += data
-        elif not self._transport.is_closing():
-            self._transport.write(data)
+        if not self._unsent and self._transport is not None:
+            # What is sent in one turn of the loop (a poll and a start, usually) leaves in one write.
+            self._loop.call_soon(self._flush)
+        self._unsent += encode_message(message)
 
     def poll(self, after: int) -> None:
         """Ask for the next batch."""
@@ -75,9 +74,8 @@ class SocketLink(AgentLink, asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The line stands: send what was kept."""
-        self._transport = transport  # type: ignore[assignment]
-        transport.write(bytes(self._unsent))  # type: ignore[attr-defined]
-        self._unsent.clear()
+        self._transport = cast(asyncio.Transport, transport)
+        self._flush()
 
     def data_received(self, data: bytes) -> None:
         """Batches go to the listener, other answers to whoever asked."""
@@ -93,6 +91,11 @@ class SocketLink(AgentLink, asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The agent is gone, or has closed the line."""
         self._end(f"its agent closed the connection ({exc})" if exc else "its agent is gone")
+
+    def _flush(self) -> None:
+        if self._unsent and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(bytes(self._unsent))
+        self._unsent.clear()
 
     def _expect_answer(self, message: dict[str, Any]) -> asyncio.Future[dict[str, Any]]:
         answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
