@@ -85,8 +85,6 @@ def _dumps_with_json_tricks(value: Any) -> str:
 
 @cache
 def _tricks_dumps() -> Callable[[Any], str]:
-    from functools import partial
-
     import json_tricks
     from json_tricks import encoders
 
@@ -94,7 +92,7 @@ def _tricks_dumps() -> Callable[[Any], str]:
     wanted = [_plain_encoder, *json_tricks.nonp.DEFAULT_ENCODERS]
     refused = (encoders.class_instance_encode, encoders.enum_instance_encode)
     chosen = [encoder for encoder in wanted if encoder not in refused]
-    return partial[Any](json_tricks.dumps, obj_encoders=chosen, allow_nan=True)
+    return lambda value: str(json_tricks.dumps(value, obj_encoders=chosen, allow_nan=True))
 
 
 def _plain_encoder(value: Any, **_options: Any) -> Any:

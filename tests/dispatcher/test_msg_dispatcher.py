@@ -1,0 +1,577 @@
+"""Who hears of what, on which thread, in which order, and how often."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pitchpipe.assessors import Assessor, AssessResult
+from pitchpipe.protocol import CommandType
+from pitchpipe.tuners import NoMoreTrialError, Tuner
+
+PATIENCE_S = 20.0
+
+
+class Recorder(Tuner):
+    """Notes each call with its thread; `busy` makes generate_parameters wait for `release`."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.threads: set[str] = set()
+        self.busy = False
+        self.started, self.release = threading.Event(), threading.Event()
+
+    def note(self, *call: Any) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.calls.append(call)
+
+    def update_search_space(self, search_space: Any) -> None:
+        self.note("space", search_space)
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        self.note("generate", parameter_id)
+        if self.busy:
+            self.started.set()
+            assert self.release.wait(PATIENCE_S)
+        return {"x": parameter_id}
+
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+        self.note("result", parameter_id, parameters, value, kwargs["customized"])
+
+    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
+        self.note("end", parameter_id, success)
+
+    def import_data(self, data: list[Any]) -> None:
+        self.note("import", data)
+
+
+class Judge(Assessor):
+    """Condemns what is below 0.5; notes each call with its thread."""
+
+    bad: Any = AssessResult.Bad
+
+    def __init__(self, reason: str | None = None) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.threads: set[str] = set()
+        self.told = reason
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
+        self.threads.add(threading.current_thread().name)
+        self.calls.append((trial_job_id, list(trial_history)))
+        if trial_history[-1] < 0.5:
+            self.reason = self.told
+            return self.bad
+        return AssessResult.Good
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.calls.append(("end", trial_job_id, success))
+
+
+# initialising and suggesting
+
+
+def test_initialized_tells_a_peer_what_is_wanted(host):
+    assert host(Recorder()).initialize() == {"protocol": 1, "wants_periodical": False}
+    assert host(Recorder(), Judge()).initialize() == {"protocol": 1, "wants_periodical": True}
+
+
+def test_initialized_is_empty_for_another_manager(host):
+    one = host(Recorder(), protocol=None)
+    assert one.initialize() is None
+
+
+def test_new_trial_is_a_parameter_record(host):
+    one = host(Recorder())
+    assert one.request(2) == [
+        {"parameter_id": i, "parameter_source": "algorithm", "parameters": {"x": i}, "parameter_index": 0}
+        for i in (0, 1)
+    ]
+
+
+def test_two_dispatchers_in_one_process_share_nothing(host):
+    first, second = host(Recorder()), host(Recorder())
+    assert first.request(2)[1]["parameter_id"] == 1
+    assert second.request()[0]["parameter_id"] == 0
+
+
+class Finite(Recorder):
+    def __init__(self, count: int, error: type[Exception] = NoMoreTrialError) -> None:
+        super().__init__()
+        self.left, self.error = count, error
+
+    def generate_multiple_parameters(self, parameter_id_list: Any, **kwargs: Any) -> list[Any]:
+        if not self.left:
+            raise self.error()
+        taken = list(parameter_id_list)[: self.left]
+        self.left -= len(taken)
+        return [{"x": i} for i in taken]
+
+
+def test_exhausted_tuner_sends_its_last_trials_and_no_more(host):
+    one = host(Finite(2))
+    one.send(CommandType.RequestTrialJobs, 4)
+    assert one.expect(CommandType.NewTrialJob)["parameter_id"] == 0
+    assert one.expect(CommandType.NewTrialJob)["parameter_id"] == 1
+    assert one.expect(CommandType.NoMoreTrialJobs)["parameters"] == ""
+    one.send(CommandType.RequestTrialJobs, 1)
+    assert one.expect(CommandType.NoMoreTrialJobs)["parameter_id"] == 4
+
+
+def test_no_more_trial_error_of_another_library_is_understood(host):
+    namesake = type("NoMoreTrialError", (Exception,), {})
+    one = host(Finite(0, namesake))
+    one.send(CommandType.RequestTrialJobs, 1)
+    one.expect(CommandType.NoMoreTrialJobs)
+    one.terminate()
+
+
+class Later(Recorder):
+    """Cannot answer when asked; does so through the callback, from a thread of its own."""
+
+    def generate_multiple_parameters(self, parameter_id_list: Any, **kwargs: Any) -> list[Any]:
+        for i in parameter_id_list:
+            threading.Thread(target=kwargs["st_callback"], args=(i, {"late": i})).start()
+        raise NoMoreTrialError()
+
+
+def test_callback_of_a_tuner_sends_parameters_from_any_thread(host):
+    one = host(Later())
+    one.send(CommandType.RequestTrialJobs, 1)
+    kinds = {}
+    while len(kinds) < 2:
+        frame = one.receive()
+        if frame.command is not CommandType.Processed:
+            kinds[frame.command] = frame.payload
+    assert '"parameters": {"late": 0}' in kinds[CommandType.NewTrialJob]
+    one.final(0, 0.5)
+    one.terminate()
+    assert ("result", 0, {"late": 0}, 0.5, False) in one.dispatcher.tuner.calls
+
+
+def test_callback_sends_at_once_within_a_command(spawn, plugin_file):
+    # In a process of its own: only a real pipe shows whether the frame has left.
+    config = plugin_file("slow.Slow", SLOW_PLUGIN)
+    one = spawn({"tuner": config})
+    one.initialize()
+    one.send(CommandType.RequestTrialJobs, 1)
+    assert one.expect(CommandType.NewTrialJob)["parameters"] == {"x": 0}
+    (one.folder / "go").touch()
+    assert one.terminate() == 0
+
+
+SLOW_PLUGIN = """
+import pathlib, time
+from pitchpipe.tuners import Tuner
+class Slow(Tuner):
+    def update_search_space(self, space): pass
+    def generate_multiple_parameters(self, ids, st_callback, **kwargs):
+        st_callback(ids[0], {"x": 0})
+        while not pathlib.Path("go").exists():
+            time.sleep(0.01)
+        return []
+"""
+
+
+# guarantee 1: who is called where, and in which order
+
+
+def test_tuner_and_assessor_have_a_thread_each(host):
+    tuner, judge = Recorder(), Judge()
+    one = host(tuner, judge)
+    one.initialize()
+    one.request(3)
+    for sequence in range(3):
+        one.metric("t", sequence, 0.9)
+    one.final(0, 0.9)
+    one.end(0, trial="t")
+    one.send(CommandType.ImportData, [{"parameter": {"x": 1}, "value": 1}])
+    one.terminate()
+    assert [call[0] for call in tuner.calls] == ["space", *["generate"] * 3, "result", "end", "import"]
+    assert judge.calls[-1] == ("end", "t", True)
+    assert tuner.threads == {"default-worker"}
+    assert judge.threads == {"assessor-worker"}
+
+
+def test_end_of_a_trial_does_not_overtake_its_final_result(host):
+    tuner = Recorder()
+    one = host(tuner)
+    one.request()
+    tuner.busy = True
+    one.send(CommandType.RequestTrialJobs, 1)
+    assert tuner.started.wait(PATIENCE_S)
+    one.final(0, 0.7)
+    one.end(0)
+    one.processed("assessor", 4)  # the end has come, and gone through the other queue
+    tuner.release.set()
+    one.terminate()
+    assert tuner.calls[2:] == [("result", 0, {"x": 0}, 0.7, False), ("end", 0, True)]
+
+
+def test_busy_tuner_does_not_delay_a_verdict(host):
+    tuner = Recorder()
+    one = host(tuner, Judge())
+    tuner.busy = True
+    one.send(CommandType.RequestTrialJobs, 1)
+    assert tuner.started.wait(PATIENCE_S)
+    one.metric("t", 0, 0.1)
+    assert one.expect(CommandType.KillTrialJob)["trial_job_id"] == "t"
+    tuner.release.set()
+
+
+def test_intermediate_results_reach_a_tuner_that_wants_them(host):
+    class Curious(Recorder):
+        wants_periodical = True
+
+        def receive_intermediate_result(self, parameter_id, parameters, value, **kwargs):
+            self.note("intermediate", parameter_id, parameters, value, kwargs["sequence"])
+
+    tuner, indifferent = Curious(), Recorder()
+    for each in (tuner, indifferent):
+        one = host(each)
+        assert one.initialize()["wants_periodical"] is (each is tuner)
+        one.request()
+        one.metric("t", 3, 0.4)
+        one.terminate()
+    assert tuner.calls[-1] == ("intermediate", 0, {"x": 0}, 0.4, 3)
+    assert tuner.threads == {"default-worker"}
+    assert indifferent.calls[-1] == ("generate", 0)
+
+
+@pytest.mark.parametrize("threads", [0, 3])
+def test_calls_of_a_plug_in_never_overlap(host, threads):
+    overlaps: list[str] = []
+
+    class Careful(Recorder):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside = threading.Lock()
+
+        def note(self, *call: Any) -> None:
+            if not self.inside.acquire(blocking=False):
+                overlaps.append(call[0])
+                return
+            threading.Event().wait(0.0005)  # gives another thread the time to come in
+            super().note(*call)
+            self.inside.release()
+
+    tuner = Careful()
+    one = host(tuner, threads=threads)
+    one.initialize()
+    one.send(CommandType.RequestTrialJobs, 40)
+    for i in range(40):
+        one.final(i, i)
+        one.end(i, trial=str(i))
+    one.terminate()
+    assert overlaps == []
+    expected = [(kind, i) for i in range(40) for kind in ("result", "end")]
+    assert [call[:2] for call in tuner.calls[41:]] == expected
+    if threads:
+        assert all(name.startswith("dispatcher-pool") for name in tuner.threads)
+
+
+# guarantee 2: one kill, with the reason
+
+
+def test_condemned_trial_is_killed_once_with_the_reason(host):
+    one = host(Recorder(), Judge("0.1 is below 0.5"))
+    for sequence in range(5):
+        one.metric("t", sequence, 0.1)
+    one.terminate()
+    kills = one.rest_of(CommandType.KillTrialJob)
+    assert kills == [{"trial_job_id": "t", "reason": "0.1 is below 0.5"}]
+
+
+def test_reason_is_made_up_when_the_assessor_gives_none(host):
+    judge = Judge("first")
+    one = host(Recorder(), judge)
+    one.metric("a", 0, 0.1)
+    assert one.expect(CommandType.KillTrialJob)["reason"] == "first"
+    judge.told = None
+    judge.reason = "stale"
+
+    def silent(trial_job_id: str, trial_history: list[Any]) -> bool:
+        return False
+
+    judge.assess_trial = silent  # type: ignore[method-assign]
+    one.metric("b", 0, 0.9)
+    assert one.expect(CommandType.KillTrialJob)["reason"] == "Judge found it bad at step 0"
+
+
+def test_kill_is_a_bare_id_for_another_manager(host):
+    one = host(Recorder(), Judge("no"), protocol=None)
+    one.metric("t", 0, 0.1)
+    assert one.expect(CommandType.KillTrialJob) == "t"
+
+
+def test_plain_and_numpy_bools_are_verdicts(host):
+    import numpy
+
+    for bad in (False, numpy.bool_(False)):
+        judge = Judge("x")
+        judge.bad = bad
+        one = host(Recorder(), judge)
+        one.metric("t", 0, 0.1)
+        assert one.expect(CommandType.KillTrialJob)["trial_job_id"] == "t"
+
+
+def test_pause_is_told_to_a_peer_once(host):
+    judge = Judge("wait for the others")
+    judge.bad = AssessResult.Pause
+    one = host(Recorder(), judge)
+    one.metric("t", 0, 0.1)
+    one.metric("t", 1, 0.1)
+    assert one.expect(CommandType.Pause) == {"trial_job_id": "t", "reason": "wait for the others"}
+    one.terminate()
+    assert one.rest_of(CommandType.Pause) == []
+
+
+def test_pause_is_not_told_to_another_manager(host):
+    judge = Judge()
+    judge.bad = AssessResult.Pause
+    one = host(Recorder(), judge, protocol=None)
+    one.metric("t", 0, 0.1)
+    one.terminate()
+    assert one.rest() == []
+
+
+# results
+
+
+def test_final_result_is_delivered_once(host):
+    tuner = Recorder()
+    one = host(tuner)
+    one.request()
+    one.final(0, {"default": 0.5, "more": float("inf")})
+    one.final(0, 0.6)
+    one.end(0)
+    one.final(0, 0.7)
+    one.end(0)
+    one.terminate()
+    value = {"default": 0.5, "more": float("inf")}
+    assert tuner.calls[1:] == [("result", 0, {"x": 0}, value, False), ("end", 0, True)]
+
+
+def test_trial_that_fails_ends_without_success(host):
+    tuner, judge = Recorder(), Judge()
+    one = host(tuner, judge)
+    one.request()
+    one.metric("t", 0, 0.9)
+    one.end(0, "FAILED", "t")
+    one.terminate()
+    assert tuner.calls[-1] == ("end", 0, False)
+    assert judge.calls[-1] == ("end", "t", False)
+
+
+def test_unknown_ids_and_bad_json_from_a_trial_are_survived(host, caplog):
+    tuner, judge = Recorder(), Judge()
+    one = host(tuner, judge)
+    one.request()
+    one.final(17, 0.5)
+    one.end(17)
+    record = {"parameter_id": 0, "trial_job_id": "t", "sequence": 0, "value": "not json"}
+    for kind in ("FINAL", "PERIODICAL"):
+        one.send(CommandType.ReportMetricData, {**record, "type": kind})
+    one.metric("t", 0, 0, "REQUEST_PARAMETER")
+    one.final(0, 0.5)
+    assert one.terminate().name == "TERMINATED"
+    assert tuner.calls[1:] == [("result", 0, {"x": 0}, 0.5, False)]
+    assert judge.calls == []
+    assert "is not supported" in caplog.text
+
+
+def test_imported_results_are_decoded(host):
+    tuner = Recorder()
+    one = host(tuner)
+    one.send(
+        CommandType.ImportData,
+        [{"parameter": {"x": 1}, "value": "0.5"}, {"parameter": {"x": 2}, "value": 1}, {"value": "high"}],
+    )
+    one.terminate()
+    values = [item["value"] for item in tuner.calls[0][1]]
+    assert values == [0.5, 1, "high"]
+
+
+def test_customized_trial_is_told_to_a_tuner_that_opted_in(host):
+    tuner = Recorder()
+    tuner._accept_customized_trials()
+    one = host(tuner)
+    one.final(None, 0.5, "direct", parameters={"x": 9})
+    one.final(None, 0.5, "direct", parameters={"x": 9})
+    one.final(None, 0.6, "held")
+    one.end(None, "FAILED", "held", parameters={"x": 8})
+    one.terminate()
+    assert tuner.calls == [
+        ("result", None, {"x": 9}, 0.5, True),
+        ("result", None, {"x": 8}, 0.6, True),
+        ("end", None, False),
+    ]
+
+
+def test_customized_trial_is_kept_from_a_tuner_that_did_not(host):
+    tuner = Recorder()
+    one = host(tuner)
+    one.final(None, 0.5, parameters={"x": 9})
+    one.end(None, parameters={"x": 9})
+    one.terminate()
+    assert tuner.calls == []
+
+
+def test_trial_of_an_earlier_run_becomes_imported_data(host):
+    tuner, judge = Recorder(), Judge()
+    one = host(tuner, judge, protocol=None)
+    records = [{"parameter_id": 6, "parameter_source": "resumed", "parameters": {"x": 66}}]
+    one.send(CommandType.AddCustomizedTrialJob, records)
+    one.metric("old", 0, 0.1, parameter_id=6)
+    one.final(6, 0.4, "old")
+    one.end(6, trial="old")
+    assert one.request()[0]["parameter_id"] == 7
+    one.terminate()
+    assert tuner.calls == [("import", [{"parameter": {"x": 66}, "value": 0.4}]), ("generate", 7)]
+    assert judge.calls == []
+
+
+def test_end_of_a_trial_without_intermediate_results_is_not_told_to_the_assessor(host):
+    judge = Judge()
+    one = host(Recorder(), judge)
+    one.request()
+    one.end(0, trial="silent")
+    one.terminate()
+    assert judge.calls == []
+
+
+def test_late_intermediate_result_is_not_judged(host):
+    judge = Judge()
+    one = host(Recorder(), judge)
+    one.metric("t", 0, 0.9)
+    one.end(0, trial="t")
+    one.metric("t", 1, 0.1)
+    one.terminate()
+    assert judge.calls == [("t", [0.9]), ("end", "t", True)]
+
+
+def test_assessor_that_keeps_and_changes_its_history_changes_no_other(host):
+    class Spoiler(Judge):
+        def assess_trial(self, trial_job_id, trial_history):
+            super().assess_trial(trial_job_id, trial_history)
+            trial_history.clear()
+            return True
+
+    judge = Spoiler()
+    one = host(Recorder(), judge)
+    for sequence in range(3):
+        one.metric("t", sequence, sequence + 1)
+    one.terminate()
+    assert judge.calls == [("t", [1]), ("t", [1, 2]), ("t", [1, 2, 3])]
+
+
+def test_new_search_space_reaches_both(host):
+    class Spatial(Judge):
+        def update_search_space(self, search_space):
+            self.threads.add(threading.current_thread().name)
+            self.calls.append(("space", search_space))
+
+    tuner, judge = Recorder(), Spatial()
+    one = host(tuner, judge)
+    one.initialize({"a": 1})
+    one.send(CommandType.UpdateSearchSpace, {"a": 2})
+    one.terminate()
+    assert tuner.calls == judge.calls == [("space", {"a": 1}), ("space", {"a": 2})]
+    assert judge.threads == {"assessor-worker"}
+
+
+# constraints
+
+SPACE = {name: {"_type": "uniform", "_value": [0, 1]} for name in ("a", "b")}
+
+
+class Stubborn(Recorder):
+    """Suggests what violates `a < b` so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+        self.constraints: Any = None
+
+    def update_constraints(self, constraints: Any) -> None:
+        self.note("constraints", constraints)
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        self.times -= 1
+        return {"a": 0.5, "b": 0.1 if self.times >= 0 else 0.9}
+
+
+def test_constraints_are_told_before_the_space(host):
+    tuner = Stubborn(0)
+    one = host(tuner, constraints=["a < b"])
+    one.initialize(SPACE)
+    assert [call[0] for call in tuner.calls] == ["constraints", "space"]
+
+
+def test_infeasible_suggestion_is_given_back_and_asked_for_again(host):
+    tuner = Stubborn(100)
+    one = host(tuner, constraints=["a < b"])
+    one.initialize(SPACE)
+    (record,) = one.request()
+    assert record["parameters"] == {"a": 0.5, "b": 0.9}
+    assert tuner.calls[2:] == [("end", i, False) for i in range(100)]
+    assert record["parameter_id"] == 100
+
+
+def test_tuner_that_stays_infeasible_is_an_error(host):
+    one = host(Stubborn(101), constraints=["a < b"])
+    one.initialize(SPACE)
+    one.send(CommandType.RequestTrialJobs, 1)
+    report = one.expect(CommandType.Error)
+    assert report["plugin"] == "tuner"
+    assert "violates 'a < b'" in report["message"]
+
+
+def test_one_infeasible_suggestion_does_not_cost_the_others(host):
+    tuner = Stubborn(1)
+    one = host(tuner, constraints=["a < b"])
+    one.initialize(SPACE)
+    ids = [record["parameter_id"] for record in one.request(3)]
+    assert ids == [3, 1, 2]
+
+
+# rubbish
+
+
+def returning(value: Any, method: str = "generate_parameters") -> Callable[[], Tuner]:
+    return lambda: type("Rubbish", (Recorder,), {method: lambda self, *args, **kwargs: value})()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (returning(None), ["generate_parameters", "None", "return"]),
+        (returning({"x": object()}), ["generate_parameters", "object object", "JSON"]),
+        (returning(None, "generate_multiple_parameters"), ["generate_multiple_parameters", "None", "list"]),
+        (
+            returning([1, 2], "generate_multiple_parameters"),
+            ["generate_multiple_parameters", "[1, 2]", "1 asked"],
+        ),
+    ],
+)
+def test_rubbish_from_a_tuner_is_an_error_that_shows_it(host, make, words):
+    one = host(make())
+    one.send(CommandType.RequestTrialJobs, 1)
+    report = one.expect(CommandType.Error)
+    assert report["plugin"] == "tuner"
+    assert all(word in report["message"] for word in words), report["message"]
+    assert one.joined().name == "FAILED"
+
+
+@pytest.mark.parametrize("verdict", [None, "bad", 1, 0.5])
+def test_rubbish_from_an_assessor_is_an_error_that_shows_it(host, verdict):
+    judge = Judge()
+    judge.bad = verdict
+    one = host(Recorder(), judge)
+    one.metric("t", 0, 0.1)
+    report = one.expect(CommandType.Error)
+    assert report["plugin"] == "assessor"
+    assert f"assess_trial of the assessor returned {verdict!r}" in report["message"]
