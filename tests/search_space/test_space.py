@@ -294,6 +294,7 @@ def test_validate_lists_every_fault() -> None:
         ({"a": {"_type": "quniform", "_value": [2, 10, 5]}}, 3),
         ({"a": {"_type": "qloguniform", "_value": [0.001, 1, 0.1]}}, 11),
         ({"a": {"_type": "quniform", "_value": [0.5, 2.5, 1]}}, 2),
+        ({"a": {"_type": "quniform", "_value": [0.15, 0.45, 0.1]}}, 3),  # 0.15 / 0.1 < 1.5
         ({"a": {"_type": "quniform", "_value": [3, 3, 2]}}, 1),
         ({"a": {"_type": "uniform", "_value": [3, 3]}}, 1),
         ({"a": {"_type": "uniform", "_value": [0, 1]}, "b": {"_type": "randint", "_value": [0, 5]}}, None),
