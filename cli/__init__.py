@@ -1,1 +1,10 @@
-""""""
+"""The command line: `pitchpipe VERB`; each verb lives in a file of its own and is imported when it is used."""
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 failed, 2 bad config or usage, 130 interrupted."""
+    from .app import main as run
+
+    run()

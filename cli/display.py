@@ -1,0 +1,153 @@
+"""What a run shows while it goes on: a live table on a terminal, now and then a line elsewhere, or nothing.
+
+Drawing happens on a thread of its own, from frozen `Progress` values: a terminal that takes nothing (Ctrl-S, a slow
+line) does not hold up the experiment.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from typing import IO
+
+from .progress import Progress
+from .words import counts_text, duration_text, number_text, parameters_text, rate_text
+
+__all__ = ["Display", "PlainDisplay", "SilentDisplay", "make_display"]
+
+_REFRESH = 0.25
+_PLAIN_INTERVAL = 5.0
+_LAST_WORD = 2.0
+
+
+class Display(ABC):
+    """Draws the latest `Progress` every `interval` seconds while its `with` block runs."""
+
+    interval = _REFRESH
+
+    def __init__(self) -> None:
+        self._latest: Progress | None = None
+        self._messages: list[str] = []
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._closing = False
+        self._thread = threading.Thread(target=self._work, name="display", daemon=True)
+
+    def update(self, progress: Progress) -> None:
+        """Note how things stand; never waits for the terminal."""
+        self._latest = progress
+
+    def message(self, text: str) -> None:
+        """Show a line that stays."""
+        with self._lock:
+            self._messages.append(text)
+
+    def __enter__(self) -> Display:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._closing = True
+        self._wake.set()
+        self._thread.join(_LAST_WORD)
+
+    def _work(self) -> None:
+        try:
+            with self.drawing():
+                while not self._closing:
+                    self._draw_all()
+                    self._wake.wait(self.interval)
+                self._draw_all()
+        except OSError:
+            pass  # the terminal is gone; the experiment is not
+
+    def _draw_all(self) -> None:
+        with self._lock:
+            messages, self._messages = self._messages, []
+        for message in messages:
+            self.write(message)
+        if self._latest is not None:
+            self.draw(self._latest)
+
+    def drawing(self) -> _Nothing:
+        """What is to be set up around the drawing."""
+        return _Nothing()
+
+    @abstractmethod
+    def write(self, text: str) -> None:
+        """Print a line that stays."""
+
+    @abstractmethod
+    def draw(self, progress: Progress) -> None:
+        """Show how things stand."""
+
+
+class _Nothing:
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+class SilentDisplay(Display):
+    """Shows messages (warnings) only."""
+
+    def __init__(self, errors: IO[str]) -> None:
+        super().__init__()
+        self._errors = errors
+
+    def write(self, text: str) -> None:
+        """Print a message."""
+        print(text, file=self._errors, flush=True)
+
+    def draw(self, progress: Progress) -> None:
+        """Show nothing."""
+
+
+class PlainDisplay(SilentDisplay):
+    """A line when something has changed, not more often than every 5 seconds."""
+
+    interval = _PLAIN_INTERVAL
+
+    def __init__(self, output: IO[str], errors: IO[str]) -> None:
+        super().__init__(errors)
+        self._output = output
+        self._told: tuple[object, ...] = ()
+
+    def draw(self, progress: Progress) -> None:
+        """Print a line if it says something new."""
+        told = (progress.status, progress.counts, progress.best[:1], progress.waiting_for)
+        if told != self._told and not self._closing:
+            self._told = told
+            print(plain_line(progress), file=self._output, flush=True)
+
+
+def plain_line(progress: Progress) -> str:
+    """How things stand on one line."""
+    of = f"/{progress.total}" if progress.total is not None else ""
+    parts = [f"{duration_text(progress.elapsed)}: {progress.status}", f"{progress.finished}{of} trials"]
+    parts.append(counts_text(progress.counts))
+    if progress.rate:
+        parts.append(rate_text(progress.rate))
+    if progress.remaining is not None:
+        parts.append(f"about {duration_text(progress.remaining)} left")
+    if len(progress.best) == 1:
+        best = progress.best[0]
+        parts.append(
+            f"best {number_text(best.value)} (trial {best.sequence_id}: {parameters_text(best.parameters)})"
+        )
+    if progress.waiting_for:
+        parts.append(f"waiting: {progress.waiting_for}")
+    return "; ".join(part for part in parts if part)
+
+
+def make_display(output: IO[str], errors: IO[str], *, quiet: bool, lines: bool = True) -> Display:
+    """The display that suits: live on a terminal, lines elsewhere (if `lines`), or only warnings."""
+    if quiet:
+        return SilentDisplay(errors)
+    if output.isatty():
+        from .live import LiveDisplay
+
+        return LiveDisplay(output)
+    return PlainDisplay(output, errors) if lines else SilentDisplay(errors)

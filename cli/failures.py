@@ -1,0 +1,73 @@
+"""Errors that are the user's to mend: one sentence on stderr and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import click
+
+__all__ = ["FAILED", "USAGE", "Failure", "explained"]
+
+FAILED = 1
+USAGE = 2
+
+
+class Failure(click.ClickException):
+    """A verb cannot do what it was asked; `exit_code` is 2 for the user's mistakes and 1 for everything else."""
+
+    def __init__(self, message: str, exit_code: int = USAGE) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the sentence on stderr."""
+        click.echo(f"error: {self.message}", file=file, err=file is None)
+
+
+class BadConfig(Failure):
+    """A config with all its problems, each with its place."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems), USAGE)
+        self._count = len(problems)
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the problems, one a line, and how many they are."""
+        found = "1 problem" if self._count == 1 else f"{self._count} problems"
+        click.echo(f"{self.message}\n{found} found, nothing was started", file=file, err=file is None)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn the errors that the packages below raise for users into `Failure`."""
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, click.exceptions.Abort, BrokenPipeError):
+        raise
+    except Exception as error:
+        failure = _failure(error)
+        if failure is None:
+            raise
+        raise failure from error
+
+
+def _failure(error: Exception) -> Failure | None:
+    from ..manager.config_problems import ConfigError
+    from ..manager.control import ControlError
+    from ..manager.executor import ExecutorError
+    from ..manager.folder import FolderError
+    from ..manager.runtime_directory import RuntimeDirectoryError
+    from ..manager.store import StoreError
+
+    if isinstance(error, ConfigError):
+        return BadConfig([str(problem) for problem in error.problems])
+    if isinstance(error, FolderError | RuntimeDirectoryError):
+        return Failure(str(error), USAGE)
+    if isinstance(error, StoreError | ExecutorError | ControlError):
+        return Failure(str(error), FAILED)
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return Failure(f"{where}{error.strerror}", FAILED)
+    return None

@@ -1,0 +1,59 @@
+"""What SIGINT, SIGTERM and SIGHUP do, in each phase of a run.
+
+At first they raise KeyboardInterrupt, which ends whatever the process waits for. Once the folder of an experiment is
+about to be made they are only counted, and once its manager runs they are told to a listener, which stops it.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+__all__ = ["Interrupts"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupts:
+    """Installs its handlers for the time of a `with` block (on the main thread); `count` is how many have come."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._listener: Callable[[], None] | None = None
+        self._is_held = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        for number in _SIGNALS:
+            before = signal.getsignal(number)
+            if number is signal.SIGHUP and before is signal.SIG_IGN:
+                continue  # nohup
+            self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+    def hold(self) -> None:
+        """From now on only count: an experiment has been made, and what becomes of it must be written down."""
+        self._is_held = True
+
+    @contextmanager
+    def told_to(self, listener: Callable[[], None]) -> Iterator[None]:
+        """Call `listener` for each signal while the block runs."""
+        self._listener = listener
+        try:
+            yield
+        finally:
+            self._listener = None
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        if self._listener is not None:
+            self._listener()
+        elif not self._is_held:
+            raise KeyboardInterrupt

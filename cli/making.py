@@ -1,0 +1,45 @@
+"""From a config file to a manager, for the verbs that start an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .failures import USAGE, Failure
+from .interrupts import Interrupts
+
+if TYPE_CHECKING:
+    from ..manager.config import ExperimentConfig
+    from ..manager.manager import Manager
+
+__all__ = ["checked_config", "make_experiment"]
+
+
+def checked_config(path: Path) -> ExperimentConfig:
+    """The config, checked as a whole, with its plug-ins; what has no effect is said on stderr."""
+    from ..manager.config import load_config
+
+    if not path.is_file():
+        raise Failure(f"there is no file {path}" if not path.exists() else f"{path} is not a file", USAGE)
+    config = load_config(path)
+    for warning in config.warnings:
+        click.echo(f"{path}: warning: {warning}", err=True)
+    return config
+
+
+def make_experiment(
+    path: Path, experiment_id: str | None, directory: Path | None, interrupts: Interrupts
+) -> Manager:
+    """Check a config and make the experiment's folder and store; nothing is left behind if that fails."""
+    from ..manager.experiments import create_experiment
+    from .last_resort import kill_descendants
+
+    try:
+        config = checked_config(path)
+    except KeyboardInterrupt:
+        kill_descendants()  # the check of the plug-ins runs in a process of its own
+        raise
+    interrupts.hold()
+    return create_experiment(config, directory=directory, experiment_id=experiment_id, source=path)

@@ -1,0 +1,91 @@
+"""What a run says at its end: how it went, the best parameters, where everything is and how to go on."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..manager.folder import ExperimentFolder, default_directory
+from .progress import Best
+from .reading import ViewedExperiment
+from .words import counts_text, duration_text, flat, number_text
+
+__all__ = ["command_for", "outcome_lines"]
+
+_MAX_KINDS = 5
+_MAX_BEST = 10
+
+
+def command_for(folder: ExperimentFolder, words: str, *after: str) -> str:
+    """A command line for this experiment, with `--dir` where it is needed."""
+    line = f"pitchpipe {words} {folder.experiment_id} {' '.join(after)}".rstrip()
+    directory = folder.path.parent
+    return line if directory == default_directory() else f"{line} --dir {shlex.quote(_short(directory))}"
+
+
+def outcome_lines(view: ViewedExperiment) -> Iterator[str]:
+    """The lines that end a run."""
+    row = view.row
+    named = f" ({row.name})" if row.name else ""
+    yield f"{row.status}: experiment {row.id}{named}, {_trials(view)} in {duration_text(row.run_time)}"
+    if row.reason:
+        yield f"reason: {row.reason}"
+    if row.error:
+        yield from (f"  {line}" for line in row.error.rstrip().splitlines())
+    yield from best_lines(view)
+    yield from _failure_lines(view)
+    yield f"everything is in {view.folder.path}"
+    yield from _next_lines(view)
+
+
+def best_lines(view: ViewedExperiment) -> Iterator[str]:
+    """The best trial with its parameters, or the Pareto front."""
+    if not view.best:
+        yield "best: none, no trial has succeeded" if view.total else "best: none, there are no trials"
+        return
+    for best in view.best[:_MAX_BEST]:
+        yield f"best: {_value(best)} (trial {best.sequence_id}, {best.trial_id})"
+        parameters = {name.removesuffix("._name"): value for name, value in flat(best.parameters).items()}
+        width = max(map(len, parameters), default=0)
+        yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
+    if len(view.best) > _MAX_BEST:
+        yield f"and {len(view.best) - _MAX_BEST} more that no other beats in every objective"
+
+
+def _value(best: Best) -> str:
+    if isinstance(best.value, dict):
+        return ", ".join(f"{name} {number_text(value)}" for name, value in best.value.items())
+    return number_text(best.value)
+
+
+def _trials(view: ViewedExperiment) -> str:
+    counted = "1 trial" if view.total == 1 else f"{view.total} trials"
+    return f"{counted} ({counts_text(view.counts)})" if view.total else counted
+
+
+def _failure_lines(view: ViewedExperiment) -> Iterator[str]:
+    kinds = view.failures
+    for count, failure in kinds[:_MAX_KINDS]:
+        times = f"{count} trials" if count > 1 else f"trial {failure.sequence_id}"
+        example = command_for(view.folder, "trial log", str(failure.sequence_id))
+        yield f"{times} failed: {failure} ({example})"
+    if len(kinds) > _MAX_KINDS:
+        more = sum(count for count, _ in kinds[_MAX_KINDS:])
+        yield f"{more} more trials failed in {len(kinds) - _MAX_KINDS} other ways"
+
+
+def _next_lines(view: ViewedExperiment) -> Iterator[str]:
+    if view.row.status != "DONE":
+        yield f"to go on: {command_for(view.folder, 'resume')}"
+    if view.total:
+        yield f"to see the trials: {command_for(view.folder, 'trials')}"
+        yield f"to export them: {command_for(view.folder, 'export', '--format csv')}"
+
+
+def _short(directory: Path) -> str:
+    """A path as one would type it here."""
+    try:
+        return str(directory.relative_to(Path.cwd()))
+    except ValueError:
+        return str(directory)

@@ -1,0 +1,142 @@
+"""How a running experiment stands, as one frozen value: what the displays draw."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..manager.manager import Manager
+from ..manager.trial import Trial
+from ..manager.trial_runner import TrialRunner
+
+__all__ = ["Best", "FailedTrial", "Progress", "ProgressMeter"]
+
+_FINAL = ("SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED")
+# The throughput is that of the last minute.
+_WINDOW = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """A best trial: `value` is a number, or one per objective by name."""
+
+    trial_id: str
+    sequence_id: int
+    value: float | dict[str, float]
+    parameters: dict[str, Any]
+
+    @classmethod
+    def of(cls, trial: Trial, objectives: Iterable[str]) -> Best:
+        """What a trial with values is as a result."""
+        values = dict(zip(objectives, trial.values or (), strict=True))
+        value = next(iter(values.values())) if len(values) == 1 else values
+        return cls(trial.trial_id, trial.sequence_id, value, json.loads(trial.record)["parameters"])
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTrial:
+    """A failed trial, why it failed, and the last line of its traceback or stderr."""
+
+    sequence_id: int
+    reason: str
+    last_line: str
+
+    @classmethod
+    def of(cls, trial: Trial) -> FailedTrial:
+        """What to say of a failed trial."""
+        lines = (trial.error or "").strip().splitlines()
+        last = lines[-1].strip() if lines else ""
+        return cls(trial.sequence_id, trial.reason, "" if last in trial.reason else last)
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.last_line}" if self.last_line else self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`rate` is in trials a second, durations in seconds; `total` and `remaining` are None where nobody knows."""
+
+    experiment_id: str
+    name: str
+    status: str
+    reason: str
+    elapsed: float
+    counts: dict[str, int]
+    total: int | None = None
+    rate: float | None = None
+    remaining: float | None = None
+    best: tuple[Best, ...] = ()
+    failures: tuple[FailedTrial, ...] = ()
+    waiting_for: str = ""
+
+    @property
+    def finished(self) -> int:
+        """How many trials have ended."""
+        return sum(self.counts.get(status, 0) for status in _FINAL)
+
+
+class ProgressMeter:
+    """Reads a manager; must be called on its loop's thread."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._manager = manager
+        self._ends: deque[tuple[float, int]] = deque()
+
+    def read(self, now: float) -> Progress:
+        """How the experiment stands; `now` in seconds since the epoch."""
+        folder, config, runner = self._manager.folder, self._manager.config, self._manager.runner
+        name = config.experiment_name or ""
+        if runner is None:
+            return Progress(folder.experiment_id, name, "STARTING", "", 0.0, {}, config.max_trial_number)
+        counts = {status.value: count for status, count in runner.counts.items() if count}
+        progress = Progress(
+            folder.experiment_id,
+            name,
+            runner.status.value,
+            runner.reason,
+            runner.elapsed(now),
+            counts,
+            config.max_trial_number,
+            best=tuple(Best.of(trial, self._names(runner)) for trial in runner.best.front[:5]),
+            failures=tuple(FailedTrial.of(trial) for trial in runner.failures),
+            waiting_for=_waiting_for(runner),
+        )
+        rate = self._rate(now, progress.finished)
+        return _with_forecast(progress, rate, config.max_experiment_duration)
+
+    def _names(self, runner: TrialRunner) -> tuple[str, ...]:
+        return tuple(objective.name for objective in runner.objectives)
+
+    def _rate(self, now: float, finished: int) -> float | None:
+        ends = self._ends
+        if not ends or finished != ends[-1][1]:
+            ends.append((now, finished))
+        while len(ends) > 2 and ends[1][0] < now - _WINDOW:
+            ends.popleft()
+        (first_time, first), (last_time, last) = ends[0], ends[-1]
+        if last == first or now <= first_time:
+            return None
+        # Up to now if the next end is overdue, else up to the last end: a rate that does not sag between two ends.
+        mean = (last_time - first_time) / (last - first)
+        return (last - first) / max(last_time - first_time, now - first_time - mean, 1e-9)
+
+
+def _with_forecast(progress: Progress, rate: float | None, max_duration: float | None) -> Progress:
+    from dataclasses import replace
+
+    left = []
+    if progress.total is not None and rate:
+        left.append(max(0, progress.total - progress.finished) / rate)
+    if max_duration is not None:
+        left.append(max(0.0, max_duration - progress.elapsed))
+    return replace(progress, rate=rate, remaining=min(left, default=None))
+
+
+def _waiting_for(runner: TrialRunner) -> str:
+    """Why nothing runs although a trial waits; empty if something does."""
+    if not runner.waiting or runner.counts.get("RUNNING"):  # type: ignore[call-overload]
+        return ""
+    return runner.why_waiting(runner.waiting[0])

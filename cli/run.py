@@ -1,0 +1,79 @@
+"""`pitchpipe run`: an experiment in the foreground."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .failures import FAILED
+from .interrupts import Interrupts
+from .verb import new_experiment_options, verb
+
+if TYPE_CHECKING:
+    from ..manager.manager import Manager
+
+__all__ = ["run", "watch_options", "watched"]
+
+INTERRUPTED = 130
+
+
+def watch_options(function):  # noqa: ANN001, ANN201
+    """Add `--json` and `--quiet`."""
+    function = click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON object at the end, only that."
+    )(function)
+    return click.option(
+        "--quiet", "-q", is_flag=True, help="Show no progress, only the result and warnings."
+    )(function)
+
+
+@verb("run", "pitchpipe run experiment.yml", "pitchpipe run experiment.yml --dir runs --json > result.json")
+@new_experiment_options
+@watch_options
+def run(config: Path, experiment_id: str | None, directory: Path | None, as_json: bool, quiet: bool) -> int:
+    """Run the experiment that CONFIG describes, and watch it.
+
+    CONFIG is a YAML or JSON file. Ctrl-C stops the experiment: what is done is kept, and `pitchpipe resume` goes on
+    with it. A second Ctrl-C kills what still runs. Exit codes: 0 done, 1 the experiment failed, 2 bad config or
+    usage, 130 interrupted.
+    """
+    from .making import make_experiment
+
+    with Interrupts() as interrupts:
+        manager = make_experiment(config, experiment_id, directory, interrupts)
+        return watched(manager, interrupts, as_json=as_json, quiet=quiet)
+
+
+def watched(manager: Manager, interrupts: Interrupts, *, as_json: bool, quiet: bool) -> int:
+    """Run a manager with a display, say how it went, and answer the exit code."""
+    from .display import make_display
+    from .running import RunningExperiment
+
+    folder = manager.folder
+    output = sys.stderr if as_json else sys.stdout
+    display = make_display(output, sys.stderr, quiet=quiet, lines=not as_json)
+    if not quiet and not as_json:
+        click.echo(f"experiment {folder.experiment_id} in {folder.path}")
+    running = RunningExperiment(manager, display, interrupts)
+    interrupted = running.run()
+    return report(manager, interrupted, as_json=as_json)
+
+
+def report(manager: Manager, interrupted: bool, *, as_json: bool) -> int:
+    """Say how a run went, and answer the exit code."""
+    from .outcome import outcome_lines
+    from .reading import read
+
+    view = read(manager.folder)
+    if as_json:
+        click.echo(json.dumps(view.summary))
+    else:
+        for line in outcome_lines(view):
+            click.echo(line)
+    if view.row.status == "DONE":
+        return 0
+    return INTERRUPTED if interrupted or view.row.status == "STOPPED" else FAILED

@@ -1,0 +1,176 @@
+"""Runs a manager in this process: its event loop, its control socket, its log, signals and the display."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from typing import Any
+
+from ..manager.control import ControlError, ControlServer
+from ..manager.executor import ExecutorError
+from ..manager.experiment_status import ExperimentStatus
+from ..manager.manager import Manager
+from ..manager.store import Store, StoreError
+from .display import Display
+from .interrupts import Interrupts
+from .last_resort import Deadline, kill_descendants
+from .logs import logged
+from .progress import ProgressMeter
+
+__all__ = ["RunningExperiment"]
+
+_log = logging.getLogger(__name__)
+
+_SAMPLE = 0.25
+# After the grace of its trials a stopped experiment gets so long to end; then its processes are killed.
+_STOP_PATIENCE = 4.0
+_KILL_PATIENCE = 3.0
+
+
+class RunningExperiment:
+    """One run of one manager; `run` answers whether a signal ended it."""
+
+    def __init__(self, manager: Manager, display: Display, interrupts: Interrupts) -> None:
+        self._manager = manager
+        self._display = display
+        self._interrupts = interrupts
+        self._meter = ProgressMeter(manager)
+        self._signals = 0
+        self._stop_asked = False
+        self._error = ""
+        self._deadline = Deadline(130, self._write_last_words)
+
+    def run(self) -> bool:
+        """Run the experiment to its end; True if a signal stopped it."""
+        folder = self._manager.folder
+        try:
+            with self._display, logged(folder, self._manager.config.log_level, self._display.message):
+                self._run_loop()
+        finally:
+            self._deadline.cancel()
+            self._manager.store.close()
+            folder.disown()
+        return self._signals > 0
+
+    @property
+    def error(self) -> str:
+        """Why the experiment could not run at all; empty if it could."""
+        return self._error
+
+    def _run_loop(self) -> None:
+        loop = asyncio.new_event_loop()
+        tell = lambda: loop.call_soon_threadsafe(self._on_signal)  # noqa: E731
+        try:
+            with self._interrupts.told_to(tell):
+                loop.run_until_complete(self._main())
+        finally:
+            self._close(loop)
+
+    async def _main(self) -> None:
+        running = asyncio.ensure_future(self._manager.run())
+        # The manager takes its first step before it can be asked to stop.
+        await asyncio.sleep(0)
+        if self._interrupts.count:
+            self._on_signal()
+        async with ControlServer(self._manager.folder.path, self._operations()):
+            sampling = asyncio.ensure_future(self._sample())
+            try:
+                await running
+            except (ExecutorError, StoreError) as error:
+                self._note_failure(str(error))
+            except Exception as error:
+                _log.exception("the manager failed")
+                self._note_failure(f"the manager failed: {type(error).__name__}: {error}")
+            finally:
+                sampling.cancel()
+                self._display.update(self._meter.read(time.time()))
+
+    async def _sample(self) -> None:
+        while True:
+            self._display.update(self._meter.read(time.time()))
+            await asyncio.sleep(_SAMPLE)
+
+    def _note_failure(self, reason: str) -> None:
+        self._error = reason
+        try:
+            self._manager.store.set_status(ExperimentStatus.ERROR.value, reason)
+        except StoreError as error:
+            _log.error("that the experiment failed could not be written: %s", error)
+
+    def _close(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Close the loop without waiting for threads that hang (connecting to a cluster that does not answer)."""
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+    # ------------------------------------------------------------------ being stopped
+
+    def _on_signal(self) -> None:
+        self._signals += 1
+        if self._signals == 1:
+            self._display.message(
+                "stopping: trials get their grace, what is done is kept; Ctrl-C again kills them"
+            )
+            self._stop("interrupted")
+        elif self._signals == 2:
+            self._display.message("killing everything")
+            self._kill()
+        else:
+            os._exit(130)
+
+    def _stop(self, reason: str) -> None:
+        if self._stop_asked:
+            return
+        self._stop_asked = True
+        self._manager.stop(reason)
+        patience = self._manager.config.kill_grace + _STOP_PATIENCE
+        asyncio.get_running_loop().call_later(patience, self._kill)
+
+    def _kill(self) -> None:
+        """Nothing gets grace any more; if even that does not end the manager, the process ends itself."""
+        self._deadline.start(_KILL_PATIENCE)
+        threading.Thread(target=kill_descendants, daemon=True).start()
+
+    def _write_last_words(self) -> None:
+        # The manager's connection belongs to its thread.
+        store = Store.open(self._manager.folder.database)
+        if not ExperimentStatus(store.experiment().status).is_final:
+            store.set_status(ExperimentStatus.STOPPED.value, "interrupted and killed")
+
+    # ------------------------------------------------------------------ being asked
+
+    def _operations(self) -> dict[str, Any]:
+        return {"status": self._tell_status, "stop": self._stop_for_user, "kill": self._kill_trial}
+
+    def _tell_status(self, request: dict[str, Any]) -> dict[str, Any]:
+        progress = self._meter.read(time.time())
+        runner = self._manager.runner
+        waiting = (
+            {} if runner is None else {t.trial_id: runner.why_waiting(t) for t in list(runner.waiting)[:100]}
+        )
+        return {
+            "pid": os.getpid(),
+            "status": progress.status,
+            "elapsed": progress.elapsed,
+            "rate": progress.rate,
+            "remaining": progress.remaining,
+            "waiting": waiting,
+        }
+
+    def _stop_for_user(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._stop("stopped by the user")
+        return {}
+
+    def _kill_trial(self, request: dict[str, Any]) -> dict[str, Any]:
+        runner = self._manager.runner
+        trial = None if runner is None else runner.get_trial(str(request.get("trial")))
+        if trial is None:
+            raise ControlError(f"there is no trial {request.get('trial')}")
+        if trial.status.is_final:
+            raise ControlError(f"trial {trial.trial_id} has ended already: {trial.status}")
+        self._manager.kill_trial(trial.trial_id)
+        return {}

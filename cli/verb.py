@@ -1,0 +1,78 @@
+"""What all verbs share: a command with examples in its help, and the options that name an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+__all__ = ["Verb", "directory_option", "experiment_options", "new_experiment_options", "verb"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Verb(click.Command):
+    """A command whose help ends with examples."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples as they are, however long."""
+        super().format_epilog(ctx, formatter)
+        with formatter.section("Examples"):
+            for example in self.examples:
+                formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+
+def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
+    """Make a function a verb; its docstring is the help."""
+    return click.command(name, cls=Verb, examples=examples)
+
+
+def directory_option(function: F) -> F:
+    """Add `--dir`."""
+    return click.option(
+        "--dir",
+        "directory",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="The folder that holds the experiments.  [default: $PITCHPIPE_DIR or ~/pitchpipe-experiments]",
+    )(function)
+
+
+def experiment_options(function: F) -> F:
+    """Add the optional ID and its other form, `--experiment-id`, and `--dir`."""
+    function = click.argument("experiment", required=False, metavar="[ID]")(function)
+    return _named_options(function)
+
+
+def trial_options(function: F) -> F:
+    """Add `[ID] TRIAL`, `--experiment-id` and `--dir`."""
+    function = click.argument("names", nargs=-1, required=True, metavar="[ID] TRIAL")(function)
+    return _named_options(function)
+
+
+def new_experiment_options(function: F) -> F:
+    """Add CONFIG, and `--experiment-id` and `--dir` of an experiment to be made."""
+    function = click.argument("config", type=click.Path(path_type=Path), metavar="CONFIG")(function)
+    function = click.option(
+        "--experiment-id", metavar="ID", help="Its id: up to 32 letters, digits, '-', '_'.  [default: drawn]"
+    )(function)
+    return click.option(
+        "--dir",
+        "directory",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="The folder that holds the experiments.  [default: the config's experiment_working_directory]",
+    )(function)
+
+
+def _named_options(function: F) -> F:
+    function = click.option("--experiment-id", metavar="ID", help="The experiment, if ID is not given.")(
+        function
+    )
+    return directory_option(function)

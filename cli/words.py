@@ -1,0 +1,98 @@
+"""How numbers, durations, parameters and counts are written for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["counts_text", "duration_text", "flat", "number_text", "parameters_text", "rate_text"]
+
+_STATUS_WORDS = {
+    "RUNNING": "running",
+    "WAITING": "waiting",
+    "PAUSED": "paused",
+    "SUCCEEDED": "succeeded",
+    "EARLY_STOPPED": "stopped early",
+    "FAILED": "failed",
+    "USER_CANCELED": "killed by you",
+    "SYS_CANCELED": "cancelled",
+}
+
+
+def number_text(value: object) -> str:
+    """A number in at most six significant digits; anything else as it is.
+
+    >>> number_text(0.123456789), number_text(64), number_text(1e-7), number_text("relu"), number_text(True)
+    ('0.123457', '64', '1e-07', 'relu', 'true')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def duration_text(seconds: float) -> str:
+    """A duration, to the second.
+
+    >>> duration_text(0.31), duration_text(42), duration_text(125), duration_text(7384), duration_text(200000)
+    ('0.3 s', '42 s', '2 min 05 s', '2 h 03 min', '2 d 7 h')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def rate_text(rate: float) -> str:
+    """A throughput in the unit that reads best.
+
+    >>> rate_text(12.5), rate_text(0.5), rate_text(0.001)
+    ('12.5 trials/s', '30 trials/min', '3.6 trials/h')
+    """
+    for unit, seconds in (("s", 1), ("min", 60)):
+        if rate * seconds >= 2:
+            return f"{rate * seconds:.3g} trials/{unit}"
+    return f"{rate * 3600:.3g} trials/h"
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """The counts that are not zero, in words.
+
+    >>> counts_text({"SUCCEEDED": 12, "FAILED": 1, "RUNNING": 2, "WAITING": 0})
+    '2 running, 12 succeeded, 1 failed'
+    """
+    return ", ".join(
+        f"{counts[status]} {word}" for status, word in _STATUS_WORDS.items() if counts.get(status)
+    )
+
+
+def flat(value: object, name: str = "") -> dict[str, Any]:
+    """Nested parameters as one level, with dots.
+
+    >>> flat({"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}})
+    {'lr': 0.1, 'solver._name': 'sgd', 'solver.momentum': 0.9}
+    """
+    if not isinstance(value, Mapping) or not value:
+        return {name: value} if name else {}
+    found: dict[str, Any] = {}
+    for key, inner in value.items():
+        found |= flat(inner, f"{name}.{key}" if name else str(key))
+    return found
+
+
+def parameters_text(parameters: object) -> str:
+    """Parameters on one line; a nested choice is shown by its name.
+
+    >>> parameters_text({"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}})
+    'lr=0.1 solver=sgd solver.momentum=0.9'
+    """
+    if not isinstance(parameters, Mapping):
+        return number_text(parameters)
+    return " ".join(
+        f"{name.removesuffix('._name')}={number_text(value)}" for name, value in flat(parameters).items()
+    )

@@ -1,0 +1,129 @@
+"""How a verb talks to the manager that runs an experiment: a Unix socket, one JSON line each way.
+
+    {"op": "status"}                     -> {"ok": true, "pid": 4711, "status": "RUNNING", ...}
+    {"op": "stop"}                       -> {"ok": true}
+    {"op": "kill", "trial": "Xy3fA"}     -> {"ok": true}
+    anything that cannot be done         -> {"error": "a sentence"}
+
+The socket has a short name in the user's runtime directory; `control.sock` in the experiment's folder is a link to
+it, so that it is found whatever the runtime directory of the asking process is. Only the same user is listened to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..trial_agent.unix_server import peer_uid
+from .runtime_directory import runtime_directory
+
+__all__ = ["ControlError", "ControlServer", "ask_manager", "control_socket"]
+
+Answer = dict[str, Any]
+_MAX_LINE = 64 * 1024
+_TIMEOUT = 10.0
+
+
+class ControlError(Exception):
+    """The manager could not be asked, or refused; the message says why."""
+
+
+def control_socket(folder: Path) -> Path:
+    """Where the manager of an experiment listens."""
+    name = hashlib.blake2b(str(folder.absolute()).encode(), digest_size=6).hexdigest()
+    return runtime_directory() / f"m-{name}.sock"
+
+
+class ControlServer:
+    """Answers the requests of verbs while its `async with` block runs.
+
+    `operations` maps an op to a function of the request, whose answer is sent back; a `ControlError` it raises is
+    sent as the sentence that it is.
+    """
+
+    def __init__(self, folder: Path, operations: Mapping[str, Callable[[Answer], Answer]]) -> None:
+        self._folder = folder
+        self._operations = dict(operations)
+        self._path = control_socket(folder)
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def __aenter__(self) -> ControlServer:
+        # Whoever owns the folder may take away what a killed manager left.
+        self._path.unlink(missing_ok=True)
+        self._server = await asyncio.start_unix_server(self._serve, self._path, limit=_MAX_LINE)
+        self._path.chmod(0o600)
+        link = self._folder / "control.sock"
+        link.unlink(missing_ok=True)
+        link.symlink_to(self._path)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._server is not None:
+            self._server.close()
+        for writer in self._writers:
+            writer.close()
+        self._path.unlink(missing_ok=True)
+        (self._folder / "control.sock").unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer = writer.get_extra_info("socket")
+        if peer_uid(peer) not in (None, os.geteuid()):
+            writer.close()
+            return
+        self._writers.add(writer)
+        try:
+            while line := await reader.readline():
+                writer.write(json.dumps(self._answer(line)).encode() + b"\n")
+                await writer.drain()
+        except (ConnectionError, ValueError):
+            pass  # it went away, or sent a line without an end
+        finally:
+            self._writers.discard(writer)
+            writer.close()
+
+    def _answer(self, line: bytes) -> Answer:
+        try:
+            request = json.loads(line)
+            operation = self._operations[request["op"]]
+        except (ValueError, KeyError, TypeError):
+            return {"error": f"a request is one of {', '.join(sorted(self._operations))}, not {line[:80]!r}"}
+        try:
+            return {"ok": True, **operation(request)}
+        except ControlError as error:
+            return {"error": str(error)}
+
+
+def ask_manager(folder: Path, request: Answer, timeout: float = _TIMEOUT) -> Answer:
+    """Send a request to the manager of the experiment in `folder`; raises `ControlError` with its refusal.
+
+    `timeout` is in seconds.
+    """
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(timeout)
+        try:
+            line.connect(str(_find(folder)))
+            line.sendall(json.dumps(request).encode() + b"\n")
+            answer = json.loads(line.makefile("rb").readline() or b"{}")
+        except TimeoutError:
+            raise ControlError(f"the manager of {folder.name} does not answer") from None
+        except (OSError, ValueError) as error:
+            raise ControlError(f"the manager of {folder.name} cannot be reached: {error}") from error
+    if "error" in answer:
+        raise ControlError(answer["error"])
+    if not answer:
+        raise ControlError(f"the manager of {folder.name} went away before it answered")
+    return answer
+
+
+def _find(folder: Path) -> Path:
+    try:
+        return (folder / "control.sock").readlink()
+    except OSError:
+        return control_socket(folder)
