@@ -116,7 +116,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         links = {agent: self._connect(agent, spawn=False) for agent in sorted(agents)}
         for order in orders:
             if links[order.agent] is None:
-                self._bury(order, "its agent is gone")
+                self._bury_or_start(order)
         for agent, link in links.items():
             if link is not None:
                 self._take_up(agent, link)
@@ -175,10 +175,24 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         link.poll(0)
         return link
 
+    def _bury_or_start(self, order: AttemptOrder) -> None:
+        """An agent that nobody finds may never have been made: an attempt that left no trace is started now."""
+        if order.start_time is None and not self._left_by(order):
+            del self._orders[order.trial_id, order.attempt]
+            self.start_trial(order)
+        else:
+            self._bury(order, "its agent is gone")
+
+    def _left_by(self, order: AttemptOrder) -> list[dict[str, Any]]:
+        """The events that the spool of an attempt holds."""
+        path = spool_path(self.setup, order)
+        if not path.exists():
+            return []  # nothing was ever reported, or the node with the spool is gone
+        return read_spool(path, order.trial_id, order.attempt, order.first_sequence)
+
     def _bury(self, order: AttemptOrder, reason: str) -> None:
         """Deliver the spool of an attempt whose agent is gone; if it does not tell the end, the attempt is lost."""
-        left = read_spool(spool_path(self.setup, order), order.trial_id, order.attempt, order.first_sequence)
-        events = list(self._translate(left))
+        events = list(self._translate(self._left_by(order)))
         if not any(isinstance(event, AttemptEnded) for event in events):
             now = self.setup.clock()
             events.append(AttemptEnded(now, order.trial_id, order.attempt, error=reason, lost=True))

@@ -25,6 +25,8 @@ __all__ = ["LocalTrialExecutor", "agent_sockets"]
 
 # An agent that is told to shut down and does not is killed so long after the grace of its trial.
 _SHUTDOWN_MARGIN = 2.0
+# Between the closing of a socket and the end of its process.
+_EXIT_MARGIN = 1.0
 
 
 def agent_sockets(folder: Path) -> Path:
@@ -138,11 +140,14 @@ class LocalAgentLink(SocketLink):
         elif hello is not None:
             await _end_stranger(hello)
 
-    def on_lost(self, reason: str) -> str:
-        """Say how our child ended, if it is ours."""
+    async def why_lost(self, reason: str) -> str:
+        """Say how our child ended, if it is ours: its socket is closed, so it has ended or is about to."""
         if self._process is None:
             return reason
-        code = self._process.wait()  # its socket is closed: it has ended or is about to
+        try:
+            code = await asyncio.to_thread(self._process.wait, _EXIT_MARGIN)
+        except subprocess.TimeoutExpired:
+            return reason
         return f"its agent ended with exit code {code}" if code >= 0 else f"its agent was killed by signal {-code}"
 
 
@@ -158,13 +163,13 @@ def _is_listened_to(path: Path) -> bool:
 async def _end_child(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         try:
-            await asyncio.to_thread(process.wait, 1.0)
+            await asyncio.to_thread(process.wait, _EXIT_MARGIN)
         except subprocess.TimeoutExpired:
             process.kill()
             await asyncio.to_thread(process.wait)
 
 
-async def _end_stranger(hello: dict[str, Any], patience: float = 1.0) -> None:
+async def _end_stranger(hello: dict[str, Any], patience: float = _EXIT_MARGIN) -> None:
     """Kill an agent that an earlier manager started, if it is still there after `patience` seconds."""
     try:
         process = psutil.Process(hello["pid"])

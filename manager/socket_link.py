@@ -68,7 +68,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    def on_lost(self, reason: str) -> str:
+    async def why_lost(self, reason: str) -> str:
         """A better reason than the socket's, if there is one."""
         return reason
 
@@ -122,4 +122,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self._answers.clear()
         if not self._closing:
             self._closing = True
-            self._listener.on_lost(self._agent, self.on_lost(reason))
+            self._loop.create_task(self._tell_lost(reason))
+
+    async def _tell_lost(self, reason: str) -> None:
+        self._listener.on_lost(self._agent, await self.why_lost(reason))

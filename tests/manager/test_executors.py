@@ -1,0 +1,334 @@
+"""What every executor promises, whatever it runs trials on: one suite over all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import psutil
+import pytest
+
+from pitchpipe.manager.events import AttemptEnded, AttemptStarted, Event, Reported
+from pitchpipe.manager.executor import AttemptOrder, ExecutorError, RunSetup, TrialExecutor
+from pitchpipe.manager.ledger import Request, Totals
+from pitchpipe.manager.local_executor import LocalTrialExecutor
+from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+
+PATIENCE = 30.0
+
+
+def behave(parameters: dict[str, Any]) -> Any:
+    """A trial that does what its parameters say."""
+    from pathlib import Path
+
+    from pitchpipe import report_intermediate_result
+
+    for value in parameters.get("reports", []):
+        report_intermediate_result(value)
+    if "raise" in parameters:
+        raise ValueError(parameters["raise"])
+    if "touch" in parameters:
+        Path(parameters["touch"]).touch()
+    if "wait_for" in parameters:
+        wait_for(Path(parameters["wait_for"]), report_intermediate_result)
+    return parameters.get("final")
+
+
+def wait_for(path: Path, report: Callable[[int], None]) -> None:
+    """Report until a file is there; a trial can be stopped at any report."""
+    import time
+
+    for number in range(10_000):
+        if path.exists():
+            return
+        report(number)
+        time.sleep(0.01)
+    raise TimeoutError(path)
+
+
+behave.__module__ = wait_for.__module__ = "__main__"  # pickled by value: agents cannot import this file
+
+
+def imagine(parameters: Mapping[str, Any]) -> SimulatedRun:
+    """The same trial in imagination; one that waits for a file takes very long."""
+    step = 1e6 if "wait_for" in parameters else 1.0
+    reports = [*parameters.get("reports", []), *([0] if "wait_for" in parameters else [])]
+    return SimulatedRun(parameters.get("final"), reports, step, parameters.get("raise"))
+
+
+class Session:
+    """An open executor, with what it has delivered."""
+
+    def __init__(self, executor: TrialExecutor, setup: RunSetup) -> None:
+        self.executor = executor
+        self.setup = setup
+        self.events: list[Event] = []
+        self.arrived = asyncio.Event()
+        self.acknowledging = True
+        self._sequence = 0
+
+    async def open(self) -> Totals:
+        return await self.executor.open(self.setup, self._deliver)
+
+    def _deliver(self, events: Sequence[Event]) -> None:
+        self.events += events
+        self.arrived.set()
+        if self.acknowledging:
+            asyncio.get_running_loop().call_soon(self.executor.acknowledge)
+
+    def order(self, slot: int = 0, **parameters: Any) -> AttemptOrder:
+        self._sequence += 1
+        record = json.dumps({"parameter_id": self._sequence, "parameters": parameters})
+        return AttemptOrder(f"T{self._sequence:04}", 1, self._sequence, record, slot, f"{slot}-0")
+
+    def start(self, slot: int = 0, **parameters: Any) -> AttemptOrder:
+        order = self.order(slot, **parameters)
+        self.executor.start_trial(order)
+        return order
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Let things happen until `condition` holds."""
+        async with asyncio.timeout(PATIENCE):
+            while not condition():
+                self.arrived.clear()
+                if self.executor.has_virtual_clock:
+                    self.executor.on_idle(None)
+                    await asyncio.sleep(0)
+                else:
+                    await self.arrived.wait()
+
+    async def end_of(self, order: AttemptOrder) -> AttemptEnded:
+        await self.until(lambda: bool(self.of(order, AttemptEnded)))
+        (ended,) = self.of(order, AttemptEnded)
+        return ended
+
+    def of(self, order: AttemptOrder, *kinds: type) -> list[Any]:
+        return [
+            event
+            for event in self.events
+            if getattr(event, "trial_id", None) == order.trial_id and isinstance(event, kinds)
+        ]
+
+    def told(self, order: AttemptOrder) -> list[Any]:
+        """What an attempt reported, and that it ended, in order."""
+        return [
+            "ended" if isinstance(event, AttemptEnded) else (event.kind, event.sequence, json.loads(event.value))
+            for event in self.of(order, Reported, AttemptEnded)
+        ]
+
+
+class Bench:
+    """Makes sessions with one kind of executor."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind = kind
+        self.folder = folder
+        self.clock = VirtualClock(1000.0) if kind == "simulated" else time.time
+        for name in ("logs", "agents"):
+            (folder / name).mkdir(parents=True)
+        (folder / "trial.pkl").write_bytes(cloudpickle.dumps(behave))
+
+    def executor(self, **options: Any) -> TrialExecutor:
+        if self.kind == "simulated":
+            assert isinstance(self.clock, VirtualClock)
+            return SimulatedTrialExecutor(imagine, self.clock)
+        if self.kind == "ray":
+            from pitchpipe.manager.ray_executor import RayTrialExecutor
+
+            return RayTrialExecutor(idle_timeout=0.0)
+        return LocalTrialExecutor(**options)
+
+    def setup(self, request: Request | None = None, **run: Any) -> RunSetup:
+        run = {"kind": "function", "path": str(self.folder / "trial.pkl"), "grace": 1.0, "orphan_timeout": 30.0, **run}
+        return RunSetup("exp", self.folder, "secret", run, 2, self.clock, request or Request())
+
+    @asynccontextmanager
+    async def session(self, request: Request | None = None, **run: Any) -> AsyncIterator[Session]:
+        session = Session(self.executor(), self.setup(request, **run))
+        try:
+            await session.open()
+            yield session
+        finally:
+            await session.executor.close()
+
+
+@pytest.fixture(params=["simulated", "local", pytest.param("ray", marks=pytest.mark.ray)])
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+    return Bench(request.param, tmp_path / "exp")
+
+
+@pytest.fixture(params=["local", pytest.param("ray", marks=pytest.mark.ray)])
+def real_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+    return Bench(request.param, tmp_path / "exp")
+
+
+# --------------------------------------------------------------------------- the contract
+
+
+async def check_attempts(bench: Bench, tmp_path: Path) -> None:
+    async with bench.session() as session:
+        order = session.start(reports=[0.1, 0.2], final=0.3)
+        ended = await session.end_of(order)
+        assert session.told(order) == [
+            ("intermediate", 0, 0.1),
+            ("intermediate", 1, 0.2),
+            ("final", 0, 0.3),
+            "ended",
+        ]
+        assert (ended.exit_code, ended.error, ended.lost) == (0, None, False)
+        (started,) = session.of(order, AttemptStarted)
+        assert started.time <= ended.time
+
+        failing = session.start(**{"raise": "no luck", "reports": [1]})
+        ended = await session.end_of(failing)
+        assert ended.error is not None
+        assert ended.error.splitlines()[-1].endswith("no luck")
+        assert session.told(failing)[0] == ("intermediate", 0, 1)
+
+        twice = session.start(final=1)
+        session.executor.start_trial(twice)
+        await session.end_of(twice)
+        session.executor.start_trial(twice)
+        after = session.start(final=2)
+        await session.end_of(after)
+        assert len(session.of(twice, AttemptEnded)) == 1
+
+        never = tmp_path / "never"
+        condemned = session.start(wait_for=str(never))
+        await session.until(lambda: bool(session.of(condemned, AttemptStarted)))
+        session.executor.stop_trial(condemned.trial_id, 1)
+        session.executor.stop_trial(condemned.trial_id, 1)
+        await session.end_of(condemned)
+        session.executor.stop_trial(condemned.trial_id, 1)
+        last = session.start(final=3)
+        await session.end_of(last)
+        assert len(session.of(condemned, AttemptEnded)) == 1
+
+
+def test_attempts_report_in_order_fail_and_stop(bench: Bench, tmp_path: Path) -> None:
+    asyncio.run(check_attempts(bench, tmp_path))
+
+
+async def check_slots(bench: Bench, tmp_path: Path) -> None:
+    go, here = tmp_path / "go", tmp_path / "here"
+    async with bench.session() as session:
+        waiting = session.start(0, wait_for=str(go), final=1)
+        other = session.start(1, touch=str(here), final=2)
+        await session.end_of(other)
+        assert not session.of(waiting, AttemptEnded)
+        go.touch()
+        await session.end_of(waiting)
+        assert session.told(waiting)[-2:] == [("final", 0, 1), "ended"]
+
+
+def test_slots_run_side_by_side(bench: Bench, tmp_path: Path) -> None:
+    asyncio.run(check_slots(bench, tmp_path))
+
+
+async def check_attach(bench: Bench, tmp_path: Path) -> None:
+    """A manager that was killed leaves its agents; the next one finds them and misses nothing."""
+    go = tmp_path / "go"
+    old = Session(bench.executor(), bench.setup())
+    await old.open()
+    old.acknowledging = False  # it is killed before it commits
+    order = old.start(reports=[0.1], wait_for=str(go), final=0.2)
+    unheard = old.order(1, final=0.5)  # committed, and never sent
+    await old.until(lambda: bool(old.of(order, AttemptStarted)))
+    pids = {event.pid for event in old.of(order, AttemptStarted)}
+    async with bench.session() as new:
+        await new.executor.attach([order, unheard])
+        go.touch()
+        await new.end_of(order)
+        await new.end_of(unheard)
+        assert new.told(order)[0] == ("intermediate", 0, 0.1)
+        assert new.told(order)[-2:] == [("final", 0, 0.2), "ended"]
+        sequences = [told[1] for told in new.told(order) if told[0] == "intermediate"]
+        assert sequences == list(range(len(sequences)))
+        assert {event.pid for event in new.of(order, AttemptStarted)} == pids
+
+
+def test_next_manager_finds_what_runs(bench: Bench, tmp_path: Path) -> None:
+    asyncio.run(check_attach(bench, tmp_path))
+
+
+# --------------------------------------------------------------------------- what real agents promise besides
+
+
+async def check_lost_agent(bench: Bench, tmp_path: Path) -> None:
+    async with bench.session() as session:
+        order = session.start(reports=[0.1, 0.2], wait_for=str(tmp_path / "never"))
+        await session.until(lambda: len(session.of(order, Reported)) >= 2)
+        (started,) = session.of(order, AttemptStarted)
+        os.kill(started.pid, signal.SIGKILL)
+        ended = await session.end_of(order)
+        assert ended.lost
+        told = session.told(order)
+        spool = (bench.folder / "agents" / f"{order.agent}.jsonl").read_text().splitlines()
+        assert len(told) == len(spool) + 1  # every line that was written was delivered, before the end
+        assert [item[1] for item in told[:-1]] == list(range(len(spool)))
+
+
+def test_killed_agent_loses_no_report(real_bench: Bench, tmp_path: Path) -> None:
+    asyncio.run(check_lost_agent(real_bench, tmp_path))
+
+
+async def check_unresponsive(bench: Bench, tmp_path: Path) -> None:
+    def deaf(parameters: dict[str, Any]) -> None:
+        import time
+        from pathlib import Path
+
+        Path(parameters["touch"]).touch()
+        time.sleep(3600)
+
+    deaf.__module__ = "__main__"
+    (bench.folder / "trial.pkl").write_bytes(cloudpickle.dumps(deaf))
+    async with bench.session(grace=0.2) as session:
+        order = session.start(touch=str(tmp_path / "here"))
+        await session.until(lambda: bool(session.of(order, AttemptStarted)))
+        session.executor.stop_trial(order.trial_id, 1)
+        ended = await session.end_of(order)
+        assert ended.lost
+
+
+def test_function_that_never_reports_is_ended_with_its_agent(real_bench: Bench, tmp_path: Path) -> None:
+    asyncio.run(check_unresponsive(real_bench, tmp_path))
+
+
+async def check_command(bench: Bench, tmp_path: Path) -> list[int]:
+    script = tmp_path / "trial.sh"
+    script.write_text(
+        'echo out; echo err >&2; sleep 600 & echo $! > "$1"; '
+        """echo '{"intermediate": 0.5}' >> "$PITCHPIPE_REPORTS"; wait"""
+    )
+    child = tmp_path / "child.pid"
+    async with bench.session(
+        kind="command", command=f"sh {script} {child}", code_directory=str(tmp_path), environment={}, shell=True
+    ) as session:
+        order = session.start()
+        await session.until(lambda: bool(session.of(order, Reported)))
+        (started,) = session.of(order, AttemptStarted)
+        assert await session.executor.read_file(order, "stdout", 0, 100) == b"out\n"
+        assert await session.executor.read_file(order, "stderr", 1, 2) == b"rr"
+    return [started.pid, int(child.read_text())]
+
+
+def test_close_leaves_nothing_running(real_bench: Bench, tmp_path: Path) -> None:
+    pids = asyncio.run(check_command(real_bench, tmp_path))
+    assert [pid for pid in pids if psutil.pid_exists(pid)] == []
+
+
+def test_request_that_can_never_be_met_is_refused_in_words(real_bench: Bench) -> None:
+    async def check() -> None:
+        async with real_bench.session(Request(cpus=10_000)):
+            pass
+
+    with pytest.raises(ExecutorError, match="10000 CPU"):
+        asyncio.run(check())
