@@ -1,0 +1,68 @@
+"""When the keeper of the private Ray may leave: the counting of leases, and the waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+__all__ = ["IdleClock"]
+
+# How long a keeper that nobody has asked for anything yet waits for its first lease.
+_FIRST_LEASE = 30.0
+# Ray does not tell of an actor's end: while agents live and no manager does, it is asked so often.
+_LOOK_SOONEST, _LOOK_LATEST = 0.05, 1.0
+
+
+class IdleClock:
+    """Counts leases; `wait` returns when there was neither a lease nor an agent for `timeout` seconds.
+
+    `timeout` is the largest that a lease asked for since there was last neither a lease nor an agent.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.leases = 0
+        self.timeout = _FIRST_LEASE
+        self._fresh = True
+        self._clock = clock
+        self._changed = asyncio.Event()
+
+    def lease(self, timeout: float) -> None:
+        """A manager takes a lease and wants this idle timeout (s)."""
+        self.timeout = timeout if self._fresh else max(timeout, self.timeout)
+        self._fresh = False
+        self.leases += 1
+        self._changed.set()
+
+    def release(self) -> None:
+        """A lease has ended."""
+        self.leases -= 1
+        self._changed.set()
+
+    async def wait(self, agents: Callable[[], list[str]]) -> None:
+        """Return when it is time to leave; `agents` lists those that live (called in a thread)."""
+        idle_since: float | None = None
+        look = _LOOK_SOONEST
+        while True:
+            self._changed.clear()
+            if self.leases:
+                idle_since, look = None, _LOOK_SOONEST
+                await self._changed.wait()
+            elif await asyncio.to_thread(agents):
+                idle_since = None
+                await self._wait_changed(look)
+                look = min(2 * look, _LOOK_LATEST)
+            elif not self.leases:
+                now = self._clock()
+                idle_since = now if idle_since is None else idle_since
+                remaining = idle_since + self.timeout - now
+                if remaining <= 0:
+                    return
+                self._fresh = True
+                await self._wait_changed(remaining)
+
+    async def _wait_changed(self, timeout: float) -> None:
+        try:
+            await asyncio.wait_for(self._changed.wait(), timeout)
+        except TimeoutError:
+            pass

@@ -1,0 +1,204 @@
+"""The manager's side of the private Ray: get a lease on it, look at it, stop it.
+
+None of this imports Ray: `pitchpipe ray status` and `stop` answer at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from .executor import ExecutorError
+from .ray_places import KeeperPlace, StartLock, remove_leftovers
+from .ray_versions import versions_here
+
+__all__ = ["RayLease", "acquire", "ray_status", "stop_ray"]
+
+_START_TIMEOUT = 120.0  # Ray needs 3 s; a busy laptop with cold disks ten times that
+_LEAVE_TIMEOUT = 20.0
+
+
+class RayLease:
+    """The right to use the private Ray at `address` until `close`, or until this process ends."""
+
+    def __init__(
+        self,
+        address: str,
+        token_path: str,
+        keeper_pid: int,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self.address = address
+        self.token_path = token_path
+        self.keeper_pid = keeper_pid
+        self._reader = reader
+        self._writer = writer
+
+    async def close(self) -> None:
+        """Give the lease back; if the keeper leaves because of that, wait until it is gone (bounded)."""
+        try:
+            answer = await _ask(self._reader, self._writer, {"op": "release"}, _LEAVE_TIMEOUT)
+            if answer.get("leaving"):
+                await asyncio.wait_for(self._reader.read(), _LEAVE_TIMEOUT)
+        except (OSError, EOFError, TimeoutError):
+            pass  # the keeper is gone already, or stuck: the next start removes what it left
+        finally:
+            self._writer.close()
+
+
+async def acquire(idle_timeout: float, resources: Mapping[str, float] | None = None) -> RayLease:
+    """A lease on the user's private Ray, which is started if need be.
+
+    The keeper stays for `idle_timeout` seconds after the last lease and the last agent (0: not at all; the
+    largest that was asked for counts). `resources` are amounts by Ray's names (`{"CPU": 4, "GPU": 1,
+    "widget": 2}`) for a Ray that is started; one that runs and is in use must have been started with the
+    same. Raises `ExecutorError` when it cannot be started or is another than is needed.
+    """
+    place = KeeperPlace.current()
+    lease = {"op": "lease", "idle_timeout": idle_timeout, "resources": resources, "versions": versions_here()}
+    deadline = time.monotonic() + _START_TIMEOUT
+    while time.monotonic() < deadline:
+        reader, writer, started = await _connect(place, resources or {}, deadline)
+        try:
+            answer = await _ask(reader, writer, lease, deadline - time.monotonic())
+        except (OSError, EOFError):
+            writer.close()
+            if started:
+                raise ExecutorError(f"the private Ray did not start: {_last_words(place)}") from None
+            continue  # it was about to leave when we came
+        if "address" in answer:
+            return RayLease(answer["address"], answer["token_path"], answer["pid"], reader, writer)
+        writer.close()
+        if "error" in answer:
+            raise ExecutorError(answer["error"])
+    raise ExecutorError(f"the private Ray was not there after {_START_TIMEOUT:.0f} s: {_last_words(place)}")
+
+
+def ray_status() -> dict[str, Any] | None:
+    """What the keeper says of itself (pid, address, leases, agents, ...); None if there is none.
+
+    A keeper that is just starting is told with its pid and `"starting": true`.
+    """
+    place = KeeperPlace.current()
+    state = place.read_state()
+    if state is not None and not state.address and _is_listened_to(place):
+        return {"pid": state.pid, "starting": True}
+    return _ask_now(place, "status", wait_for_end=False)
+
+
+def stop_ray() -> bool:
+    """Stop the private Ray and all that runs in it; False if there was none.
+
+    Leftovers of one whose keeper was killed are removed. Raises `ExecutorError` if it does not end.
+    """
+    place = KeeperPlace.current()
+    there = _ask_now(place, "stop", wait_for_end=True) is not None
+    lock = StartLock(place.lock)
+    deadline = time.monotonic() + _LEAVE_TIMEOUT
+    while not lock.try_take():
+        if time.monotonic() > deadline:
+            raise ExecutorError(f"the private Ray does not end; its keeper's log is {place.log}")
+        time.sleep(0.05)
+    try:
+        remove_leftovers(place)
+    finally:
+        lock.release()
+    return there
+
+
+async def _connect(
+    place: KeeperPlace, resources: Mapping[str, float], deadline: float
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bool]:
+    """A connection to the keeper, and whether it was started for it."""
+    try:
+        return (*await asyncio.open_unix_connection(str(place.socket)), False)
+    except OSError:
+        pass
+    lock = StartLock(place.lock)
+    try:
+        await lock.take(deadline - time.monotonic())
+    except TimeoutError:
+        raise ExecutorError(
+            f"another keeper of the private Ray does not end; its log is {place.log}"
+        ) from None
+    try:
+        started = not _is_listened_to(place)
+        if started:
+            await asyncio.to_thread(_start_keeper, place, resources)
+        return (*await asyncio.open_unix_connection(str(place.socket)), started)
+    finally:
+        lock.release()
+
+
+def _start_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> None:
+    """Start a keeper on a socket that is listening already: whoever connects need not wait for it."""
+    remove_leftovers(place)
+    with socket.socket(socket.AF_UNIX) as listener, place.log.open("wb") as log:
+        listener.bind(str(place.socket))
+        listener.listen(64)
+        subprocess.run(
+            [
+                *(sys.executable, "-P", "-m", f"{__package__}.ray_keeper"),
+                *("--directory", str(place.directory)),
+                *("--listen-fd", str(listener.fileno())),
+                *("--resources", json.dumps(dict(resources))),
+            ],
+            pass_fds=[listener.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=place.directory,
+            start_new_session=True,  # the terminal's Ctrl-C is not for it
+            check=True,
+        )
+
+
+async def _ask(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, message: dict[str, Any], timeout: float
+) -> dict[str, Any]:
+    writer.write(json.dumps(message).encode() + b"\n")
+    line = await asyncio.wait_for(reader.readline(), timeout)
+    if not line:
+        raise EOFError
+    return json.loads(line)
+
+
+def _ask_now(place: KeeperPlace, op: str, *, wait_for_end: bool) -> dict[str, Any] | None:
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(_LEAVE_TIMEOUT)
+        try:
+            line.connect(str(place.socket))
+            line.sendall(json.dumps({"op": op}).encode() + b"\n")
+            with line.makefile("rb") as answers:
+                answer = json.loads(answers.readline() or b"null")
+                if wait_for_end:
+                    answers.read()
+        except OSError:
+            return None
+    return answer
+
+
+def _is_listened_to(place: KeeperPlace) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(place.socket))
+        except OSError:
+            return False
+    return True
+
+
+def _last_words(place: KeeperPlace) -> str:
+    """The last lines of the keeper's log."""
+    try:
+        text = place.log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "it left no log"
+    lines = [line for line in text.splitlines() if line.strip()]
+    return f"{lines[-1] if lines else 'it said nothing'} (more in {place.log})"
