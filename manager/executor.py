@@ -6,7 +6,8 @@ hears of it. It must keep three promises, which the conformance suite in `tests/
 
 * `start_trial` is idempotent on (trial, attempt), and so is `stop_trial`;
 * of one attempt, `AttemptEnded` is delivered exactly once and after every report of that attempt;
-* events are delivered again after a restart of the manager until `acknowledge` followed their commit.
+* a report may be delivered more than once (after a restart, or from the spool of a lost agent), always under the same
+  sequence number; it is delivered again until `acknowledge` followed its commit.
 """
 
 from __future__ import annotations

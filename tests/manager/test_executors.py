@@ -250,8 +250,8 @@ async def check_attach(bench: Bench, tmp_path: Path) -> None:
         await new.end_of(unheard)
         assert new.told(order)[0] == ("intermediate", 0, 0.1)
         assert new.told(order)[-2:] == [("final", 0, 0.2), "ended"]
-        sequences = [told[1] for told in new.told(order) if told[0] == "intermediate"]
-        assert sequences == list(range(len(sequences)))
+        sequences = dict.fromkeys(told[1] for told in new.told(order) if told[0] == "intermediate")
+        assert list(sequences) == list(range(len(sequences)))
         assert {event.pid for event in new.of(order, AttemptStarted)} == pids
 
 
@@ -272,8 +272,9 @@ async def check_lost_agent(bench: Bench, tmp_path: Path) -> None:
         assert ended.lost
         told = session.told(order)
         spool = (bench.folder / "agents" / f"{order.agent}.jsonl").read_text().splitlines()
-        assert len(told) == len(spool) + 1  # every line that was written was delivered, before the end
-        assert [item[1] for item in told[:-1]] == list(range(len(spool)))
+        assert told[-1] == "ended"
+        # Every line that was written was delivered before the end; some twice, under the same number.
+        assert [item[1] for item in dict.fromkeys(told[:-1])] == list(range(len(spool)))
 
 
 def test_killed_agent_loses_no_report(real_bench: Bench, tmp_path: Path) -> None:
