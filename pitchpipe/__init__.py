@@ -1,4 +1,4 @@
-"""Pitchpipe tunes hyper-parameters. What a trial script needs is here at once; the rest loads when it is named.
+"""Pitchpipe tunes hyper-parameters. What a trial script needs is here at once; the rest loads when named.
 
 >>> import pitchpipe
 >>> parameters = {"lr": 0.1, **pitchpipe.get_next_parameter()}
@@ -6,6 +6,8 @@
 Final result: 0.9
 """
 
+# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
+# pyright: reportMissingImports=false
 from .trial_agent.sdk import (
     get_current_parameter,
     get_experiment_id,

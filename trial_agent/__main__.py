@@ -38,6 +38,7 @@ def main(arguments: list[str]) -> int:
     agent.run()
     server.close()
     thread.join(timeout=1.0)
+    agent.close()
     return 0
 
 
@@ -50,14 +51,28 @@ def _token(descriptor: str | None) -> str:
 
 
 def _handle_signals(agent: Agent) -> None:
+    """Let SIGTERM and SIGINT, and a `shutdown` message, end the agent whatever its trial does."""
+
     def leave(number: int, frame: FrameType | None) -> None:
         del number, frame
+        _leave_by_force(after=agent.grace + LAST_RESORT)
         agent.shutdown()
         if agent.in_user_code:
             raise TrialStopped
 
+    def interrupt() -> None:
+        if threading.current_thread() is not threading.main_thread():
+            os.kill(os.getpid(), signal.SIGTERM)  # Python runs the handler in the main thread
+
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, leave)
+    agent.interrupt = interrupt
+
+
+def _leave_by_force(after: float) -> None:
+    timer = threading.Timer(after, os._exit, [1])
+    timer.daemon = True
+    timer.start()
 
 
 if __name__ == "__main__":

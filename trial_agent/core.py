@@ -49,6 +49,7 @@ class Agent:
         self.agent_id = agent_id
         self.outbox = Outbox()
         self.idle_since: float | None = time.monotonic()
+        self.interrupt: Callable[[], None] | None = None  # breaks into a function trial when the agent leaves
         self._spool_path = Path(spool_directory, f"{agent_id}.jsonl")
         self._spool: LineFile | None = None
         self._functions = FunctionLoader()
@@ -100,6 +101,14 @@ class Agent:
                 self._run(job)
         self._tools.guard.close()
 
+    def close(self) -> None:
+        """Give back what the agent holds, after `run` has returned and no more messages come."""
+        self._tools.guard.close()
+        self._tools.watch.close()
+        self._tools.wake.close()
+        if self._spool is not None:
+            self._spool.close()
+
     def shutdown(self) -> None:
         """Kill what runs and let `run` return; may be called from any thread and from a signal handler."""
         with self._lock:
@@ -107,6 +116,13 @@ class Agent:
             if self._current is not None:
                 self._current.kill(self._current.job.run.grace)
         self._inbox.put(None)
+        if self.in_user_code and self.interrupt is not None:
+            self.interrupt()
+
+    @property
+    def grace(self) -> float:
+        """Seconds between asking a trial to end and making it."""
+        return 0.0 if self._run_spec is None else self._run_spec.grace
 
     @property
     def in_user_code(self) -> bool:

@@ -40,7 +40,7 @@ def problem(trial: str, attempt: int, message: str) -> Event:
     >>> problem("AbCdE", 1, "line 3 is not JSON")["message"]
     'line 3 is not JSON'
     """
-    return {"e": "problem", "trial": trial, "attempt": attempt, "message": message}
+    return {"e": "problem", "trial": trial, "attempt": attempt, "message": _sendable(message)}
 
 
 def outcome(
@@ -56,6 +56,7 @@ def outcome(
     >>> outcome(0, time=12.5)
     {'exit_code': 0, 'signal': None, 'error': None, 'killed': False, 'time': 12.5}
     """
+    error = None if error is None else _sendable(error)
     return {"exit_code": exit_code, "signal": signal, "error": error, "killed": killed, "time": time}
 
 
@@ -66,3 +67,8 @@ def ended(trial: str, attempt: int, outcome: dict[str, Any]) -> Event:
     0
     """
     return {"e": "ended", "trial": trial, "attempt": attempt, **outcome}
+
+
+def _sendable(text: str) -> str:
+    """Return a text that UTF-8 can carry: file names and messages of users may hold lone surrogates."""
+    return text.encode("utf-8", "replace").decode("utf-8")

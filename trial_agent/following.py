@@ -20,6 +20,7 @@ class Follower:
         self._descriptor = descriptor
         self._reader = reader
         self._outbox = outbox
+        self._position = 0
 
     def read(self) -> None:
         """Send what is new, up to a bound, so that a flood of reports cannot keep a kill waiting."""
@@ -27,8 +28,9 @@ class Follower:
             data = os.read(self._descriptor, _CHUNK)
             if data and (found := self._reader.feed(data)):
                 self._outbox.put_all(found)
+            self._position += len(data)
             if len(data) < _CHUNK:
-                self.behind = False
+                self.behind = self._was_truncated()
                 return
         self.behind = True
 
@@ -39,6 +41,14 @@ class Follower:
             self.read()
         if found := self._reader.finish():
             self._outbox.put_all(found)
+
+    def _was_truncated(self) -> bool:
+        """Start again with a file that became shorter: somebody wrote to it with `>` instead of `>>`."""
+        if os.fstat(self._descriptor).st_size >= self._position:
+            return False
+        self._outbox.put_all(self._reader.restart("the reports were overwritten: append with >>"))
+        self._position = os.lseek(self._descriptor, 0, os.SEEK_SET)
+        return True
 
 
 class Timers:

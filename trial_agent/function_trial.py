@@ -5,7 +5,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
+
+import orjson
 
 from . import environ, events, sdk
 from .job import Job
@@ -54,7 +57,7 @@ class FunctionChannel:
 
     def record_end(self, outcome: dict[str, Any]) -> None:
         """Write down how the attempt ended."""
-        self._spool.append(f'{self._prefix}"ended": {sdk.metric_text(outcome)}}}')
+        self._spool.append(f'{self._prefix}"ended": {orjson.dumps(outcome).decode()}}}')
 
     @property
     def has_final(self) -> bool:
@@ -105,8 +108,7 @@ class FunctionTrial:
         try:
             os.environ.update(environ.visible_devices(self.job.gpus))
             function = self._functions.load(self.job)
-            self.in_user_code = True
-            returned = function(self._channel.parameters())
+            returned = None if self._channel.stopped else self._enter(function)
             if returned is not None and not self._channel.has_final:
                 self._channel.report("final", sdk.metric_text(returned))
             return self._outcome(0)
@@ -116,12 +118,18 @@ class FunctionTrial:
             return self._exited(error.code)
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises ends its trial only
             return self._outcome(1, _last_lines(error))
+
+    def _enter(self, function: TrialFunction) -> Any:
+        parameters = self._channel.parameters()
+        self.in_user_code = True
+        try:
+            return function(parameters)
         finally:
             self.in_user_code = False
 
     def _exited(self, code: object) -> dict[str, Any]:
         if code is None or isinstance(code, int):
-            return self._outcome(code or 0, f"sys.exit({code})" if code else None)
+            return self._outcome((code or 0) & 0xFF, f"sys.exit({code})" if code else None)
         return self._outcome(1, str(code))
 
     def _outcome(self, code: int | None, error: str | None = None) -> dict[str, Any]:
@@ -156,12 +164,20 @@ def _unpickle(path: str, job: Job) -> TrialFunction:
         return cloudpickle.load(file)
 
 
+def _users_part(frames: TracebackType | None) -> TracebackType | None:
+    """Return the traceback below the agent's own frames; all of it when there is nothing below."""
+    inner = frames
+    while inner is not None and inner.tb_frame.f_code.co_filename == __file__:
+        inner = inner.tb_next
+    return inner or frames
+
+
 def _last_lines(error: BaseException) -> str:
-    """Return the end of a traceback, without the agent's own frame."""
+    """Return the end of a traceback, without the agent's own frames."""
     import traceback
 
-    own = error.__traceback__
-    text = "".join(traceback.format_exception(type(error), error, own.tb_next if own else None)).strip()
+    text = "".join(traceback.format_exception(type(error), error, _users_part(error.__traceback__))).strip()
     if len(text) > ERROR_CHARACTERS:
-        text = text[-ERROR_CHARACTERS:].partition("\n")[2]
+        last = text[-ERROR_CHARACTERS:]
+        text = last.partition("\n")[2] or last
     return text

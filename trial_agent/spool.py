@@ -102,12 +102,16 @@ class Interpreter:
         """Return whether a result of that kind was seen in this attempt."""
         return self._next[kind] > 0
 
-    def _problem(self, what: str) -> list[Event]:
+    def problem(self, message: str) -> list[Event]:
+        """Return the event that says so, unless there were too many already."""
         self._problems += 1
         if self._problems > MAX_PROBLEMS:
             return []
-        last = "; further such lines are not mentioned" if self._problems == MAX_PROBLEMS else ""
-        return [events.problem(self.trial, self.attempt, f"line {self._lines} of the reports {what}{last}")]
+        last = "; further problems are not mentioned" if self._problems == MAX_PROBLEMS else ""
+        return [events.problem(self.trial, self.attempt, message + last)]
+
+    def _problem(self, what: str) -> list[Event]:
+        return self.problem(f"line {self._lines} of the reports {what}")
 
 
 class SpoolReader:
@@ -136,6 +140,11 @@ class SpoolReader:
         """Return the events of the lines that `data` completes."""
         now = self._clock()
         return [event for line in self._splitter.feed(data) for event in self._interpreter.line(line, now)]
+
+    def restart(self, reason: str) -> list[Event]:
+        """Begin again with an empty file; what it held is counted already. Returns the problem to tell of."""
+        self._splitter = LineSplitter()
+        return self._interpreter.problem(reason)
 
     def finish(self) -> list[Event]:
         """Return the events of a last line without a newline, when nothing more will come."""

@@ -121,6 +121,11 @@ class UnixServer:
         self._closing = True
         self._wake.set()
 
+    @property
+    def has_manager(self) -> bool:
+        """Whether a manager is connected."""
+        return self._manager is not None
+
     def _on_events(self) -> None:
         manager = self._manager
         if manager is not None:

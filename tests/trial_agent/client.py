@@ -1,0 +1,156 @@
+"""A minimal manager's side: starts a real agent process and speaks to it over its socket, synchronously."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from pitchpipe.trial_agent import MessageDecoder, encode_message
+
+TOKEN = "open sesame"
+PATIENCE = 30.0  # seconds; every wait in these tests is bounded by it
+
+
+class Client:
+    """One connection to an agent."""
+
+    def __init__(self, path: str) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(PATIENCE)
+        self.socket.connect(path)
+        self._decoder = MessageDecoder()
+        self._messages: list[dict[str, Any]] = []
+        self.cursor = 0
+        self.welcome: dict[str, Any] = {}
+
+    def greet(self, token: str) -> None:
+        self.welcome = self.ask({"op": "hello", "token": token, "experiment": "exp"})
+
+    def tell(self, *messages: dict[str, Any]) -> None:
+        self.socket.sendall(b"".join(encode_message(message) for message in messages))
+
+    def receive(self) -> dict[str, Any]:
+        while not self._messages:
+            data = self.socket.recv(65536)
+            if not data:
+                raise EOFError("the agent closed the connection")
+            self._messages += self._decoder.feed(data)
+        return self._messages.pop(0)
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        self.tell(message)
+        return self.receive()
+
+    def poll(self) -> list[dict[str, Any]]:
+        reply = self.ask({"op": "poll", "after": self.cursor})
+        self.cursor = reply["cursor"]
+        return reply["events"]
+
+    def events_until(self, done: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+        """Collect events up to the batch with one that is `done`."""
+        found: list[dict[str, Any]] = []
+        while True:
+            batch = self.poll()
+            found += batch
+            if any(done(event) for event in batch):
+                return found
+
+    def until_ended(self, trial: str = "AbCdE", attempt: int = 1) -> list[dict[str, Any]]:
+        return self.events_until(lambda e: (e["e"], e["trial"], e["attempt"]) == ("ended", trial, attempt))
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+class LocalAgent:
+    """A real agent process in an experiment folder of its own."""
+
+    def __init__(self, folder: Path, socket_folder: str, **environment: str) -> None:
+        self.folder = folder
+        self.path = os.path.join(socket_folder, "a")
+        self.id = "agent-1"
+        self._clients: list[Client] = []
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.path)
+        listener.listen(8)
+        arguments = ["--agent", self.id, "--listen-fd", str(listener.fileno()), "--folder", str(folder)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "pitchpipe.trial_agent", *arguments],
+            pass_fds=[listener.fileno()],
+            cwd=socket_folder,
+            env={**os.environ, "PITCHPIPE_AGENT_TOKEN": TOKEN, **environment},
+            start_new_session=True,
+        )
+        listener.close()
+
+    def connect(self, token: str = TOKEN) -> Client:
+        client = Client(self.path)
+        self._clients.append(client)
+        client.greet(token)
+        return client
+
+    def command(self, command: str, **run: Any) -> Client:
+        """Connect and configure the agent for command trials."""
+        run = {"kind": "command", "command": command, "code_directory": str(self.folder), **run}
+        return self.configured(run)
+
+    def function(self, function: Callable[[dict[str, Any]], Any], **run: Any) -> Client:
+        """Connect and configure the agent for trials of a pickled function."""
+        import cloudpickle
+
+        (self.folder / "trial.pkl").write_bytes(cloudpickle.dumps(function))
+        return self.configured({"kind": "function", "path": "trial.pkl", **run})
+
+    def configured(self, run: dict[str, Any]) -> Client:
+        client = self.connect()
+        client.tell({"op": "configure", "experiment": "exp", "folder": str(self.folder), "run": run})
+        return client
+
+    def trial_file(self, name: str, sequence_id: int = 0) -> Path:
+        return self.folder / "trials" / str(sequence_id) / name
+
+    def stop(self) -> None:
+        for client in self._clients:
+            client.close()
+        self.process.terminate()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def start(trial: str = "AbCdE", attempt: int = 1, parameters: Any = None, **more: Any) -> dict[str, Any]:
+    record = {"parameter_id": 0, "parameter_source": "algorithm", "parameters": parameters or {}}
+    return {
+        "op": "start",
+        "trial": trial,
+        "attempt": attempt,
+        "sequence_id": 0,
+        "parameters": json.dumps(record),
+        "first_sequence": 0,
+        "gpus": None,
+        **more,
+    }
+
+
+def wait_until(condition: Callable[[], Any], what: str = "the condition") -> None:
+    """Wait for what can only be looked at: a file that another process writes, a process that goes."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come true"
+        time.sleep(0.005)
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

@@ -1,0 +1,245 @@
+"""Function trials, run in the process of a real agent."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pitchpipe.trial_agent import read_spool
+
+from .client import LocalAgent, start, wait_until
+
+Parameters = dict[str, Any]
+
+
+def run(agent: LocalAgent, function: Callable[[Parameters], Any], **parameters: Any) -> list[dict[str, Any]]:
+    client = agent.function(function)
+    client.tell(start(parameters=parameters))
+    return client.until_ended()
+
+
+def reports(events: list[dict[str, Any]]) -> list[tuple[str, int, str]]:
+    return [(e["kind"], e["sequence"], e["value"]) for e in events if e["e"] == "report"]
+
+
+def test_returned_value_is_the_final_result(agent: LocalAgent) -> None:
+    events = run(agent, lambda parameters: parameters["x"] * 2, x=0.25)
+    assert [event["e"] for event in events] == ["started", "report", "ended"]
+    assert reports(events) == [("final", 0, "0.5")]
+    assert (events[0]["pid"], events[-1]["exit_code"]) == (agent.process.pid, 0)
+
+
+def test_events_of_a_short_trial_leave_in_one_reply(agent: LocalAgent) -> None:
+    client = agent.function(lambda parameters: 0.5)
+    client.tell(start(trial="warm"))
+    client.until_ended("warm")
+    sizes = []
+    for number in range(50):
+        client.tell(start(trial=f"t{number}"))
+        sizes.append(len(client.poll()))
+        if sizes[-1] < 3:  # the machine was busy for 2 ms: the rest comes by itself
+            client.until_ended(f"t{number}")
+    assert sizes.count(3) > 25
+
+
+def test_first_events_of_a_long_trial_do_not_wait_for_its_end(agent: LocalAgent) -> None:
+    def wait(parameters: Parameters) -> None:
+        import time
+
+        from pitchpipe import report_intermediate_result
+
+        while not os.path.exists(parameters["go"]):
+            time.sleep(0.01)
+        report_intermediate_result(1)
+
+    client = agent.function(wait)
+    go = agent.folder / "go"
+    client.tell(start(parameters={"go": str(go)}))
+    assert [event["e"] for event in client.poll()] == ["started"]
+    go.touch()
+    assert reports(client.until_ended()) == [("intermediate", 0, "1")]
+
+
+def test_reports_and_ids_inside_a_function(agent: LocalAgent) -> None:
+    def train(parameters: Parameters) -> float:
+        import numpy
+
+        import pitchpipe as p
+
+        assert p.get_next_parameter() == parameters
+        assert (p.get_experiment_id(), p.get_trial_id(), p.get_sequence_id()) == ("exp", "AbCdE", 0)
+        p.report_intermediate_result(numpy.float32(0.5))
+        p.report_intermediate_result({"default": numpy.int64(2), "array": numpy.array(1.0)})
+        p.report_final_result(1)
+        return 99.0  # a final result was reported: this is none
+
+    events = run(agent, train, lr=0.1)
+    assert events[-1]["error"] is None
+    assert reports(events) == [
+        ("intermediate", 0, "0.5"),
+        ("intermediate", 1, '{"default": 2, "array": 1.0}'),
+        ("final", 0, "1"),
+    ]
+
+
+def test_exception_ends_the_trial_with_its_last_lines_and_not_the_agent(agent: LocalAgent) -> None:
+    def train(parameters: Parameters) -> None:
+        raise ValueError("x" * 10_000 + f"\udcff bad lr {parameters['lr']}")
+
+    ended = run(agent, train, lr=3)[-1]
+    assert (ended["exit_code"], ended["killed"]) == (1, False)
+    assert ended["error"].endswith("? bad lr 3")
+    assert len(ended["error"]) <= 4096
+    client = agent.function(lambda parameters: 1)
+    client.tell(start(attempt=2))
+    assert client.until_ended(attempt=2)[-1]["exit_code"] == 0
+
+
+def test_traceback_shows_the_user_function_and_not_the_agent(agent: LocalAgent) -> None:
+    def train(parameters: Parameters) -> None:
+        raise ValueError("bad")
+
+    error = run(agent, train)[-1]["error"]
+    assert error.startswith("Traceback (most recent call last)")
+    assert error.endswith("ValueError: bad")
+    assert "trial_agent/function_trial.py" not in error
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "error"),
+    [(None, 0, None), (0, 0, None), (3, 3, "sys.exit(3)"), ("no data", 1, "no data")],
+)
+def test_exit_inside_a_function_ends_its_trial_only(
+    agent: LocalAgent, code: object, exit_code: int, error: str | None
+) -> None:
+    ended = run(agent, lambda parameters: sys.exit(code))[-1]  # type: ignore[arg-type]
+    assert (ended["exit_code"], ended["error"]) == (exit_code, error)
+    assert agent.process.poll() is None
+
+
+def test_value_that_is_no_json_fails_the_trial_and_is_named(agent: LocalAgent) -> None:
+    ended = run(agent, lambda parameters: object())[-1]
+    assert ended["exit_code"] == 1
+    assert "cannot report <object object" in ended["error"]
+
+
+def test_function_that_cannot_be_loaded_ends_the_trial_with_the_reason(agent: LocalAgent) -> None:
+    client = agent.function(lambda parameters: 1)
+    (agent.folder / "trial.pkl").unlink()
+    client.tell(start())
+    ended = client.until_ended()[-1]
+    assert "trial.pkl" in ended["error"]
+    assert ended["exit_code"] == 1
+
+
+def test_stopped_function_ends_at_its_next_report(agent: LocalAgent) -> None:
+    def train(parameters: Parameters) -> None:
+        from pitchpipe import report_intermediate_result
+
+        while True:
+            try:
+                report_intermediate_result(1)
+            except Exception:  # noqa: BLE001 - a careless script must not be able to go on
+                continue
+
+    client = agent.function(train)
+    client.tell(start())
+    client.events_until(lambda event: event["e"] == "report")
+    client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
+    ended = client.until_ended()[-1]
+    assert (ended["killed"], ended["exit_code"], ended["error"]) == (True, None, None)
+
+
+def test_threads_of_a_function_report_and_no_number_is_used_twice(agent: LocalAgent) -> None:
+    def train(parameters: Parameters) -> None:
+        import threading
+
+        from pitchpipe import report_intermediate_result
+
+        def report() -> None:
+            for _ in range(200):
+                report_intermediate_result(1)
+
+        threads = [threading.Thread(target=report) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    events = run(agent, train)
+    assert [sequence for _, sequence, _ in reports(events)] == list(range(800))
+
+
+def test_forked_child_of_a_function_cannot_report(agent: LocalAgent) -> None:
+    def train(parameters: Parameters) -> int:
+        from pitchpipe import report_intermediate_result
+
+        pid = os.fork()
+        if pid == 0:
+            try:
+                report_intermediate_result(1)
+            except RuntimeError:
+                os._exit(7)
+            os._exit(0)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    assert reports(run(agent, train)) == [("final", 0, "7")]
+
+
+def test_shared_spool_holds_what_was_sent(agent: LocalAgent) -> None:
+    client = agent.function(lambda parameters: parameters["x"])
+    events = []
+    for number in range(3):
+        client.tell(start(trial=f"t{number}", parameters={"x": {"default": number, "nan": float("nan")}}))
+        events += client.until_ended(f"t{number}")
+    sent = [event for event in events if event["e"] != "started"]
+    spool = agent.folder / "agents" / "agent-1.jsonl"
+    assert read_spool(spool) == sent
+    assert read_spool(spool, "t1", 1) == [event for event in sent if event["trial"] == "t1"]
+    assert not (agent.folder / "trials").exists()
+
+
+def test_result_survives_the_kill_of_the_agent_right_after_the_report(agent: LocalAgent) -> None:
+    def train(parameters: Parameters) -> None:
+        from pitchpipe import report_final_result
+
+        report_final_result(0.75)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    client = agent.function(train)
+    client.tell(start())
+    agent.process.wait(30)
+    assert reports(read_spool(agent.folder / "agents" / "agent-1.jsonl")) == [("final", 0, "0.75")]
+
+
+def test_function_that_changed_on_disk_is_loaded_anew(agent: LocalAgent) -> None:
+    for number in (1, 2):
+        client = agent.function(lambda parameters, number=number: number)
+        path = agent.folder / "trial.pkl"
+        os.utime(path, ns=(number, number))
+        client.tell(start(attempt=number))
+        assert reports(client.until_ended(attempt=number))[-1] == ("final", 0, str(number))
+
+
+@pytest.mark.parametrize("way", ["signal", "message"])
+def test_agent_told_to_leave_interrupts_its_function(agent: LocalAgent, way: str) -> None:
+    def train(parameters: Parameters) -> None:
+        import time
+
+        from pitchpipe import report_intermediate_result
+
+        report_intermediate_result(1)
+        time.sleep(600)
+
+    client = agent.function(train)
+    client.tell(start())
+    client.events_until(lambda event: event["e"] == "report")
+    if way == "signal":
+        agent.process.terminate()
+    else:
+        client.tell({"op": "shutdown"})
+    assert agent.process.wait(30) == 0
+    wait_until(lambda: read_spool(agent.folder / "agents" / "agent-1.jsonl")[-1]["e"] == "ended")

@@ -1,0 +1,43 @@
+"""The framing between manager and agent."""
+
+import itertools
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitchpipe.trial_agent import MessageDecoder, MessageError, encode_message
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+MESSAGES = st.lists(st.dictionaries(st.text(max_size=5), JSON, max_size=3), max_size=4)
+
+
+@given(MESSAGES, st.lists(st.integers(0, 10_000)))
+def test_messages_survive_any_split(messages: list[dict[str, object]], cuts: list[int]) -> None:
+    wire = b"".join(encode_message(message) for message in messages)
+    borders = [0, *sorted(cut % (len(wire) + 1) for cut in cuts), len(wire)]
+    decoder = MessageDecoder()
+    found = [m for a, b in itertools.pairwise(borders) for m in decoder.feed(wire[a:b])]
+    assert found == messages
+
+
+def test_length_over_the_limit_is_refused_before_it_is_read() -> None:
+    with pytest.raises(MessageError, match="over the limit"):
+        MessageDecoder(max_length=100).feed(struct.pack(">I", 101))
+
+
+@pytest.mark.parametrize("body", [b"[1]", b"{", b"\xff"])
+def test_what_is_no_object_is_refused_with_its_bytes(body: bytes) -> None:
+    with pytest.raises(MessageError, match="b"):
+        MessageDecoder().feed(struct.pack(">I", len(body)) + body)
+
+
+def test_bytes_travel_as_base64_and_other_objects_not_at_all() -> None:
+    assert MessageDecoder().feed(encode_message({"data": b"log"})) == [{"data": "bG9n"}]
+    with pytest.raises(TypeError, match="object"):
+        encode_message({"data": object()})

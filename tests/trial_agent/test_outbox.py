@@ -1,0 +1,82 @@
+"""The outbox: nothing is lost before it is acknowledged, nothing is given out after."""
+
+import threading
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitchpipe.trial_agent.outbox import BATCH_BYTES, Outbox
+
+
+def event(number: int, value: str = "") -> dict[str, object]:
+    return {"e": "report", "sequence": number, "value": value}
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=30))
+def test_every_event_comes_once_however_replies_are_lost(steps: list[tuple[int, bool]]) -> None:
+    box, cursor, put, got = Outbox(), 0, 0, []
+    for count, arrives in [*steps, (0, True), (0, True)]:
+        box.put_all([event(put + i) for i in range(count)])
+        put += count
+        events, after = box.take(cursor)
+        if arrives:  # a reply that is lost acknowledges nothing
+            got += [e["sequence"] for e in events]
+            cursor = after
+    assert got == list(range(put))
+    box.take(cursor)
+    assert len(box) == 0
+
+
+def test_batches_are_bounded_but_never_empty() -> None:
+    box = Outbox()
+    box.put(event(0, "x" * 3 * BATCH_BYTES))
+    box.put_all([event(n, "x" * 1000) for n in range(1, 200)])
+    events, cursor = box.take(0)
+    assert (len(events), cursor) == (1, 1)
+    events, cursor = box.take(cursor)
+    assert sum(len(str(e)) for e in events) <= BATCH_BYTES
+    assert cursor == 1 + len(events) > 50
+
+
+def test_cursor_without_events_is_where_it_was() -> None:
+    box = Outbox()
+    box.put(event(0))
+    assert box.take(0)[1] == 1
+    assert box.take(1) == ([], 1)
+    assert box.take(1) == ([], 1)
+
+
+def test_held_events_leave_with_the_urgent_one() -> None:
+    calls: list[int] = []
+    box = Outbox(lambda: calls.append(len(box)))
+    box.hold(60.0)
+    box.put(event(0), urgent=False)
+    assert box.take(0) == ([], 0)
+    assert box.wait(0, 0.0) == ([], 0)
+    box.put(event(1))
+    assert calls == [2]
+    assert len(box.take(0)[0]) == 2
+
+
+def test_hold_ends_by_itself() -> None:
+    box = Outbox()
+    box.hold(0.01)
+    box.put(event(0), urgent=False)
+    assert box.wait(0, 30.0) == ([event(0)], 1)
+
+
+def test_event_that_is_not_urgent_leaves_at_once_when_nothing_is_held() -> None:
+    calls: list[int] = []
+    box = Outbox(lambda: calls.append(1))
+    box.put(event(0), urgent=False)
+    assert calls == [1]
+
+
+def test_waiting_thread_is_woken_by_an_event() -> None:
+    box = Outbox()
+    found: list[object] = []
+    thread = threading.Thread(target=lambda: found.append(box.wait(0, 30.0)))
+    thread.start()
+    box.put(event(0))
+    thread.join(30.0)
+    assert found == [([event(0)], 1)]

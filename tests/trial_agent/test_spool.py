@@ -1,0 +1,156 @@
+"""The spool: whatever is appended to it comes out as the same events, live and read again."""
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitchpipe.trial_agent import read_spool, spool
+from pitchpipe.trial_agent.spool import LineSplitter, SpoolReader, parse, value_text
+
+VALUES = st.one_of(
+    st.floats(), st.integers(-(2**53), 2**53), st.text(), st.fixed_dictionaries({"default": st.floats()})
+)
+REPORTS = st.lists(st.tuples(st.sampled_from(["intermediate", "final"]), VALUES), max_size=20)
+
+
+def reader(first_sequence: int = 0) -> SpoolReader:
+    return SpoolReader("AbCdE", 1, first_sequence, clock=lambda: 12.5)
+
+
+def chunks(data: bytes, cuts: list[int]) -> list[bytes]:
+    borders = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    return [data[a:b] for a, b in itertools.pairwise(borders)]
+
+
+@given(REPORTS, st.lists(st.integers(0, 10_000)))
+def test_reports_are_the_same_however_the_bytes_arrive(
+    reports: list[tuple[str, object]], cuts: list[int]
+) -> None:
+    data = b"".join(json.dumps({kind: value}).encode() + b"\n" for kind, value in reports)
+    live = reader()
+    found = [event for chunk in chunks(data, cuts) for event in live.feed(chunk)] + live.finish()
+    assert [(e["kind"], e["value"]) for e in found] == [(k, json.dumps(v)) for k, v in reports]
+    for kind in ("intermediate", "final"):
+        sequences = [event["sequence"] for event in found if event["kind"] == kind]
+        assert sequences == list(range(len(sequences)))
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(0, 10_000)))
+def test_rubbish_raises_nothing_and_reads_the_same_again(data: bytes, cuts: list[int]) -> None:
+    whole, parts = reader(), reader()
+    expected = whole.feed(data) + whole.finish()
+    assert [e for chunk in chunks(data, cuts) for e in parts.feed(chunk)] + parts.finish() == expected
+
+
+def test_first_sequence_counts_on_from_a_checkpoint() -> None:
+    events = reader(first_sequence=7).feed(b'{"intermediate": 1}\n{"final": 2}\n{"intermediate": 3}\n')
+    assert [event["sequence"] for event in events] == [7, 0, 8]
+
+
+def test_line_without_newline_waits_until_the_end() -> None:
+    live = reader()
+    assert live.feed(b'{"final": 1}') == []
+    assert live.inside_line
+    assert live.finish()[0]["value"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"0.9", "line 1 of the reports is not a JSON object: '0.9'"),
+        (b'{"intermediate": }', "is not a JSON object"),
+        (b'{"loss": 0.3}', 'needs either "intermediate" or "final": \'{"loss":0.3}\''),
+        (b'{"intermediate": 1, "final": 2}', "needs either"),
+        (b'{"ended": {"exit_code": 0}}', "needs either"),
+        (b"\xff\xfe", "is not a JSON object"),
+        (b"x" * 1000, "..."),
+    ],
+)
+def test_line_that_makes_no_sense_is_a_readable_problem(line: bytes, words: str) -> None:
+    (event,) = reader().feed(line + b"\n")
+    assert event["e"] == "problem"
+    assert words in event["message"]
+    assert len(event["message"]) < 250
+
+
+def test_flood_of_rubbish_is_told_of_only_so_often_and_hides_no_report() -> None:
+    events = reader().feed(b"rubbish\n" * 1000 + b'{"final": 1}\n')
+    assert len(events) == spool.MAX_PROBLEMS + 1
+    assert "further problems are not mentioned" in events[-2]["message"]
+    assert events[-1]["kind"] == "final"
+
+
+def test_line_over_the_limit_is_one_problem_and_the_next_line_is_read() -> None:
+    live = reader()
+    long = b"x" * (spool.MAX_LINE // 2)
+    events = [event for chunk in (long, long, long, b'x\n{"final"', b": 1}\n") for event in live.feed(chunk)]
+    assert [event["e"] for event in events] == ["problem", "report"]
+    assert "longer than" in events[0]["message"]
+
+
+def test_splitter_keeps_no_more_than_the_limit_of_an_endless_line() -> None:
+    splitter = LineSplitter()
+    for _ in range(30):
+        splitter.feed(b"x" * 100_000)
+    assert len(splitter.rest) <= spool.MAX_LINE
+
+
+def test_not_a_number_and_infinities_survive() -> None:
+    record = parse(b'{"intermediate": -Infinity, "final": NaN}')
+    assert record is not None
+    assert record["intermediate"] == -math.inf
+    assert [value_text(math.nan), value_text(-math.inf)] == ["NaN", "-Infinity"]
+
+
+def test_time_in_a_line_is_taken_and_a_strange_one_is_not() -> None:
+    events = reader().feed(b'{"final": 1, "time": 3.5}\n{"final": 1, "time": "noon"}\n{"final": 1}\n')
+    assert [event["time"] for event in events] == [3.5, 12.5, 12.5]
+
+
+def test_spool_read_again_gives_the_events_and_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "reports-2.jsonl"
+    path.write_text(
+        '{"intermediate": 0.5, "time": 1}\nrubbish\n{"final": NaN, "time": 2}\n'
+        '{"ended": {"exit_code": 0, "signal": null, "error": null, "killed": false, "time": 3}}\n'
+        '{"intermediate": 9, "time": 4}\n'
+    )
+    events = read_spool(path, "AbCdE", 2, first_sequence=4)
+    assert [event["e"] for event in events] == ["report", "problem", "report", "ended"]
+    assert {(event["trial"], event["attempt"]) for event in events} == {("AbCdE", 2)}
+    assert events[0]["sequence"] == 4
+    assert events[2]["value"] == "NaN"
+    assert events[3]["exit_code"] == 0
+
+
+@pytest.mark.parametrize("torn", ['{"intermediate": 0.', '{"inter', "{"])
+def test_torn_last_line_is_left_out(tmp_path: Path, torn: str) -> None:
+    path = tmp_path / "reports-1.jsonl"
+    path.write_text('{"intermediate": 1}\n' + torn)
+    assert [event["value"] for event in read_spool(path, "AbCdE", 1)] == ["1"]
+
+
+def test_complete_last_line_counts_without_its_newline(tmp_path: Path) -> None:
+    path = tmp_path / "reports-1.jsonl"
+    path.write_text('{"intermediate": 1}\n{"final": 2}')
+    assert [event["value"] for event in read_spool(path, "AbCdE", 1)] == ["1", "2"]
+
+
+def test_shared_spool_counts_each_attempt_by_itself(tmp_path: Path) -> None:
+    path = tmp_path / "agent-1.jsonl"
+    keys = [("a", 1), ("a", 1), ("b", 1), ("a", 2)]
+    lines = [{"trial": t, "attempt": n, "intermediate": i, "time": 0.0} for i, (t, n) in enumerate(keys)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = [(e["trial"], e["attempt"], e["sequence"], e["value"]) for e in read_spool(path)]
+    assert found == [("a", 1, 0, "0"), ("a", 1, 1, "1"), ("b", 1, 0, "2"), ("a", 2, 0, "3")]
+    assert [e["value"] for e in read_spool(path, "a", 2)] == ["3"]
+    assert [e["value"] for e in read_spool(path, "a")] == ["0", "1", "3"]
+
+
+def test_missing_spool_is_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_spool(tmp_path / "no.jsonl")

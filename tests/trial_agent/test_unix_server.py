@@ -1,0 +1,268 @@
+"""The local carrier: who is listened to, what becomes of events as managers come and go, when agents leave."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pitchpipe.trial_agent import Agent, UnixServer, core, encode_message, unix_server
+
+from .client import TOKEN, Client, LocalAgent, is_gone, start, wait_until
+
+
+class Server:
+    """A server in this process, on an agent whose trials nobody runs."""
+
+    def __init__(self, folder: Path, socket_folder: str) -> None:
+        self.path = f"{socket_folder}/s"
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.path)
+        listener.listen(8)
+        self.agent = Agent("agent-1", folder)
+        self.server = UnixServer(self.agent, listener, TOKEN)
+        self.thread = threading.Thread(target=self.server.serve)
+        self.clients: list[Client] = []
+
+    def connect(self, token: str | None = TOKEN) -> Client:
+        client = Client(self.path)
+        self.clients.append(client)
+        if token is not None:
+            client.greet(token)
+        return client
+
+    def put(self, *numbers: int) -> None:
+        self.agent.outbox.put_all([{"e": "report", "sequence": number, "value": "0"} for number in numbers])
+
+    def close(self) -> None:
+        self.server.close()
+        self.thread.join(30)
+        for client in self.clients:
+            client.close()
+        self.agent.close()
+
+
+@pytest.fixture
+def server(tmp_path: Path, socket_folder: str) -> Iterator[Server]:
+    server = Server(tmp_path, socket_folder)
+    server.thread.start()
+    yield server
+    server.close()
+
+
+def sequences(events: list[dict[str, int]]) -> list[int]:
+    return [event["sequence"] for event in events]
+
+
+def is_closed(client: Client) -> bool:
+    try:
+        return client.socket.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_hello_says_who_the_agent_is(server: Server) -> None:
+    client = server.connect()
+    assert client.welcome["agent"] == "agent-1"
+    assert client.welcome["pid"] == psutil.Process().pid
+    assert (client.welcome["running"], client.welcome["seen"]) == ([], [])
+
+
+@pytest.mark.parametrize("token", ["wrong", "", "öffne dich"])
+def test_wrong_token_closes_the_connection(server: Server, token: str) -> None:
+    with pytest.raises((EOFError, ConnectionResetError)):
+        server.connect(token)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        encode_message({"op": "poll", "after": 0, "token": TOKEN}),
+        encode_message({"op": "hello"}),
+        encode_message({"op": "hello", "token": 7}),
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\xff\xff\xff\xff",
+    ],
+)
+def test_anything_but_a_hello_closes_the_connection(server: Server, first: bytes) -> None:
+    client = server.connect(token=None)
+    client.socket.sendall(first)
+    assert is_closed(client)
+
+
+def test_other_users_are_not_listened_to(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unix_server, "peer_uid", lambda peer: 12345)
+    assert is_closed(server.connect(token=None))
+
+
+def test_stranger_who_says_nothing_is_dropped_and_displaces_nobody(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = server.connect()
+    monkeypatch.setattr(unix_server, "HELLO_TIMEOUT", 0.05)
+    assert is_closed(server.connect(token=None))
+    server.put(1)
+    assert sequences(client.poll()) == [1]
+
+
+def test_strangers_beyond_a_number_are_turned_away(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unix_server, "MAX_STRANGERS", 1)
+    first, second = server.connect(token=None), server.connect(token=None)
+    assert is_closed(second)
+    first.greet(TOKEN)
+
+
+def test_waiting_poll_is_answered_when_something_happens(server: Server) -> None:
+    client = server.connect()
+    client.tell({"op": "poll", "after": 0, "id": "p"})
+    assert client.ask({"op": "hello", "id": 2})["id"] == 2  # the poll waits, others do not
+    server.put(1, 2)
+    reply = client.receive()
+    assert (sequences(reply["events"]), reply["cursor"], reply["id"]) == ([1, 2], 2, "p")
+
+
+def test_message_that_makes_no_sense_gets_an_error_and_the_agent_goes_on(server: Server) -> None:
+    client = server.connect()
+    for message in [
+        {"op": "dance"},
+        {},
+        {"op": "poll"},
+        {"op": "poll", "after": "x"},
+        {"op": "start", "trial": "a"},
+        {"op": "configure", "experiment": "e", "folder": "/", "run": {"kind": "magic"}},
+        {"op": "configure"},
+        {"op": "kill"},
+        {"op": "read_file", "path": "x", "offset": 0, "limit": 1},
+    ]:
+        assert "error" in client.ask(message), message
+    assert client.ask({"op": "hello"})["agent"] == "agent-1"
+
+
+def test_events_are_kept_until_acknowledged_and_come_again_to_the_next_manager(server: Server) -> None:
+    server.put(1, 2)
+    first = server.connect()
+    assert sequences(first.poll()) == [1, 2]
+    server.put(3)
+    assert sequences(first.poll()) == [3]  # acknowledges 1 and 2
+    first.close()
+    second = server.connect()
+    assert sequences(second.poll()) == [3]
+    assert second.cursor == 3
+
+
+def test_new_manager_takes_over_from_the_old_one(server: Server) -> None:
+    old = server.connect()
+    old.tell({"op": "poll", "after": 0})
+    new = server.connect()
+    assert is_closed(old)
+    server.put(1)
+    assert sequences(new.poll()) == [1]
+
+
+def test_every_event_comes_exactly_once_over_many_lines_that_break(server: Server) -> None:
+    """A manager commits a batch, then acknowledges it with the next poll; it dies at any point between."""
+    putter = threading.Thread(target=lambda: [server.put(number) for number in range(2000)])
+    putter.start()
+    got: list[int] = []
+    cursor = 0
+    while len(got) < 2000:
+        client = server.connect()
+        client.cursor = cursor
+        for _ in range(3):
+            got += sequences(client.poll())
+            cursor = client.cursor
+            if len(got) >= 2000:
+                break
+        client.tell({"op": "poll", "after": cursor})  # its answer is never read
+        client.close()
+    putter.join()
+    assert got == list(range(2000))
+
+
+def test_held_events_of_a_running_function_leave_after_the_hold(server: Server) -> None:
+    client = server.connect()
+    client.tell({"op": "poll", "after": 0})
+    assert client.ask({"op": "hello"})["agent"] == "agent-1"
+    server.agent.outbox.hold(0.05)
+    server.agent.outbox.put({"e": "started", "sequence": 0}, urgent=False)
+    client.tell({"op": "hello"})  # what a start would do: it makes the server look at the clock
+    replies = [client.receive(), client.receive()]
+    assert sequences(replies[1]["events"]) == [0]
+
+
+def test_manager_that_takes_no_bytes_is_given_up(
+    tmp_path: Path, socket_folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unix_server, "SEND_TIMEOUT", 1)
+    server = Server(tmp_path, socket_folder)
+    server.thread.start()
+    frozen = server.connect()
+    server.agent.outbox.put_all([{"e": "report", "sequence": 0, "value": "x" * 4_000_000}])
+    frozen.tell({"op": "poll", "after": 0})
+    time_before = time.monotonic()
+    while server.agent.outbox.on_events is not None and server.server.has_manager:
+        assert time.monotonic() < time_before + 30
+        time.sleep(0.01)
+    server.connect()
+    server.close()
+
+
+def test_agent_that_nobody_configured_leaves_after_a_while(
+    tmp_path: Path, socket_folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core, "IDLE_TIMEOUT", 0.05)
+    server = Server(tmp_path, socket_folder)
+    server.thread.start()
+    server.agent.run()  # returns when the server has told it to leave
+    server.thread.join(30)
+    assert not server.thread.is_alive()
+    server.close()
+
+
+def test_orphan_finishes_its_trial_then_leaves(agent: LocalAgent) -> None:
+    command = "while [ ! -e go ]; do sleep 0.02; done; echo '{\"final\": 1}' >> $PITCHPIPE_REPORTS"
+    client = agent.command(command, orphan_timeout=0.1)
+    client.tell(start())
+    pid = client.poll()[0]["pid"]
+    client.close()
+    with pytest.raises(psutil.TimeoutExpired):  # five times its patience: it waits for the trial
+        psutil.Process(agent.process.pid).wait(0.5)
+    assert not is_gone(pid)
+    (agent.folder / "go").touch()
+    assert agent.process.wait(30) == 0
+    lines = agent.trial_file("reports-1.jsonl").read_text().splitlines()
+    assert '"exit_code":0' in lines[-1]
+
+
+def test_next_manager_finds_what_runs_and_what_was_reported_meanwhile(agent: LocalAgent) -> None:
+    command = "while [ ! -e go ]; do sleep 0.02; done; echo '{\"final\": 1}' >> $PITCHPIPE_REPORTS; sleep 600"
+    first = agent.command(command)
+    first.tell(start(), start(trial="next"))
+    pid = first.poll()[0]["pid"]
+    first.close()
+    (agent.folder / "go").touch()
+    wait_until(lambda: "final" in agent.trial_file("reports-1.jsonl").read_text())
+    second = agent.connect()
+    assert second.welcome["running"] == [
+        {"trial": "AbCdE", "attempt": 1, "pid": pid},
+        {"trial": "next", "attempt": 1, "pid": None},
+    ]
+    assert second.welcome["seen"] == [["AbCdE", 1], ["next", 1]]
+    second.cursor = 1
+    events = second.events_until(lambda event: event["e"] == "report")
+    assert [event["value"] for event in events] == ["1"]
+    second.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
+    assert second.until_ended()[-1]["killed"]
+
+
+def test_shutdown_message_kills_the_trial_and_ends_the_agent(agent: LocalAgent) -> None:
+    client = agent.command("sleep 600 & sleep 600")
+    client.tell(start())
+    pid = client.poll()[0]["pid"]
+    client.tell({"op": "shutdown"})
+    assert agent.process.wait(30) == 0
+    assert is_gone(pid)
+    assert '"killed":true' in agent.trial_file("reports-1.jsonl").read_text()
