@@ -86,11 +86,8 @@ class MsgDispatcherBase(Recoverable):
         self._failure_lock = threading.Lock()
 
     def _new_worker(self, name: str, handle: Callable[[CommandType, Any], None]) -> Worker:
-        if self._pool is None:
-            return Worker(name, self._collecting(handle), self._worker_done, self._worker_failed)
-        return PooledWorker(
-            name, self._collecting(handle), self._worker_done, self._worker_failed, pool=self._pool
-        )
+        calls = (self._collecting(handle), self._worker_done, self._worker_leaving, self._worker_failed)
+        return Worker(name, *calls) if self._pool is None else PooledWorker(name, *calls, pool=self._pool)
 
     @property
     def default_command_queue(self) -> SimpleQueue[Any]:
@@ -196,19 +193,27 @@ class MsgDispatcherBase(Recoverable):
         """Calls the handler of a command on the assessor queue."""
         self.process_command(command, data)
 
-    def _worker_done(self, worker: Worker, n: int) -> None:
+    def _worker_done(self, worker: Worker) -> None:
         worker.unacknowledged += 1
         if worker.queue.empty() or worker.unacknowledged >= ACKNOWLEDGE_AFTER:
-            worker.unacknowledged = 0
-            if self.protocol is not None:
-                self._channel.send(CommandType.Processed, dumps({"queue": worker.name, "n": n}))
+            self._acknowledge(worker)
         self._channel.flush()
 
-    def _worker_failed(self, worker: Worker, n: int, error: BaseException) -> None:  # noqa: ARG002
+    def _worker_leaving(self, worker: Worker) -> None:
+        if worker.unacknowledged:
+            self._acknowledge(worker)
+            self._channel.flush()
+
+    def _acknowledge(self, worker: Worker) -> None:
+        worker.unacknowledged = 0
+        if self.protocol is not None:
+            self._channel.send(CommandType.Processed, dumps({"queue": worker.name, "n": worker.n}))
+
+    def _worker_failed(self, worker: Worker, error: BaseException) -> None:
         if isinstance(error, ChannelClosed):
             _logger.warning("The manager is gone: %s", error)
         else:
-            self._report(error, n)
+            self._report(error, worker.n)
         self._channel.interrupt()
 
     def _report(self, error: BaseException, n: int) -> None:

@@ -20,21 +20,24 @@ __all__ = ["PooledWorker", "Worker"]
 class Worker:
     """Handles the commands of one queue on a thread of its own.
 
-    `handle(command, data)` does the work; then `done(worker, n)` is called, or `failed(worker, n, error)` if
-    it raised, after which the worker handles nothing more. All three run on the worker.
+    `handle(command, data)` does the work; then `done(worker)` is called, or `failed(worker, error)` if one of
+    them raised, after which the worker handles nothing more. `leaving(worker)` is called before a worker ends
+    that did not fail. All run on the worker, whose `n` is the number of the command that it handled last.
     """
 
     def __init__(
         self,
         name: str,
         handle: Callable[[CommandType, Any], None],
-        done: Callable[[Worker, int], None],
-        failed: Callable[[Worker, int, BaseException], None],
+        done: Callable[[Worker], None],
+        leaving: Callable[[Worker], None],
+        failed: Callable[[Worker, BaseException], None],
     ) -> None:
         self.name = name
         self.queue: SimpleQueue[tuple[int, CommandType, Any] | None] = SimpleQueue()
+        self.n = 0
         self.unacknowledged = 0
-        self._handle, self._done, self._failed = handle, done, failed
+        self._handle, self._done, self._leaving, self._failed = handle, done, leaving, failed
         self._halted = False
         self._ended = Event()
 
@@ -64,20 +67,21 @@ class Worker:
             pass
 
     def _serve_one(self, item: tuple[int, CommandType, Any] | None) -> bool:
-        """Handles one command; says whether to go on."""
-        if item is not None and not self._halted and self._attempt(*item):
-            return True
-        self._ended.set()
-        return False
-
-    def _attempt(self, n: int, command: CommandType, data: Any) -> bool:
+        """Handles one command, or leaves; says whether to go on."""
+        go_on = False
         try:
-            self._handle(command, data)
-            self._done(self, n)
-        except BaseException as error:  # noqa: BLE001 - a plug-in that calls exit() must not end a thread silently
-            self._failed(self, n, error)
-            return False
-        return True
+            if item is None or self._halted:
+                self._leaving(self)
+            else:
+                self.n, command, data = item
+                self._handle(command, data)
+                self._done(self)
+                go_on = True
+        except BaseException as error:  # noqa: BLE001 - a plug-in's exit() must not end a thread silently
+            self._failed(self, error)
+        if not go_on:
+            self._ended.set()
+        return go_on
 
 
 class PooledWorker(Worker):

@@ -1,0 +1,311 @@
+"""How a dispatcher ends: told to, left alone, or by a failure; and what it acknowledges until then."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from pitchpipe.dispatcher import Ending, MsgDispatcher, MsgDispatcherBase, PluginFailed
+from pitchpipe.dispatcher.base import QUEUE_WARNING_PAUSE_S
+from pitchpipe.protocol import CommandType, dumps, loads
+from pitchpipe.tuners import Tuner
+
+PATIENCE_S = 20.0
+
+
+class Obedient(Tuner):
+    """Generates when let; `started` tells that it is inside."""
+
+    def __init__(self) -> None:
+        self.let, self.started = threading.Event(), threading.Event()
+        self.let.set()
+        self.generated = 0
+
+    def update_search_space(self, search_space: Any) -> None:
+        pass
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        self.started.set()
+        assert self.let.wait(PATIENCE_S)
+        self.generated += 1
+        return {"x": parameter_id}
+
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+        raise ZeroDivisionError("the result is nothing")
+
+
+class Quitter(Obedient):
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        sys.exit("I give up")
+
+
+class Crashing:
+    """An assessor that raises."""
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> bool:
+        raise KeyError("missing")
+
+
+# guarantee 3: a plug-in that raises
+
+
+def test_tuner_that_raises_is_reported_and_ends_the_dispatcher(host):
+    one = host(Obedient())
+    one.request()
+    one.final(0, 0.5)
+    report = one.expect(CommandType.Error)
+    assert one.joined() is Ending.FAILED  # without any further command
+    assert report["plugin"] == "tuner"
+    assert report["type"] == "ZeroDivisionError"
+    assert report["message"] == "the result is nothing"
+    assert report["command"] == 2
+    assert report["where"].startswith("test_endings.py:")
+    assert report["where"].endswith(" in receive_trial_result")
+    assert report["traceback"].endswith("ZeroDivisionError: the result is nothing\n")
+    assert "plugin.py" not in report["traceback"]
+
+
+def test_assessor_that_raises_is_reported_and_ends_the_dispatcher(host):
+    one = host(Obedient(), Crashing())
+    one.metric("t", 0, 0.5)
+    report = one.expect(CommandType.Error)
+    assert (report["plugin"], report["type"], report["command"]) == ("assessor", "KeyError", 1)
+    assert one.joined() is Ending.FAILED
+
+
+def test_plug_in_that_calls_exit_is_reported(host):
+    one = host(Quitter())
+    one.send(CommandType.RequestTrialJobs, 1)
+    report = one.expect(CommandType.Error)
+    assert (report["type"], report["message"]) == ("SystemExit", "I give up")
+    assert one.joined() is Ending.FAILED
+
+
+def test_failure_is_not_sent_to_another_manager(host):
+    one = host(Quitter(), protocol=None)
+    one.send(CommandType.RequestTrialJobs, 1)
+    assert one.joined() is Ending.FAILED
+    assert one.rest() == []
+    assert isinstance(one.dispatcher.worker_exceptions[0], PluginFailed)
+
+
+def test_failure_does_not_wait_for_the_other_worker_for_ever(host):
+    tuner = Obedient()
+    tuner.let.clear()
+    one = host(tuner, Crashing())
+    one.dispatcher.terminate_grace_s = 0.05
+    one.send(CommandType.RequestTrialJobs, 1)
+    assert tuner.started.wait(PATIENCE_S)
+    one.metric("t", 0, 0.5)
+    assert one.joined() is Ending.FAILED
+    assert one.dispatcher.abandoned == ["default"]
+    tuner.let.set()
+
+
+def test_only_the_first_failure_is_sent(host):
+    class Both(Obedient):
+        def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+            super().generate_parameters(parameter_id)
+            raise ValueError("second")
+
+    tuner = Both()
+    tuner.let.clear()
+    one = host(tuner, Crashing())
+    one.send(CommandType.RequestTrialJobs, 1)
+    assert tuner.started.wait(PATIENCE_S)
+    one.metric("t", 0, 0.5)
+    assert one.expect(CommandType.Error)["plugin"] == "assessor"
+    tuner.let.set()
+    assert one.joined() is Ending.FAILED
+    assert len(one.dispatcher.worker_exceptions) == 2
+    assert one.rest_of(CommandType.Error) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "payload"),
+    [
+        (CommandType.RequestTrialJobs, "{"),
+        (CommandType.RequestTrialJobs, '"two"'),
+        (CommandType.ReportMetricData, "[]"),
+        (CommandType.NewTrialJob, "{}"),
+    ],
+)
+def test_nonsense_from_the_manager_is_reported_as_the_dispatchers(host, command, payload):
+    one = host(Obedient())
+    one.channel.deliver(command, payload)
+    report = one.expect(CommandType.Error)
+    assert (report["plugin"], report["command"]) == ("dispatcher", 1)
+    assert one.joined() is Ending.FAILED
+
+
+def test_command_that_nobody_handles_has_the_known_message(host):
+    one = host(Obedient())
+    one.channel.deliver(CommandType.NewTrialJob)
+    assert one.expect(CommandType.Error)["message"] == "Unsupported command: CommandType.NewTrialJob"
+    one.joined()
+    assert isinstance(one.dispatcher.worker_exceptions[0], AssertionError)
+
+
+# guarantee 4: terminate, and the end of the stream
+
+
+def test_terminate_lets_workers_finish_what_was_sent_before(host):
+    tuner = Obedient()
+    tuner.let.clear()
+    one = host(tuner)
+    for _ in range(3):
+        one.send(CommandType.RequestTrialJobs, 1)
+    assert tuner.started.wait(PATIENCE_S)
+    one.send(CommandType.Terminate)
+    tuner.let.set()
+    assert one.joined() is Ending.TERMINATED
+    assert tuner.generated == 3
+    assert len(one.rest_of(CommandType.NewTrialJob)) == 3
+    assert one.dispatcher.abandoned == []
+
+
+def test_worker_that_does_not_finish_is_abandoned(host):
+    tuner = Obedient()
+    tuner.let.clear()
+    one = host(tuner)
+    one.dispatcher.terminate_grace_s = 0.05
+    one.send(CommandType.RequestTrialJobs, 1)
+    assert tuner.started.wait(PATIENCE_S)
+    assert one.terminate() is Ending.TERMINATED
+    assert one.dispatcher.abandoned == ["default"]
+    tuner.let.set()
+
+
+def test_end_of_the_stream_discards_what_is_queued(host):
+    tuner = Obedient()
+    tuner.let.clear()
+    one = host(tuner)
+    for _ in range(3):
+        one.send(CommandType.RequestTrialJobs, 1)
+    assert tuner.started.wait(PATIENCE_S)
+    one.channel.end()
+    assert one.joined() is Ending.CLOSED
+    tuner.let.set()
+    assert one.dispatcher.default_worker.ended(PATIENCE_S)
+    assert tuner.generated == 1
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_idle_dispatcher_ends_at_once(host, threads):
+    one = host(Obedient(), threads=threads)
+    one.initialize()
+    one.dispatcher.terminate_grace_s = 0.0  # so that waiting would show as abandoning
+    one.send(CommandType.Ping)
+    assert one.terminate() is Ending.TERMINATED
+    assert one.dispatcher.abandoned == []
+
+
+# guarantee 5: long queues
+
+
+def test_long_queue_is_warned_of_now_and_then(caplog):
+    now = [0.0]
+    dispatcher = MsgDispatcher(Obedient(), clock=lambda: now[0])
+
+    def lengths() -> list[int]:
+        return [record.args[0] for record in caplog.records]  # type: ignore[index,misc]
+
+    for _ in range(19):
+        dispatcher.enqueue_command(CommandType.Ping, "")
+    assert lengths() == []
+    for _ in range(100):
+        dispatcher.enqueue_command(CommandType.Ping, "")
+    assert lengths() == [20]
+    now[0] = QUEUE_WARNING_PAUSE_S
+    dispatcher.enqueue_command(CommandType.Ping, "")
+    assert lengths() == [20, 120]
+
+
+# acknowledgements
+
+
+def test_commands_are_acknowledged_by_number_and_queue_behind_their_outputs(host):
+    one = host(Obedient())
+    one.initialize()  # command 1
+    one.send(CommandType.RequestTrialJobs, 2)  # 2
+    frames = one.processed("default", 2)
+    assert [frame.command for frame in frames] == [CommandType.NewTrialJob] * 2
+    one.end(0)  # 3, on both queues
+    seen = set()
+    while len(seen) < 2:
+        frame = one.receive()
+        assert frame.command is CommandType.Processed
+        seen.add(tuple(loads(frame.payload).items()))
+    assert seen == {(("queue", "default"), ("n", 3)), (("queue", "assessor"), ("n", 3))}
+
+
+def test_busy_queue_is_acknowledged_every_64_commands(host):
+    tuner = Obedient()
+    tuner.let.clear()
+    one = host(tuner)
+    one.send(CommandType.RequestTrialJobs, 1)
+    assert tuner.started.wait(PATIENCE_S)
+    for _ in range(199):
+        one.send(CommandType.Ping)
+    one.end(17)
+    one.processed("assessor", 201)  # so all of them are queued
+    tuner.let.set()
+    one.terminate()
+    assert [done["n"] for done in one.rest_of(CommandType.Processed)] == [64, 128, 192, 201]
+
+
+def test_nothing_is_acknowledged_to_another_manager(host):
+    one = host(Obedient(), protocol=None)
+    one.initialize()
+    one.send(CommandType.Ping)
+    one.terminate()
+    assert one.rest() == []
+
+
+# advisors
+
+
+class Advisor(MsgDispatcherBase):
+    """Tuner and assessor in one, in the way of NNI's."""
+
+    def __init__(self, size: int = 1) -> None:
+        super().__init__()
+        self.size = size
+        self.threads: set[str] = set()
+
+    def handle_initialize(self, data: Any) -> None:
+        self.send(CommandType.Initialized, "")
+
+    def handle_request_trial_jobs(self, data: int) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.send(CommandType.NewTrialJob, dumps({"size": self.size * data}))
+
+    def handle_report_metric_data(self, data: dict[str, Any]) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.send(CommandType.KillTrialJob, dumps(data["trial_job_id"]))
+
+
+def test_advisor_handles_everything_on_one_thread(host_base):
+    advisor = Advisor(3)
+    one = host_base(advisor, None)
+    assert one.initialize() is None
+    one.send(CommandType.RequestTrialJobs, 2)
+    assert one.expect(CommandType.NewTrialJob) == {"size": 6}
+    one.metric("t", 0, 0.5)
+    assert one.expect(CommandType.KillTrialJob) == "t"
+    assert one.terminate() is Ending.TERMINATED
+    assert advisor.threads == {"default-worker"}
+
+
+def test_handler_that_an_advisor_lacks_is_an_error(host_base):
+    one = host_base(Advisor())
+    one.send(CommandType.TrialEnd, {})
+    assert one.expect(CommandType.Error)["message"] == "handle_trial_end"
+
+
+def test_dispatcher_without_a_channel_says_so():
+    with pytest.raises(RuntimeError, match="connect"):
+        MsgDispatcher(Obedient()).send(CommandType.Initialized)

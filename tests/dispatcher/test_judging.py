@@ -1,0 +1,85 @@
+"""Histories and verdicts, for any order in which results may come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitchpipe.dispatcher.judging import Judging
+from pitchpipe.dispatcher.trials import Recent
+from pitchpipe.protocol import CommandType, dumps
+
+ARRIVALS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 6)), max_size=30)
+
+
+class Threshold:
+    """Finds a history bad when it has three results."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, list[int]]] = []
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[int]) -> bool:
+        self.calls.append((trial_job_id, trial_history))
+        return len(trial_history) < 3
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        self.calls.append((trial_job_id, []))
+
+
+def judge(arrivals: list[tuple[str, int]]) -> tuple[Threshold, list[Any]]:
+    sent: list[Any] = []
+    judging = Judging(Threshold(), lambda command, payload: sent.append((command, payload)))
+    for trial, sequence in arrivals:
+        judging.metric(trial, sequence, dumps(sequence))
+    return judging.plugin.instance, sent
+
+
+@given(ARRIVALS)
+def test_histories_are_contiguous_and_grow(arrivals):
+    assessor, _ = judge(arrivals)
+    for trial in "ab":
+        lengths = [len(history) for name, history in assessor.calls if name == trial]
+        assert lengths == sorted(set(lengths))
+        assert all(history == list(range(len(history))) for _, history in assessor.calls)
+
+
+@given(ARRIVALS)
+def test_trial_is_condemned_once_and_not_judged_again(arrivals):
+    assessor, sent = judge(arrivals)
+    condemned = {trial for trial, history in assessor.calls if len(history) >= 3}
+    assert sorted(sent) == [] if not sent else len(sent) == len(condemned)
+    assert {payload for _, payload in sent} == {dumps(trial) for trial in condemned}
+    assert all(command is CommandType.KillTrialJob for command, _ in sent)
+    for trial in condemned:
+        assert sum(len(history) >= 3 for name, history in assessor.calls if name == trial) == 1
+
+
+@given(st.permutations(range(5)))
+def test_whole_history_is_judged_in_the_end(order):
+    judging = Judging(Everything(), lambda *_: None)
+    for sequence in order:
+        judging.metric("t", sequence, dumps(sequence))
+    assert judging.plugin.instance.last == [0, 1, 2, 3, 4]
+
+
+class Everything:
+    last: Any = None
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[int]) -> bool:
+        self.last = trial_history
+        return True
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        pass
+
+
+def test_memory_of_ended_trials_is_bounded():
+    judging = Judging(Everything(), lambda *_: None)
+    judging._ended = Recent(5)
+    for i in range(100):
+        judging.metric(str(i), 0, "1")
+        judging.trial_end(str(i), True)
+    assert judging._histories == {}
+    assert len(judging._ended._ids) == 5
