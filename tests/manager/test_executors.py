@@ -281,26 +281,27 @@ def test_killed_agent_loses_no_report(real_bench: Bench, tmp_path: Path) -> None
     asyncio.run(check_lost_agent(real_bench, tmp_path))
 
 
-async def check_unresponsive(bench: Bench, tmp_path: Path) -> None:
+async def check_unresponsive(bench: Bench) -> None:
     def deaf(parameters: dict[str, Any]) -> None:
         import time
-        from pathlib import Path
 
-        Path(parameters["touch"]).touch()
+        from pitchpipe import report_intermediate_result
+
+        report_intermediate_result(0)
         time.sleep(3600)
 
     deaf.__module__ = "__main__"
     (bench.folder / "trial.pkl").write_bytes(cloudpickle.dumps(deaf))
     async with bench.session(grace=0.2) as session:
-        order = session.start(touch=str(tmp_path / "here"))
-        await session.until(lambda: bool(session.of(order, AttemptStarted)))
+        order = session.start()
+        await session.until(lambda: bool(session.of(order, Reported)))
         session.executor.stop_trial(order.trial_id, 1)
         ended = await session.end_of(order)
         assert ended.lost
 
 
-def test_function_that_never_reports_is_ended_with_its_agent(real_bench: Bench, tmp_path: Path) -> None:
-    asyncio.run(check_unresponsive(real_bench, tmp_path))
+def test_function_that_never_reports_is_ended_with_its_agent(real_bench: Bench) -> None:
+    asyncio.run(check_unresponsive(real_bench))
 
 
 async def check_command(bench: Bench, tmp_path: Path) -> list[int]:
