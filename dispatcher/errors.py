@@ -41,10 +41,10 @@ class PluginNotLoaded(DispatcherError):
 
 
 class PluginFailed(DispatcherError):
-    """A method of a plug-in raised; `__cause__` is what it raised."""
+    """A method of a plug-in raised; `__cause__` is what it raised, `file` is where the plug-in's class is."""
 
-    def __init__(self, plugin: str, method: str, cause: BaseException) -> None:
-        self.plugin, self.method = plugin, method
+    def __init__(self, plugin: str, method: str, cause: BaseException, file: str = "") -> None:
+        self.plugin, self.method, self.file = plugin, method, file
         super().__init__(f"{method} of the {plugin} raised {type(cause).__name__}: {cause}")
 
 

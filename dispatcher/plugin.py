@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .errors import PluginFailed, PluginRubbish
@@ -25,7 +26,8 @@ class Plugin:
         try:
             return getattr(self.instance, method)(*args, **kwargs)
         except BaseException as error:
-            raise PluginFailed(self.role, method, error) from error
+            module = sys.modules.get(type(self.instance).__module__)
+            raise PluginFailed(self.role, method, error, getattr(module, "__file__", None) or "") from error
 
     def has(self, method: str) -> bool:
         """Whether the plug-in has such a method."""

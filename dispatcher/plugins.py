@@ -128,13 +128,14 @@ def _from_folder(role: str, name: str, folder: Path) -> ModuleType | None:
 
 def _from_file(role: str, name: str, file: Path) -> ModuleType:
     """The module in a file; it gets a name of its own where another module has the plain one."""
-    for taken in (name, f"{role}_plugin.{name}"):
+    other_name = f"{role}_plugin_{name.replace('.', '_')}"
+    for taken in (name, other_name):
         module = sys.modules.get(taken)
         if module is not None and Path(getattr(module, "__file__", None) or "") == file:
             return module
     if "." in name and not _is_taken(name.partition(".")[0]):
         return importlib.import_module(name)  # in a package: relative imports need its parents
-    return _execute(name if not _is_taken(name) else f"{role}_plugin.{name}", file)
+    return _execute(name if "." not in name and not _is_taken(name) else other_name, file)
 
 
 def _is_taken(name: str) -> bool:

@@ -40,8 +40,8 @@ def _where(error: BaseException, shown: BaseException) -> str:
     if not frames:
         return error.method if isinstance(error, PluginFailed) else ""
     # The plug-in's own file is where its author looks first; what it called may be anyone's.
-    own = [frame for frame in frames if frame.filename == frames[0].filename]
-    frame = own[-1]
+    file = error.file if isinstance(error, PluginFailed) else ""
+    frame = ([frame for frame in frames if frame.filename == file] or frames)[-1]
     return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -156,22 +157,21 @@ def test_callback_sends_at_once_within_a_command(spawn, plugin_file):
     # In a process of its own: only a real pipe shows whether the frame has left.
     config = plugin_file("slow.Slow", SLOW_PLUGIN)
     one = spawn({"tuner": config})
+    os.mkfifo(one.folder / "go")
     one.initialize()
     one.send(CommandType.RequestTrialJobs, 1)
     assert one.expect(CommandType.NewTrialJob)["parameters"] == {"x": 0}
-    (one.folder / "go").touch()
+    (one.folder / "go").write_bytes(b"")
     assert one.terminate() == 0
 
 
 SLOW_PLUGIN = """
-import pathlib, time
 from pitchpipe.tuners import Tuner
 class Slow(Tuner):
     def update_search_space(self, space): pass
     def generate_multiple_parameters(self, ids, st_callback, **kwargs):
         st_callback(ids[0], {"x": 0})
-        while not pathlib.Path("go").exists():
-            time.sleep(0.01)
+        open("go").close()  # a named pipe: waits for its writer
         return []
 """
 

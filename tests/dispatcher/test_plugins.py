@@ -1,0 +1,247 @@
+"""Plug-ins by name and by class: found, injected, and refused with a path and a hint."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.dispatcher import PluginNotLoaded
+from pitchpipe.dispatcher.check import check
+from pitchpipe.dispatcher.plugins import load_plugin
+from pitchpipe.dispatcher.settings import Settings
+
+TUNER = """
+from pitchpipe.tuners import Tuner
+class Mine(Tuner):
+    def __init__(self, size=1, seed=None, optimize_mode=None):
+        if size < 0:
+            raise ValueError(f"size must not be negative, got {size}")
+        self.size, self.seed, self.optimize_mode = size, seed, optimize_mode
+    def update_search_space(self, space):
+        if not space:
+            raise ValueError("an empty space")
+    def generate_parameters(self, parameter_id, **kwargs):
+        return {}
+"""
+INJECTED = {"optimize_mode": "minimize", "seed": 7}
+
+
+@pytest.fixture(autouse=True)
+def clean_imports() -> Iterator[None]:
+    """Forgets what a test imported, and its sys.path."""
+    path, modules = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if not name.startswith(("pitchpipe", "numpy", "scipy")):
+            del sys.modules[name]
+
+
+def problems_of(config: dict[str, Any], role: str = "tuner") -> list[tuple[Any, ...]]:
+    with pytest.raises(PluginNotLoaded) as caught:
+        load_plugin(role, config, INJECTED)
+    return [(problem.path, problem.message, problem.hint) for problem in caught.value.problems]
+
+
+# by name
+
+
+def test_builtin_is_loaded_by_name_in_any_case():
+    assert type(load_plugin("tuner", {"name": "random"}, {})).__name__ == "RandomTuner"
+    assert type(load_plugin("assessor", {"name": "MEDIANSTOP"}, {})).__name__ == "MedianstopAssessor"
+
+
+def test_unknown_name_gives_the_nearest():
+    ((path, message, _),) = problems_of({"name": "Randon"})
+    assert path == ("tuner", "name")
+    assert "Random" in message
+
+
+def test_nothing_given_is_a_problem():
+    assert problems_of({})[0][0] == ("tuner",)
+
+
+# by class
+
+
+def test_class_comes_from_the_code_directory(plugin_file):
+    config = plugin_file("mine.Mine", TUNER)
+    tuner = load_plugin("tuner", {**config, "classArgs": {"size": 3}}, {})
+    assert (tuner.size, tuner.seed, tuner.optimize_mode) == (3, None, None)
+    assert Path(sys.modules[type(tuner).__module__].__file__ or "").parent == Path(config["codeDirectory"])
+
+
+def test_what_the_signature_has_is_injected_unless_given(plugin_file):
+    config = plugin_file("mine.Mine", TUNER)
+    tuner = load_plugin("tuner", config, INJECTED)
+    assert (tuner.seed, tuner.optimize_mode) == (7, "minimize")
+    given = load_plugin("tuner", {**config, "classArgs": {"seed": 1, "optimize_mode": "maximize"}}, INJECTED)
+    assert (given.seed, given.optimize_mode) == (1, "maximize")
+
+
+def test_what_the_signature_lacks_is_not_injected(plugin_file):
+    config = plugin_file("plain.Plain", "class Plain:\n    def generate_parameters(self, i): return {}\n")
+    load_plugin("tuner", config, INJECTED)
+
+
+@pytest.mark.parametrize("name", ["random", "json", "types", "pytest"])
+def test_file_with_the_name_of_another_module_is_still_the_one(plugin_file, name):
+    before = sys.modules.get(name)
+    tuner = load_plugin("tuner", plugin_file(f"{name}.Mine", TUNER), {})
+    assert tuner.size == 1
+    assert sys.modules.get(name) is before
+
+
+def test_tuner_and_assessor_with_the_same_file_name_do_not_clash(plugin_file):
+    judge = "class Mine:\n    def assess_trial(self, trial, history): return True\n"
+    tuner = load_plugin("tuner", plugin_file("mine.Mine", TUNER, "one"), {})
+    assessor = load_plugin("assessor", plugin_file("mine.Mine", judge, "two"), {})
+    assert hasattr(tuner, "generate_parameters")
+    assert hasattr(assessor, "assess_trial")
+
+
+def test_tuner_and_assessor_in_one_file_share_its_module(plugin_file):
+    both = TUNER + "class Judge:\n    def assess_trial(self, trial, history): return True\n"
+    config = plugin_file("mine.Mine", both)
+    tuner = load_plugin("tuner", config, {})
+    assessor = load_plugin("assessor", {**config, "className": "mine.Judge"}, {})
+    assert type(tuner).__module__ == type(assessor).__module__
+
+
+def test_helpers_beside_the_file_are_importable_and_hide_no_standard_module(plugin_file):
+    plugin_file("helper.X", "VALUE = 5\n")
+    plugin_file("colorsys.X", "raise RuntimeError('not the standard one')\n")
+    sys.modules.pop("colorsys", None)
+    config = plugin_file("mine.Mine", TUNER + "import helper, colorsys\nMine.value = helper.VALUE\n")
+    assert load_plugin("tuner", config, {}).value == 5
+
+
+def test_class_in_a_package_may_import_relatively(plugin_file):
+    plugin_file("pack.helper.X", "VALUE = 6\n")
+    config = plugin_file("pack.mine.Mine", TUNER + "from .helper import VALUE\nMine.value = VALUE\n")
+    assert load_plugin("tuner", config, {}).value == 6
+
+
+def test_plug_in_can_be_pickled_with_its_module(plugin_file):
+    import pickle
+
+    tuner = load_plugin("tuner", plugin_file("json.Mine", TUNER), {})
+    assert pickle.loads(pickle.dumps(tuner)).size == 1
+
+
+@pytest.mark.parametrize(
+    ("class_name", "text", "key", "words"),
+    [
+        ("Mine", TUNER, "className", "no module"),
+        ("absent.Mine", None, "className", "no module 'absent'"),
+        ("mine.Mone", TUNER, "className", "no class 'Mone'"),
+        ("mine.TUNER", "TUNER = 1\n", "className", "no class 'TUNER'"),
+        ("mine.Mine", "import absent_library\n", "className", "needs the module 'absent_library'"),
+        ("mine.Mine", "1 / 0\n", "className", "ZeroDivisionError"),
+        ("mine.Mine", "def broken(\n", "className", "SyntaxError"),
+    ],
+)
+def test_class_that_cannot_be_had_is_a_problem(plugin_file, tmp_path, class_name, text, key, words):
+    config = plugin_file(class_name, text) if text and "." in class_name else {"className": class_name}
+    ((path, message, hint),) = problems_of({"codeDirectory": str(tmp_path), **config})
+    assert path == ("tuner", key)
+    assert words in message
+    if "Mone" in class_name:
+        assert hint == "did you mean 'Mine'?"
+
+
+def test_absent_code_directory_is_a_problem(tmp_path):
+    config = {"className": "mine.Mine", "codeDirectory": str(tmp_path / "absent")}
+    assert problems_of(config)[0][0] == ("tuner", "codeDirectory")
+
+
+# arguments
+
+
+def test_wrong_arguments_are_named_all_at_once(plugin_file):
+    config = {**plugin_file("mine.Mine", TUNER), "classArgs": {"sise": 1, "sead": 2}}
+    found = problems_of(config)
+    assert [problem[0] for problem in found] == [
+        ("tuner", "classArgs", "sise"),
+        ("tuner", "classArgs", "sead"),
+    ]
+    assert "'size'" in found[0][2]
+
+
+def test_refused_value_is_named(plugin_file):
+    config = {**plugin_file("mine.Mine", TUNER), "classArgs": {"size": -1, "seed": 2}}
+    ((path, message, _),) = problems_of(config)
+    assert path == ("tuner", "classArgs", "size")
+    assert "must not be negative, got -1" in message
+
+
+def test_constructor_that_breaks_is_a_problem(plugin_file):
+    broken = "class Mine:\n    def __init__(self): raise OSError('no disk')\n"
+    ((path, message, _),) = problems_of(plugin_file("mine.Mine", broken))
+    assert path == ("tuner", "classArgs")
+    assert "no disk" in message
+
+
+# the check of a whole configuration
+
+
+def check_paths(config: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [problem.path for problem in check(config)]
+
+
+def test_good_configuration_has_no_problems(plugin_file):
+    space = {"x": {"_type": "uniform", "_value": [0, 1]}}
+    assert check({"tuner": plugin_file("mine.Mine", TUNER), "searchSpace": space}) == []
+    assert check({"tuner": {"name": "TPE"}, "assessor": {"name": "Medianstop"}, "searchSpace": space}) == []
+
+
+def test_problems_of_both_plug_ins_are_listed(plugin_file):
+    config = {
+        "tuner": {**plugin_file("mine.Mine", TUNER), "classArgs": {"size": "x"}},
+        "assessor": {"name": "Medianstop", "classArgs": {"start_stop": 1}},
+    }
+    assert check_paths(config) == [("tuner", "classArgs"), ("assessor", "classArgs", "start_stop")]
+
+
+def test_space_that_a_tuner_refuses_is_a_problem(plugin_file):
+    (problem,) = check({"tuner": plugin_file("mine.Mine", TUNER), "searchSpace": {}})
+    assert problem.path == ("searchSpace",)
+    assert "Mine refuses it: ValueError('an empty space')" in problem.message
+
+
+def test_space_with_a_wrong_value_is_placed():
+    space = {"x": {"_type": "uniform", "_value": [1, 0]}}
+    (path,) = check_paths({"tuner": {"name": "Random"}, "searchSpace": space})
+    assert path[:2] == ("searchSpace", "x")
+
+
+def test_class_that_is_no_plug_in_is_a_problem(plugin_file):
+    config = plugin_file("mine.Mine", "class Mine: pass\n")
+    assert check_paths({"tuner": config}) == [("tuner", "className")]
+    assert check_paths({"tuner": {"name": "Random"}, "assessor": config}) == [("assessor", "className")]
+
+
+def test_configuration_without_a_tuner_is_a_problem():
+    assert check_paths({}) == [("tuner",)]
+
+
+# settings
+
+
+def test_direction_and_seed_are_what_is_injected():
+    config = {"tuner": {"name": "x"}, "objectives": [{"name": "a", "direction": "maximize"}], "seed": 3}
+    assert Settings.read(config, {}).injected == {"optimize_mode": "maximize", "seed": 3}
+
+
+def test_manager_is_a_peer_when_it_announced_itself():
+    config = {"tuner": {"name": "x"}}
+    assert Settings.read(config, {}).protocol is None
+    assert Settings.read(config, {"PITCHPIPE_PROTOCOL": "1"}).protocol == 1
+
+
+def test_advisor_stands_for_the_tuner():
+    assert Settings.read({"advisor": {"name": "x"}}, {}).tuner == {"name": "x"}
