@@ -53,10 +53,10 @@ class LocalTrialExecutor(AgentTrialExecutor):
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         """Look at the machine; agents are started when trials need them."""
-        self._setup, self._deliver = setup, deliver
         totals = local_totals(self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, setup.request)
         if (why := Ledger(totals).infeasible(setup.request)) is not None:
             raise ExecutorError(f"no trial can ever run on this machine: {why}")
+        self._setup, self._deliver = setup, deliver
         self._sockets = agent_sockets(setup.folder)
         self._sockets.mkdir(mode=0o700, exist_ok=True)
         (setup.folder / "agents").mkdir(exist_ok=True)
