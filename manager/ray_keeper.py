@@ -28,6 +28,7 @@ from typing import Any
 
 import psutil
 
+from ..trial_agent.guard import Guard
 from .ray_idle import IdleClock
 from .ray_places import KeeperPlace, KeeperState, StartLock, make_temp_directory, session_processes
 from .ray_versions import versions_here
@@ -36,6 +37,8 @@ __all__ = ["Keeper", "main"]
 
 _log = logging.getLogger(__name__)
 
+# Marks the processes of this Ray; agents take it out of what trials inherit, by its prefix.
+_SESSION = "PITCHPIPE_RAY_SESSION"
 # Ray names these amounts by arguments of their own; all others are custom resources.
 _INIT_ARGUMENTS = {
     "CPU": "num_cpus",
@@ -59,13 +62,25 @@ def main(arguments: list[str]) -> int:
     place = KeeperPlace(Path(options["--directory"]))
     temp_dir = make_temp_directory()
     lock = StartLock(place.lock)
+    guard = _guard(temp_dir)
     try:
         state = _start_ray(place, temp_dir, json.loads(options["--resources"]))
         asyncio.run(Keeper(place, state, lock, _agents_of_ray, _pids_of_ray(temp_dir)).serve(listener))
     finally:
         _remove(place, temp_dir)
+        guard.release()
+        guard.close()
     place.log.unlink(missing_ok=True)
     return 0
+
+
+def _guard(temp_dir: Path) -> Guard:
+    """A watchdog that kills this Ray if we are killed: some of its helpers would stay for ever."""
+    os.environ[_SESSION] = str(temp_dir)
+    guard = Guard()
+    guard.expect([f"{_SESSION}={temp_dir}".encode()])
+    guard.watch(os.getpgid(0))
+    return guard
 
 
 def _leave_now(number: int, frame: object) -> None:
@@ -74,7 +89,7 @@ def _leave_now(number: int, frame: object) -> None:
 
 
 def _start_ray(place: KeeperPlace, temp_dir: Path, resources: dict[str, float]) -> KeeperState:
-    """Start the private Ray; the state is written before, so that whatever is left by a crash can be found."""
+    """Start the private Ray; the state is written before, so that what a crash leaves can be found."""
     created = psutil.Process().create_time()
     here = versions_here()
     state = KeeperState(os.getpid(), created, str(temp_dir), versions=here, resources=resources)
