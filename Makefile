@@ -33,7 +33,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
 
-.PHONY: demo test check lint lint-ruff lint-format lint-imports types format wheel install clean
+.PHONY: demo test check lint lint-ruff lint-format lint-imports types types-folders types-face format wheel install clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -63,9 +63,21 @@ lint-imports: $(READY)
 	@echo "== import rule"
 	@$(BIN)/python tests/import_rules.py .
 
-types: $(READY)
+types: types-folders types-face
+
+types-folders: $(READY)
 	@echo "== types"
 	@$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+# The relative imports of pitchpipe/ lead to the other folders only in the layout of the installed package.
+LAYOUT := build/types
+types-face: $(READY)
+	@echo "== types of pitchpipe/"
+	@rm -rf $(LAYOUT)
+	@mkdir -p $(LAYOUT)/pitchpipe
+	@ln -s $(addprefix $(CURDIR)/,$(wildcard pitchpipe/*.py) $(filter-out pitchpipe,$(PACKAGES))) $(LAYOUT)/pitchpipe
+	@sed 's/^include = .*/include = ["pitchpipe"]/' pyproject.toml > $(LAYOUT)/pyproject.toml
+	@$(BIN)/basedpyright --pythonpath $(BIN)/python --project $(LAYOUT)
 
 format: $(READY)
 	@$(BIN)/ruff check --fix .
