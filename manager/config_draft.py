@@ -56,7 +56,7 @@ _V1_NAMES = {
 class Draft:
     """Values under canonical names, where each came from, and what is wrong so far (at the user's paths).
 
-    `wrong` has the top-level fields with a finding; `stopped` means that nothing else is worth saying.
+    `wrong` has the top-level fields that are malformed; `stopped` means that nothing else is worth saying.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -80,7 +80,9 @@ class Draft:
         """Note a finding whose paths are canonical."""
         also = None if finding.also is None else self.origin(finding.also)
         self.findings.append(replace(finding, path=self.origin(finding.path), also=also))
-        self.wrong.add(finding.path[0] if finding.path else None)
+        # A value inside class_args may be wrong in a section that is well-formed.
+        if finding.path[1:2] != ("class_args",) or len(finding.path) == 2:
+            self.wrong.add(finding.path[0] if finding.path else None)
 
 
 def make_draft(data: Any) -> Draft:

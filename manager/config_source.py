@@ -146,7 +146,7 @@ class _NodeReader:
         self.marks[path] = Mark(key, _start(node))
         self._repeats += id(node) in self._seen
         self._seen.add(id(node))
-        if False:
+        if self._repeats > _MAX_REPEATS:
             raise _error(self.shown, *_start(node), "is too large once its aliases are written out")
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)

@@ -1,0 +1,145 @@
+"""The trial agent as a Ray actor: the same agent as a local one, with calls in place of a socket.
+
+This class runs in a Ray worker. A manager opens a session first; from then on what earlier managers still
+have waiting here returns. Ray may run the calls of a threaded actor in another order than they were made, so
+messages carry numbers and wait for their turn.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..trial_agent.core import Agent
+from ..trial_agent.environ import base_environment
+
+__all__ = ["POLL_SECONDS", "AgentSetup", "RayAgent"]
+
+Message = dict[str, Any]
+
+# A poll that finds nothing returns after so long and is made again: so an agent knows that its manager lives.
+POLL_SECONDS = 10.0
+# Set by Ray in a worker according to the GPUs that it gave to it.
+_DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ONEAPI_DEVICE_SELECTOR")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSetup:
+    """What an agent is made with.
+
+    `environment` is the manager's when both are on one machine, and None when the node's is the one to use;
+    in both cases trials get `omp_threads` as OMP_NUM_THREADS (None: unset), because Ray overwrites it in its
+    workers.
+    """
+
+    agent_id: str
+    token: str
+    folder: str
+    environment: Mapping[str, str] | None = None
+    directory: str | None = None
+    omp_threads: str | None = None
+    has_gpus: bool = False
+
+
+class RayAgent:
+    """Runs an `Agent` in a thread; the process ends with it."""
+
+    def __init__(self, setup: AgentSetup) -> None:
+        environment = trial_environment(setup, os.environ)
+        # A function trial runs in this process, and libraries read their settings when it imports them.
+        os.environ.clear()
+        os.environ.update(environment)
+        if setup.directory is not None and os.path.isdir(setup.directory):
+            os.chdir(setup.directory)
+        self._token = setup.token
+        self._agent = Agent(setup.agent_id, os.path.join(setup.folder, "agents"), environment=environment)
+        self._lock = threading.Lock()
+        self._session = ""
+        self._next = 0
+        self._early: dict[int, list[Message]] = {}
+        self._replaced = threading.Event()
+        self._heard = time.monotonic()
+        threading.Thread(target=self._run, name="trials", daemon=True).start()
+        threading.Thread(target=self._leave_when_orphaned, name="orphan", daemon=True).start()
+
+    def connect(self, session: str, hello: Message) -> Message:
+        """Begin a session; answers like `hello`. Raises PermissionError for a wrong token."""
+        if not hmac.compare_digest(self._token, str(hello.get("token"))):
+            raise PermissionError("the token of this agent's experiment is another")
+        with self._lock:
+            self._replaced.set()
+            self._replaced = threading.Event()
+            self._session, self._next, self._early = session, 0, {}
+        return self._agent.handle(hello) or {}
+
+    def tell(self, session: str, number: int, messages: list[Message]) -> list[Message]:
+        """Handle messages in their turn; answers what went wrong with them."""
+        answers: list[Message] = []
+        with self._lock:
+            self._heard = time.monotonic()
+            if session == self._session:
+                self._early[number] = messages
+            while (turn := self._early.pop(self._next, None)) is not None:
+                self._next += 1
+                answers += [answer for each in turn if (answer := self._agent.handle(each)) is not None]
+        return answers
+
+    def exchange(self, session: str, number: int, messages: list[Message], after: int) -> Message:
+        """`tell`, then wait for events numbered above `after`: `{"events", "cursor"}` and maybe `"errors"`."""
+        errors = self.tell(session, number, messages)
+        batch = self._agent.next_events(after, POLL_SECONDS) if session == self._session else _nothing(after)
+        return {**batch, "errors": errors} if errors else batch
+
+    def ask(self, message: Message) -> Message:
+        """Handle one message that has an answer."""
+        return self._agent.handle(message) or {}
+
+    def until_replaced(self, session: str) -> None:
+        """Return when another manager has begun a session; fails, as all calls do, when this process ends."""
+        with self._lock:
+            replaced = self._replaced
+            if session != self._session:
+                return
+        replaced.wait()
+
+    def _run(self) -> None:
+        self._agent.run()
+        os._exit(0)  # calls that wait here fail at once, and so the manager knows
+
+    def _leave_when_orphaned(self) -> None:
+        """Shut down when no manager was heard of, and no trial ran, for the orphan timeout."""
+        while True:
+            agent, now = self._agent, time.monotonic()
+            idle_since = now if agent.idle_since is None else agent.idle_since
+            alone_since = max(idle_since, self._heard + POLL_SECONDS)
+            remaining = alone_since + agent.orphan_timeout - now
+            if remaining <= 0:
+                agent.shutdown()
+                return
+            # Not an endless wait: `configure` may shorten the timeout meanwhile.
+            time.sleep(min(remaining, POLL_SECONDS))
+
+
+def trial_environment(setup: AgentSetup, worker: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the trials of an agent in a Ray worker whose own is `worker`.
+
+    >>> setup = AgentSetup("a", "token", "/exp", environment={"HOME": "/home/ada"}, has_gpus=True)
+    >>> trial_environment(setup, {"RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3"})
+    {'HOME': '/home/ada', 'CUDA_VISIBLE_DEVICES': '3'}
+    """
+    environment = base_environment(worker if setup.environment is None else setup.environment)
+    environment.pop("OMP_NUM_THREADS", None)
+    if setup.omp_threads is not None:
+        environment["OMP_NUM_THREADS"] = setup.omp_threads
+    if setup.has_gpus:
+        environment.update({name: worker[name] for name in _DEVICE_VARIABLES if name in worker})
+    return environment
+
+
+def _nothing(after: int) -> Message:
+    return {"events": [], "cursor": after}

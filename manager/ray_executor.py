@@ -1,0 +1,175 @@
+"""Runs trials in agents that are Ray actors: on a cluster, or on a private Ray of this user."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from .agent_executor import AgentLink, AgentTrialExecutor
+from .executor import Deliver, ExecutorError, RunSetup
+from .ledger import Ledger, Request, Totals
+from .ray_agent import AgentSetup, RayAgent
+from .ray_join import in_daemon_thread, join, leave
+from .ray_lease import RayLease, acquire
+from .ray_link import RayLink
+
+__all__ = ["RayTrialExecutor"]
+
+# A poll, a watching call, and what comes in between; what a dead manager left waiting takes a thread for a
+# while.
+_CONCURRENT_CALLS = 8
+
+
+class RayTrialExecutor(AgentTrialExecutor):
+    """A `TrialExecutor` over Ray.
+
+    `address` is a cluster's ("host:port", or "auto" for the one that runs here); None means a private Ray, kept for
+    `idle_timeout` seconds after its last use (`resources`: what it has, by Ray's names; None: what the
+    machine has). `runtime_env` is Ray's, for all agents; it doubles their start-up time.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        idle_timeout: float = 300.0,
+        runtime_env: dict[str, Any] | None = None,
+        resources: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__()
+        self._address = address
+        self._idle_timeout = idle_timeout
+        self._runtime_env = runtime_env
+        self._resources = resources
+        self._lease: RayLease | None = None
+        self._joined = False
+        self._actor_class: Any = None
+
+    async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
+        """Join Ray, start it if need be; agents are made when trials need them."""
+        self._setup, self._deliver = setup, deliver
+        (setup.folder / "agents").mkdir(exist_ok=True)
+        try:
+            await self._join()
+            totals = await in_daemon_thread(_totals)
+            if self._address is None and (why := Ledger(totals).infeasible(setup.request)) is not None:
+                raise ExecutorError(f"no trial can ever run on this machine: {why}")
+        except BaseException:
+            await self._disconnect()
+            raise
+        return totals
+
+    async def close(self) -> None:
+        """End all agents of the experiment, also those of an earlier manager, and leave Ray."""
+        if self._joined:
+            await super().close()
+            await in_daemon_thread(self._kill_strays)
+        await self._disconnect()
+
+    async def _join(self) -> None:
+        import_ray = in_daemon_thread(_import_ray)  # takes as long as the keeper needs to answer
+        if self._address is not None:
+            await import_ray
+            await join(self._address, self.setup.experiment_id, runtime_env=self._runtime_env)
+        else:
+            self._lease, _ = await asyncio.gather(acquire(self._idle_timeout, self._resources), import_ray)
+            await join(
+                self._lease.address,
+                self.setup.experiment_id,
+                token_path=self._lease.token_path,
+                runtime_env=self._runtime_env,
+            )
+        self._joined = True
+        import ray
+
+        self._actor_class = ray.remote(RayAgent)
+
+    async def _disconnect(self) -> None:
+        if self._joined:
+            self._joined = False
+            await leave()
+        if self._lease is not None:
+            lease, self._lease = self._lease, None
+            await lease.close()
+
+    def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
+        import ray
+
+        hello = {"op": "hello", "token": self.setup.token, "experiment": self.setup.experiment_id}
+        if spawn:
+            return RayLink(agent, lambda: self._spawn(agent), hello, self)
+        try:
+            actor = ray.get_actor(agent)
+        except ValueError:
+            return None
+        return RayLink(agent, lambda: actor, hello, self)
+
+    def _spawn(self, agent: str) -> Any:
+        """Make the actor, or take the one of this name that an earlier manager made."""
+        options = self._actor_class.options(
+            name=agent,
+            lifetime="detached",
+            get_if_exists=True,
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=_CONCURRENT_CALLS,
+            **_resource_options(self.setup.request),
+        )
+        return options.remote(self._agent_setup(agent))
+
+    def _agent_setup(self, agent: str) -> AgentSetup:
+        is_private = self._address is None
+        return AgentSetup(
+            agent_id=agent,
+            token=self.setup.token,
+            folder=str(self.setup.folder),
+            # The keeper may have been started from another shell: its environment is not that of this
+            # experiment.
+            environment=dict(os.environ) if is_private and self._runtime_env is None else None,
+            directory=os.getcwd() if is_private and self._runtime_env is None else None,
+            omp_threads=os.environ.get("OMP_NUM_THREADS"),
+            has_gpus=bool(self.setup.request.gpus),
+        )
+
+    def _kill_strays(self) -> None:
+        import ray
+        from ray.util import list_named_actors
+
+        for name in list_named_actors():
+            with contextlib.suppress(ValueError):  # it has ended meanwhile
+                ray.kill(ray.get_actor(str(name)), no_restart=True)
+
+
+def _import_ray() -> None:
+    import ray  # noqa: F401
+
+
+def _totals() -> Totals:
+    """What the cluster has; Ray says which GPU a worker gets."""
+    import ray
+
+    amounts = {name: float(amount) for name, amount in ray.cluster_resources().items()}
+    gpus = amounts.pop("GPU", 0.0)
+    return Totals(
+        {name: amount for name, amount in amounts.items() if not _is_internal(name)}, anonymous_gpus=gpus
+    )
+
+
+def _is_internal(name: str) -> bool:
+    return name == "object_store_memory" or name.startswith("node:")
+
+
+def _resource_options(request: Request) -> dict[str, Any]:
+    """Options of a Ray actor for one trial's request.
+
+    >>> _resource_options(Request(cpus=2, gpus=0.5, custom={"widget": 1}))
+    {'num_cpus': 2, 'num_gpus': 0.5, 'resources': {'widget': 1}}
+    """
+    options: dict[str, Any] = {"num_cpus": request.cpus, "num_gpus": request.gpus or 0}
+    if request.memory:
+        options["memory"] = request.memory
+    if request.custom:
+        options["resources"] = dict(request.custom)
+    return options

@@ -1,0 +1,167 @@
+"""Joining a Ray cluster: at an explicit address, with its token, and with errors in plain sentences."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .executor import ExecutorError
+
+__all__ = ["in_daemon_thread", "join", "leave"]
+
+_PROBE_TIMEOUT = 5.0
+# With a wrong token Ray tries for 20 s before it gives up.
+_JOIN_TIMEOUT = 60.0
+_AUTH_VARIABLES = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_TOKEN")
+
+
+async def join(
+    address: str, namespace: str, *, token_path: str | None = None, runtime_env: dict[str, Any] | None = None
+) -> None:
+    """Connect this process to the cluster at `address` ("host:port" or "auto").
+
+    The token is `token_path`'s, else what Ray finds by its own rules. Raises `ExecutorError` when nothing
+    answers there, the token is refused, or Ray cannot start a driver.
+    """
+    if "://" in address:
+        raise ExecutorError(f"{address}: Ray client addresses do not work here, give host:port of the head")
+    if address != "auto":
+        await _probe(address)
+    try:
+        await asyncio.wait_for(
+            in_daemon_thread(lambda: _init(address, namespace, token_path, runtime_env)), _JOIN_TIMEOUT
+        )
+    except TimeoutError:
+        raise ExecutorError(
+            f"the Ray cluster at {address} did not answer within {_JOIN_TIMEOUT:.0f} s"
+        ) from None
+
+
+async def leave() -> None:
+    """Disconnect from the cluster; detached actors stay."""
+    import ray
+
+    await in_daemon_thread(ray.shutdown)
+
+
+async def in_daemon_thread(work: Callable[[], Any]) -> Any:
+    """Like `asyncio.to_thread`, in a thread that a stuck call cannot make the interpreter wait for."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_exception(error) if error is not None else done.set_result(result)
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except BaseException as caught:  # noqa: BLE001  (whatever it is belongs to whoever waits)
+            error = caught
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await done
+
+
+async def _probe(address: str) -> None:
+    """Raise if nothing listens there: Ray itself would try for ten minutes and print as long."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise ExecutorError(f"{address!r} is not the address of a Ray cluster: give host:port, or auto")
+    try:
+        connection = asyncio.open_connection(host.strip("[]"), int(port))
+        _, writer = await asyncio.wait_for(connection, _PROBE_TIMEOUT)
+    except (OSError, TimeoutError) as error:
+        why = "no answer" if isinstance(error, TimeoutError) else _plain(error)
+        raise ExecutorError(f"no Ray cluster answers at {address} ({why})") from None
+    writer.close()
+
+
+def _plain(error: OSError) -> str:
+    if isinstance(error, socket.gaierror):
+        return "the host name is unknown"
+    return (os.strerror(error.errno) if error.errno else str(error)).lower()
+
+
+def _init(address: str, namespace: str, token_path: str | None, runtime_env: dict[str, Any] | None) -> None:
+    with _auth_environment(token_path):
+        import ray
+
+        _reload_auth()
+        try:
+            ray.init(
+                address=address,
+                namespace=namespace,
+                log_to_driver=False,
+                configure_logging=False,
+                runtime_env=runtime_env,
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ExecutorError(_why_not_joined(address, error)) from error
+
+
+@contextlib.contextmanager
+def _auth_environment(token_path: str | None) -> Iterator[None]:
+    """Tell Ray its token by the environment, only while it looks: our children must not inherit it."""
+    before = {name: os.environ.get(name) for name in _AUTH_VARIABLES}
+    if token_path is not None:
+        os.environ.pop("RAY_AUTH_TOKEN", None)
+        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=token_path)
+    elif before["RAY_AUTH_MODE"] is None and _has_token():
+        # What Ray itself does for "auto" only: with an explicit address it would be refused.
+        os.environ["RAY_AUTH_MODE"] = "token"
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _has_token() -> bool:
+    named = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
+    return named or (Path.home() / ".ray" / "auth_token").is_file()
+
+
+def _reload_auth() -> None:
+    """Let Ray forget what it read of these variables when it was imported, or for an earlier cluster."""
+    try:
+        from ray._raylet import AuthenticationTokenLoader, Config
+    except ImportError:  # another version of Ray: it reads them when it connects
+        return
+    Config.initialize("")
+    AuthenticationTokenLoader.instance().reset_cache()
+
+
+def _why_not_joined(address: str, error: BaseException) -> str:
+    story = _story(error)
+    if "uthenticat" in story or "InvalidAuthToken" in story:
+        return (
+            f"the Ray cluster at {address} refuses our token: "
+            "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH to the file with the cluster's token"
+        )
+    if address == "auto" and isinstance(error, ConnectionError):
+        return "no Ray cluster runs on this machine: start one with `ray start --head`, or give host:port"
+    if "ersion mismatch" in story:
+        return f"the Ray cluster at {address} runs other versions: {str(error).strip()}"
+    first_line = (str(error).strip().splitlines() or [repr(error)])[0]
+    return f"cannot join the Ray cluster at {address}: {first_line}"
+
+
+def _story(error: BaseException | None) -> str:
+    parts = []
+    while error is not None:
+        parts.append(f"{type(error).__name__}: {error}")
+        error = error.__cause__ or error.__context__
+    return "\n".join(parts)
