@@ -119,6 +119,11 @@ def test_problem_shows_place_value_and_hint(tmp_path: Path) -> None:
     assert 'experiment.yml:11:8: debug: must be true or false, not "yes" (write true)' in lines
 
 
+def test_problem_of_a_key_has_the_path_of_the_key() -> None:
+    (problem,) = problems_of({**SMALLEST, "trial_environment": {"A=": "x"}})
+    assert problem == 'trial_environment.A=: "A=" is not a name of an environment variable'
+
+
 def test_problem_of_python_data_has_its_path_alone() -> None:
     problems = problems_of({**SMALLEST, "tuner": {"name": "TPE", "clas_args": {}}})
     assert problems == ["tuner.clas_args: unknown field (did you mean class_args?)"]

@@ -76,9 +76,13 @@ def test_plug_ins_are_not_asked_when_their_section_is_malformed(tmp_path: Path) 
 
 
 def test_the_same_problem_is_not_reported_twice(tmp_path: Path) -> None:
-    answer = '[{"path": ["tuner", "classArgs", "optimize_mode"], "message": "asked"}]'
+    answer = (
+        '[{"path": ["tuner", "classArgs", "optimize_mode"], "message": "again"}, '
+        '{"path": ["tuner", "classArgs", "gamma"], "message": "asked"}]'
+    )
     problems = problems_of(tmp_path, stub(answer), TEXT + "    optimize_mode: minimise\n")
-    assert len(problems) == 1
+    assert [problem.split(": ")[0] for problem in problems] == ["e.yml:7:12", "e.yml:8:20"]
+    assert "must be minimize or maximize" in problems[1]
 
 
 def test_plug_ins_are_told_the_canonical_config(tmp_path: Path) -> None:
@@ -141,6 +145,29 @@ def test_check_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     assert select.select([reader], [], [], 10)[0]
     assert os.read(reader, 1) == b""
     os.close(reader)
+
+
+def test_real_dispatcher_is_asked_about_names_and_arguments(tmp_path: Path) -> None:
+    text = TEXT.replace("name: TPE", "name: Randon").replace("    gamma: 2\n", "    seed: 1\n")
+    text += "assessor:\n  name: Medianstop\n  class_args: {startstep: 2}\n"
+    (tmp_path / "e.yml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path / "e.yml")
+    found = [(p.line, p.column, p.path) for p in caught.value.problems]
+    assert found == [(5, 9, ("tuner", "name")), (10, 27, ("assessor", "class_args", "startstep"))]
+
+
+def test_real_dispatcher_accepts_what_is_right(tmp_path: Path) -> None:
+    (tmp_path / "e.yml").write_text(TEXT.replace("    gamma: 2\n", "    seed: 1\n"))
+    assert load_config(tmp_path / "e.yml").tuner.class_args == {"seed": 1}
+
+
+def test_class_of_the_user_is_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("print('loaded')\nclass Mine:\n    def __init__(self, a): pass\n")
+    text = TEXT.split("tuner:")[0] + "tuner: {class_name: mine.Mine, code_directory: ., class_args: {b: 1}}\n"
+    (tmp_path / "e.yml").write_text(text)
+    with pytest.raises(ConfigError, match=r"e\.yml:4:\d+: tuner"):
+        load_config(tmp_path / "e.yml")
 
 
 def test_search_space_too_large_for_a_command_line_is_left_out() -> None:

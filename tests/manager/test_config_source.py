@@ -78,7 +78,7 @@ def test_duplicate_key_names_both_lines() -> None:
 
 
 def test_duplicate_key_in_json_has_its_position() -> None:
-    source = parse_source('{"a": 1,\n\t"a": 2}', "a.json")
+    source = parse_source('{"a": 1,\n\t"a": 2\n}\t', "a.json")
     assert [str(p) for p in source.problems] == [
         "a.json:2:2: a: duplicate key: on line 1 and again on line 2"
     ]

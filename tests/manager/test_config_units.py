@@ -34,7 +34,7 @@ def test_duration_in_each_unit(text: Any, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["", "h", "1w", "1h30m", "-1s", True, None, [], math.inf, math.nan, 10**400, "١s"]
+    "value", ["", "h", "1w", "1h30m", "-1s", -1, True, None, [], math.inf, math.nan, 10**400, "١s"]
 )
 def test_duration_that_is_none(value: Any) -> None:
     with pytest.raises(UnitError):
@@ -64,7 +64,7 @@ def test_memory_in_each_unit(text: Any, size: int) -> None:
     assert isinstance(parse_memory(text), int)
 
 
-@pytest.mark.parametrize("value", ["4g", "gb", 1.5, True, None, "-1gb", "4gb 2mb"])
+@pytest.mark.parametrize("value", ["4g", "gb", -1, 1.5, True, None, "-1gb", "4gb 2mb"])
 def test_memory_that_is_none(value: Any) -> None:
     with pytest.raises(UnitError):
         parse_memory(value)
