@@ -196,7 +196,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         if not any(isinstance(event, AttemptEnded) for event in events):
             now = self.setup.clock()
             events.append(AttemptEnded(now, order.trial_id, order.attempt, error=reason, lost=True))
-            self._orders.pop((order.trial_id, order.attempt), None)
+            self._forget((order.trial_id, order.attempt))
         self._emit(events)
 
     def _translate(self, raw: Iterable[dict[str, Any]]) -> Iterable[Event]:
@@ -205,8 +205,16 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             if key not in self._orders:
                 continue  # ended already: an agent says it again after a restart, or was taken for dead
             if event["e"] == "ended":
-                del self._orders[key]
+                self._forget(key)
             yield _EVENTS[event["e"]](event)
+
+    def _forget(self, key: tuple[str, int]) -> None:
+        order = self._orders.pop(key, None)
+        if order is not None:
+            self._on_end(order)
+
+    def _on_end(self, order: AttemptOrder) -> None:
+        """An attempt is over: a subclass may give back what it held."""
 
     def _emit(self, events: Iterable[Event]) -> None:
         if self._deliver is not None:

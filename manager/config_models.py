@@ -182,6 +182,9 @@ class LocalConfig(Section):
     gpu_indices: GpuIndices | None = Field(
         default=None, description="The GPUs to use; all of them when not set."
     )
+    resources: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict, description="Custom resources that this machine has: name and amount."
+    )
     reuse_mode: bool = Field(default=False, description="Accepted and ignored.")
 
 
@@ -239,11 +242,11 @@ class ConfigFields(Section):
         default_factory=dict, description="Environment variables of a trial, added to those there are."
     )
     max_experiment_duration: PositiveDuration | None = Field(
-        default=None, description="No new trials after this much running time."
+        default=None, description="The experiment ends after this much running time; trials that run then are stopped."
     )
     max_trial_number: int | None = Field(default=None, gt=0, description="No new trials after this many.")
     max_trial_duration: PositiveDuration | None = Field(
-        default=None, description="A trial that runs longer is stopped."
+        default=None, description="A trial that runs longer is stopped and counts as failed."
     )
     max_identical_failures: int = Field(
         default=5,

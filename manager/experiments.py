@@ -83,7 +83,9 @@ def executor_for(config: ExperimentConfig) -> TrialExecutor:
     if isinstance(service, LocalConfig):
         from .local_executor import LocalTrialExecutor
 
-        return LocalTrialExecutor(service.gpu_indices, service.max_trial_number_per_gpu, service.use_active_gpu)
+        return LocalTrialExecutor(
+            service.gpu_indices, service.max_trial_number_per_gpu, service.use_active_gpu, service.resources
+        )
     from .ray_executor import RayTrialExecutor
 
     return RayTrialExecutor(service.address, service.idle_timeout, service.runtime_env)

@@ -8,14 +8,19 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from ..trial_agent import environ
+from ..trial_agent.file_watch import FileWatch, best_watch
 from .agent_executor import AgentLink, AgentTrialExecutor, Listener
-from .executor import Deliver, ExecutorError, RunSetup
+from .events import ResourcesChanged, StartRefused
+from .executor import AttemptOrder, Deliver, ExecutorError, RunSetup
+from .folder import ExperimentFolder
+from .gpu_claims import GpuClaims, is_listened_to
 from .ledger import Ledger, Totals
 from .local_resources import local_totals
 from .runtime_directory import runtime_directory
@@ -27,6 +32,8 @@ __all__ = ["LocalTrialExecutor", "agent_sockets"]
 _SHUTDOWN_MARGIN = 2.0
 # Between the closing of a socket and the end of its process.
 _EXIT_MARGIN = 1.0
+# An experiment that dies with its agents leaves its claims behind, and nobody writes that down.
+_LOOK_AGAIN = 5.0
 
 
 def agent_sockets(folder: Path) -> Path:
@@ -40,27 +47,61 @@ def agent_sockets(folder: Path) -> Path:
 class LocalTrialExecutor(AgentTrialExecutor):
     """A `TrialExecutor` over processes of this machine.
 
-    `gpu_indices` are the GPUs to use (None: all there are), `trials_per_gpu` how many trials may share one.
+    `gpu_indices` are the GPUs to use (None: all there are), `trials_per_gpu` how many trials may share one;
+    `resources` are amounts of custom resources that this machine is said to have.
     """
 
     def __init__(
-        self, gpu_indices: tuple[int, ...] | None = None, trials_per_gpu: int = 1, use_active_gpus: bool = False
+        self,
+        gpu_indices: tuple[int, ...] | None = None,
+        trials_per_gpu: int = 1,
+        use_active_gpus: bool = False,
+        resources: Mapping[str, float] | None = None,
     ) -> None:
         super().__init__()
         self._gpu_indices = gpu_indices
         self._trials_per_gpu = trials_per_gpu
         self._use_active_gpus = use_active_gpus
+        self._custom = dict(resources or {})
+        self._neighbours: _Neighbours | None = None
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         """Look at the machine; agents are started when trials need them."""
-        totals = local_totals(self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, setup.request)
+        totals = local_totals(setup.request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom)
         if (why := Ledger(totals).infeasible(setup.request)) is not None:
             raise ExecutorError(f"no trial can ever run on this machine: {why}")
         self._setup, self._deliver = setup, deliver
         self._sockets = agent_sockets(setup.folder)
         self._sockets.mkdir(mode=0o700, exist_ok=True)
         (setup.folder / "agents").mkdir(exist_ok=True)
+        if setup.request.gpus:
+            self._neighbours = _Neighbours(self._claims(), self._on_busy_devices)
+            self._neighbours.look()
         return totals
+
+    def start_trial(self, order: AttemptOrder) -> None:
+        """Start an attempt, unless another experiment holds one of its GPUs by now."""
+        if order.gpus and self._neighbours is not None:
+            taken = self._neighbours.claims.take(order.trial_id, order.gpus)
+            if taken:
+                why = f"another experiment holds GPU {', '.join(map(str, taken))}"
+                now = self.setup.clock()
+                self._emit([StartRefused(now, order.trial_id, order.attempt, why, tuple(self._neighbours.look()))])
+                return
+        super().start_trial(order)
+
+    def _on_end(self, order: AttemptOrder) -> None:
+        if order.gpus and self._neighbours is not None:
+            self._neighbours.claims.give_back(order.trial_id)
+
+    def _on_busy_devices(self, devices: frozenset[int]) -> None:
+        self._emit([ResourcesChanged(self.setup.clock(), tuple(sorted(devices)))])
+
+    def _claims(self) -> GpuClaims:
+        folder = self.setup.folder
+        return GpuClaims(
+            runtime_directory(), folder, self._sockets, lambda path: ExperimentFolder(path).manager() is not None
+        )
 
     async def close(self) -> None:
         """End all agents, also those of an earlier manager."""
@@ -71,6 +112,10 @@ class LocalTrialExecutor(AgentTrialExecutor):
             if agent not in self._links and (link := self._connect(agent, spawn=False)) is not None:
                 self._links[agent] = link
         await super().close()
+        if self._neighbours is not None:
+            for order in list(self._orders.values()):
+                self._on_end(order)
+            self._neighbours.close()
         for path in self._sockets.glob("*.sock"):
             path.unlink(missing_ok=True)
         self._sockets.rmdir()
@@ -80,7 +125,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
         process = None
         if spawn:
             process = self._spawn(agent, path)
-        elif not _is_listened_to(path):
+        elif not is_listened_to(path):
             path.unlink(missing_ok=True)
             return None
         return LocalAgentLink(agent, path, self.setup.token, self.setup.experiment_id, self, process)
@@ -151,13 +196,45 @@ class LocalAgentLink(SocketLink):
         return f"its agent ended with exit code {code}" if code >= 0 else f"its agent was killed by signal {-code}"
 
 
-def _is_listened_to(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return False
-    return True
+class _Neighbours:
+    """Watches what other experiments of this machine claim, and says so when it changes."""
+
+    def __init__(self, claims: GpuClaims, on_change: Callable[[frozenset[int]], None]) -> None:
+        self.claims = claims
+        self._on_change = on_change
+        self._loop = asyncio.get_running_loop()
+        self._busy: frozenset[int] = frozenset()
+        self._again: asyncio.TimerHandle | None = None
+        claims.busy()  # makes the file
+        self._watch: FileWatch = best_watch()
+        self._watch.watch(str(claims.path))
+        if self._watch.descriptor is not None:
+            self._loop.add_reader(self._watch.descriptor, self._on_written)
+
+    def look(self) -> frozenset[int]:
+        """See what others hold now; while they hold something, look again now and then: they may die silently."""
+        busy = self.claims.busy()
+        if busy != self._busy:
+            self._busy = busy
+            self._loop.call_soon(self._on_change, busy)
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+        if busy or self._watch.descriptor is None:
+            self._again = self._loop.call_later(_LOOK_AGAIN, self.look)
+        return busy
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._again is not None:
+            self._again.cancel()
+        if self._watch.descriptor is not None:
+            self._loop.remove_reader(self._watch.descriptor)
+        self._watch.close()
+
+    def _on_written(self) -> None:
+        self._watch.clear()
+        self.look()
 
 
 async def _end_child(process: subprocess.Popen[bytes]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import psutil
@@ -25,13 +26,15 @@ class _Gpu:
 
 
 def local_totals(
-    gpu_indices: tuple[int, ...] | None, trials_per_gpu: int, use_active_gpus: bool, request: Request
+    request: Request,
+    gpu_indices: tuple[int, ...] | None = None,
+    trials_per_gpu: int = 1,
+    use_active_gpus: bool = False,
+    custom: Mapping[str, float] | None = None,
 ) -> Totals:
-    """What trials may share on this machine; GPUs are looked for only if trials ask for them.
-
-    Custom resources are not counted on one machine: what a trial asks of them must be declared by a Ray cluster.
-    """
-    amounts = {"CPU": float(os.cpu_count() or 1), "memory": float(psutil.virtual_memory().total)}
+    """What trials may share on this machine; GPUs are looked for only if trials ask for them."""
+    memory = float(psutil.virtual_memory().total)
+    amounts = {"CPU": float(os.cpu_count() or 1), "memory": memory, **(custom or {})}
     if not request.gpus:
         return Totals(amounts)
     gpus = _gpus()

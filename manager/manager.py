@@ -90,6 +90,11 @@ class Manager:
             self._write_end()
         return ExperimentStatus(self.store.experiment().status)
 
+    async def end(self, reason: str) -> ExperimentStatus:
+        """End an experiment that nobody runs: what its trials reported is taken in, and they are stopped."""
+        self._inbox.append(StopAsked(self._clock(), reason))
+        return await self.run()
+
     def stop(self, reason: str = "the experiment was stopped") -> None:
         """End the experiment: what runs is ended with grace, and its results are kept."""
         self._stop_reason = self._stop_reason or reason

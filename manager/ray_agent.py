@@ -2,7 +2,7 @@
 
 This class runs in a Ray worker. A manager opens a session first; from then on what earlier managers still
 have waiting here returns. Ray may run the calls of a threaded actor in another order than they were made, so
-messages carry numbers and wait for their turn.
+messages carry numbers and wait for their turn. They travel as JSON bytes: Ray takes longer over other values.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from ..trial_agent.core import Agent
 from ..trial_agent.environ import base_environment
@@ -77,8 +79,24 @@ class RayAgent:
             self._session, self._next, self._early = session, 0, {}
         return self._agent.handle(hello) or {}
 
-    def tell(self, session: str, number: int, messages: list[Message]) -> list[Message]:
-        """Handle messages in their turn; answers what went wrong with them."""
+    def tell(self, packet: bytes) -> bytes:
+        """Handle the messages of `[session, number, messages]` in their turn; answers what went wrong."""
+        return orjson.dumps(self._take(*orjson.loads(packet)))
+
+    def exchange(self, packet: bytes) -> bytes:
+        """`tell` with `[session, number, messages, after]`, then wait for events numbered above `after`.
+
+        Answers `{"events", "cursor"}`, and `"errors"` if there are any.
+        """
+        session, number, messages, after = orjson.loads(packet)
+        errors = self._take(session, number, messages)
+        if session == self._session:
+            batch = self._agent.next_events(after, POLL_SECONDS)
+        else:
+            batch = {"events": [], "cursor": after}
+        return orjson.dumps({**batch, "errors": errors} if errors else batch)
+
+    def _take(self, session: str, number: int, messages: list[Message]) -> list[Message]:
         answers: list[Message] = []
         with self._lock:
             self._heard = time.monotonic()
@@ -88,12 +106,6 @@ class RayAgent:
                 self._next += 1
                 answers += [answer for each in turn if (answer := self._agent.handle(each)) is not None]
         return answers
-
-    def exchange(self, session: str, number: int, messages: list[Message], after: int) -> Message:
-        """`tell`, then wait for events numbered above `after`: `{"events", "cursor"}` and maybe `"errors"`."""
-        errors = self.tell(session, number, messages)
-        batch = self._agent.next_events(after, POLL_SECONDS) if session == self._session else _nothing(after)
-        return {**batch, "errors": errors} if errors else batch
 
     def ask(self, message: Message) -> Message:
         """Handle one message that has an answer."""
@@ -139,7 +151,3 @@ def trial_environment(setup: AgentSetup, worker: Mapping[str, str]) -> dict[str,
     if setup.has_gpus:
         environment.update({name: worker[name] for name in _DEVICE_VARIABLES if name in worker})
     return environment
-
-
-def _nothing(after: int) -> Message:
-    return {"events": [], "cursor": after}

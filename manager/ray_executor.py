@@ -12,7 +12,7 @@ from .agent_executor import AgentLink, AgentTrialExecutor
 from .executor import Deliver, ExecutorError, RunSetup
 from .ledger import Ledger, Request, Totals
 from .ray_agent import AgentSetup, RayAgent
-from .ray_join import in_daemon_thread, join, leave
+from .ray_join import import_ray, in_daemon_thread, is_connected, join, leave
 from .ray_lease import RayLease, acquire
 from .ray_link import RayLink
 
@@ -26,9 +26,10 @@ _CONCURRENT_CALLS = 8
 class RayTrialExecutor(AgentTrialExecutor):
     """A `TrialExecutor` over Ray.
 
-    `address` is a cluster's ("host:port", or "auto" for the one that runs here); None means a private Ray, kept for
-    `idle_timeout` seconds after its last use (`resources`: what it has, by Ray's names; None: what the
-    machine has). `runtime_env` is Ray's, for all agents; it doubles their start-up time.
+    `address` is a cluster's ("host:port", or "auto" for the one that runs here); None means a private Ray,
+    kept for `idle_timeout` seconds after its last use (`resources`: what it has, by Ray's names; None: what the
+    machine has). `runtime_env` is Ray's, for all agents; it doubles their start-up time. If this process is
+    connected to a Ray already, that one is used, and stays connected.
     """
 
     def __init__(
@@ -44,8 +45,9 @@ class RayTrialExecutor(AgentTrialExecutor):
         self._runtime_env = runtime_env
         self._resources = resources
         self._lease: RayLease | None = None
+        self._is_private = address is None
+        self._is_open = False
         self._joined = False
-        self._actor_class: Any = None
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         """Join Ray, start it if need be; agents are made when trials need them."""
@@ -54,37 +56,38 @@ class RayTrialExecutor(AgentTrialExecutor):
         try:
             await self._join()
             totals = await in_daemon_thread(_totals)
-            if self._address is None and (why := Ledger(totals).infeasible(setup.request)) is not None:
+            if self._is_private and (why := Ledger(totals).infeasible(setup.request)) is not None:
                 raise ExecutorError(f"no trial can ever run on this machine: {why}")
         except BaseException:
             await self._disconnect()
             raise
+        self._is_open = True
         return totals
 
     async def close(self) -> None:
         """End all agents of the experiment, also those of an earlier manager, and leave Ray."""
-        if self._joined:
+        if self._is_open:
+            self._is_open = False
             await super().close()
             await in_daemon_thread(self._kill_strays)
         await self._disconnect()
 
     async def _join(self) -> None:
-        import_ray = in_daemon_thread(_import_ray)  # takes as long as the keeper needs to answer
-        if self._address is not None:
-            await import_ray
+        if is_connected():
+            self._is_private = False
+        elif self._address is not None:
             await join(self._address, self.setup.experiment_id, runtime_env=self._runtime_env)
+            self._joined = True
         else:
-            self._lease, _ = await asyncio.gather(acquire(self._idle_timeout, self._resources), import_ray)
-            await join(
-                self._lease.address,
-                self.setup.experiment_id,
-                token_path=self._lease.token_path,
-                runtime_env=self._runtime_env,
+            # The import takes as long as the keeper needs to answer.
+            self._lease, _ = await asyncio.gather(
+                acquire(self._idle_timeout, self._resources), in_daemon_thread(import_ray)
             )
-        self._joined = True
-        import ray
-
-        self._actor_class = ray.remote(RayAgent)
+            address, token_path = self._lease.address, self._lease.token_path
+            await join(
+                address, self.setup.experiment_id, token_path=token_path, runtime_env=self._runtime_env
+            )
+            self._joined = True
 
     async def _disconnect(self) -> None:
         if self._joined:
@@ -101,15 +104,18 @@ class RayTrialExecutor(AgentTrialExecutor):
         if spawn:
             return RayLink(agent, lambda: self._spawn(agent), hello, self)
         try:
-            actor = ray.get_actor(agent)
+            actor = ray.get_actor(agent, namespace=self.setup.experiment_id)
         except ValueError:
             return None
         return RayLink(agent, lambda: actor, hello, self)
 
     def _spawn(self, agent: str) -> Any:
         """Make the actor, or take the one of this name that an earlier manager made."""
-        options = self._actor_class.options(
+        import ray
+
+        actor_class = ray.remote(RayAgent).options(
             name=agent,
+            namespace=self.setup.experiment_id,
             lifetime="detached",
             get_if_exists=True,
             max_restarts=0,
@@ -117,18 +123,18 @@ class RayTrialExecutor(AgentTrialExecutor):
             max_concurrency=_CONCURRENT_CALLS,
             **_resource_options(self.setup.request),
         )
-        return options.remote(self._agent_setup(agent))
+        return actor_class.remote(self._agent_setup(agent))
 
     def _agent_setup(self, agent: str) -> AgentSetup:
-        is_private = self._address is None
+        local = self._is_private and self._runtime_env is None
         return AgentSetup(
             agent_id=agent,
             token=self.setup.token,
             folder=str(self.setup.folder),
             # The keeper may have been started from another shell: its environment is not that of this
             # experiment.
-            environment=dict(os.environ) if is_private and self._runtime_env is None else None,
-            directory=os.getcwd() if is_private and self._runtime_env is None else None,
+            environment=dict(os.environ) if local else None,
+            directory=os.getcwd() if local else None,
             omp_threads=os.environ.get("OMP_NUM_THREADS"),
             has_gpus=bool(self.setup.request.gpus),
         )
@@ -137,13 +143,11 @@ class RayTrialExecutor(AgentTrialExecutor):
         import ray
         from ray.util import list_named_actors
 
-        for name in list_named_actors():
-            with contextlib.suppress(ValueError):  # it has ended meanwhile
-                ray.kill(ray.get_actor(str(name)), no_restart=True)
-
-
-def _import_ray() -> None:
-    import ray  # noqa: F401
+        namespace = self.setup.experiment_id
+        for each in list_named_actors(all_namespaces=True):
+            if each["namespace"] == namespace:
+                with contextlib.suppress(ValueError):  # it has ended meanwhile
+                    ray.kill(ray.get_actor(each["name"], namespace=namespace), no_restart=True)
 
 
 def _totals() -> Totals:

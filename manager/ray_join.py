@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from .executor import ExecutorError
 
-__all__ = ["in_daemon_thread", "join", "leave"]
+__all__ = ["import_ray", "in_daemon_thread", "is_connected", "join", "leave"]
+
+_log = logging.getLogger(__name__)
 
 _PROBE_TIMEOUT = 5.0
 # With a wrong token Ray tries for 20 s before it gives up.
@@ -41,6 +46,17 @@ async def join(
         raise ExecutorError(
             f"the Ray cluster at {address} did not answer within {_JOIN_TIMEOUT:.0f} s"
         ) from None
+
+
+def is_connected() -> bool:
+    """Whether this process is connected to a Ray already."""
+    ray = sys.modules.get("ray")
+    return ray is not None and ray.is_initialized()
+
+
+def import_ray() -> None:
+    """Import Ray (0.3 s) where it does not disturb."""
+    import ray  # noqa: F401
 
 
 async def leave() -> None:
@@ -97,6 +113,7 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: dic
         import ray
 
         _reload_auth()
+        _quieten(ray)
         try:
             ray.init(
                 address=address,
@@ -142,6 +159,14 @@ def _reload_auth() -> None:
         return
     Config.initialize("")
     AuthenticationTokenLoader.instance().reset_cache()
+
+
+def _quieten(ray: ModuleType) -> None:
+    """Ray prints about lost workers on standard output, even without `log_to_driver`; we say it ourselves."""
+    worker = ray._private.worker
+    if hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = lambda data, *rest, **options: _log.debug("Ray: %s", data.get("lines"))
+    logging.getLogger("ray").setLevel(logging.ERROR)
 
 
 def _why_not_joined(address: str, error: BaseException) -> str:

@@ -14,6 +14,8 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+import orjson
+
 from .agent_executor import AgentLink, Listener
 
 __all__ = ["RayLink"]
@@ -42,8 +44,9 @@ class RayLink(AgentLink):
         self._poll_after: int | None = None
         self._flush_is_due = False
         self._closing = False
+        self._stands = asyncio.Event()  # also set when it never will
         self._gone = asyncio.Event()
-        self._standing = self._loop.create_task(self._stand(find))
+        self._finding = self._loop.create_task(self._find(find))
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message that has no answer, at the end of this turn of the loop."""
@@ -57,12 +60,12 @@ class RayLink(AgentLink):
 
     async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """Send a message and wait for its answer; raises ConnectionError if the agent goes away."""
-        await self._standing
-        if self._actor is None or self._gone.is_set():
+        await self._stands.wait()
+        if self._gone.is_set():
             raise ConnectionError("the agent is gone")
         try:
             return await asyncio.wrap_future(self._actor.ask.remote(message).future())
-        except _ray_errors() as error:
+        except _ray_error() as error:
             raise ConnectionError(_reason(error)) from error
 
     def kill(self) -> None:
@@ -72,31 +75,35 @@ class RayLink(AgentLink):
     async def close(self, grace: float) -> None:
         """Ask the agent to shut down, and kill it if it does not; returns when its process is gone."""
         self._closing = True
-        await self._standing
-        if self._actor is None:
-            return
         self.send({"op": "shutdown"})
-        if not await self._wait_gone(grace + _SHUTDOWN_MARGIN):
+        # An actor that still waits for its resources runs nothing that deserves a grace.
+        patience = grace + _SHUTDOWN_MARGIN if self._stands.is_set() else 0.0
+        if not await self._wait_gone(patience):
             await self._kill()
             await self._wait_gone(_KILL_TIMEOUT)
 
-    async def _stand(self, find: Callable[[], Any]) -> None:
+    async def _find(self, find: Callable[[], Any]) -> None:
         try:
             self._actor = await asyncio.to_thread(find)
-        except (*_ray_errors(), ValueError) as error:
+        except (_ray_error(), ValueError) as error:
             self._lose(_reason(error))
             return
-        self._expect(self._actor.connect.remote(self._session, self._hello), lambda answer: None)
-        self._flush_soon()
-        self._watch()
+        # Calls may overtake each other: nothing else is sent before the session has begun.
+        self._expect(self._actor.connect.remote(self._session, self._hello), self._stand)
 
-    def _watch(self) -> None:
-        """One call always waits in the actor: it fails when the actor's process ends."""
-        call = self._actor.until_replaced.remote(self._session)
-        self._expect(call, lambda answer: self._lose("another manager has taken over its agent"))
+    def _stand(self, hello: dict[str, Any]) -> None:
+        _log.debug("agent %s: %s", self._agent, hello)
+        self._stands.set()
+        self._flush_soon()
+        # One call always waits in the actor: it fails when the actor's process ends.
+        self._expect(self._actor.until_replaced.remote(self._session), self._be_replaced)
+
+    def _be_replaced(self, nothing: None) -> None:
+        del nothing
+        self._lose("another manager has taken over its agent")
 
     def _flush_soon(self) -> None:
-        if self._actor is not None and not self._flush_is_due:
+        if self._stands.is_set() and not self._flush_is_due:
             self._flush_is_due = True
             self._loop.call_soon(self._flush)
 
@@ -106,12 +113,13 @@ class RayLink(AgentLink):
             return
         messages, self._unsent = self._unsent, []
         after, self._poll_after = self._poll_after, None
-        number, self._number = self._number, self._number + 1
+        packet: list[Any] = [self._session, self._number, messages]
+        self._number += 1
         if after is None:
-            self._expect(self._actor.tell.remote(self._session, number, messages), self._complain)
+            self._expect(self._actor.tell.remote(orjson.dumps(packet)), self._complain)
         else:
-            call = self._actor.exchange.remote(self._session, number, messages, after)
-            self._expect(call, self._take_batch)
+            packet.append(after)
+            self._expect(self._actor.exchange.remote(orjson.dumps(packet)), self._take_batch)
 
     def _expect(self, call: Any, then: Callable[[Any], None]) -> None:
         """Hand the answer of a call to `then` on the loop; its failure means that the agent is gone."""
@@ -127,23 +135,29 @@ class RayLink(AgentLink):
     def _settle(self, answer: concurrent.futures.Future[Any], then: Callable[[Any], None]) -> None:
         error = answer.exception()
         if error is not None:
+            if isinstance(error, _task_error()):
+                self.kill()  # our own bug: whatever it runs, nobody would hear of it
             self._lose(_reason(error))
         elif not self._gone.is_set():
             then(answer.result())
 
-    def _take_batch(self, batch: dict[str, Any]) -> None:
-        self._complain(batch.pop("errors", []))
+    def _take_batch(self, answer: bytes) -> None:
+        batch = orjson.loads(answer)
+        self._log_errors(batch.pop("errors", []))
         if batch["events"]:
             self._listener.on_batch(self._agent, batch)
         elif self._poll_after is None:
             self.poll(batch["cursor"])
 
-    def _complain(self, errors: list[dict[str, Any]]) -> None:
+    def _complain(self, answer: bytes) -> None:
+        self._log_errors(orjson.loads(answer))
+
+    def _log_errors(self, errors: list[dict[str, Any]]) -> None:
         for error in errors:
             _log.warning("agent %s: %s", self._agent, error.get("error", error))
 
     async def _kill(self) -> None:
-        await self._standing
+        await self._finding
         if self._actor is not None:
             await asyncio.to_thread(_kill_actor, self._actor)
 
@@ -158,6 +172,7 @@ class RayLink(AgentLink):
         if self._gone.is_set():
             return
         self._gone.set()
+        self._stands.set()
         if not self._closing:
             self._listener.on_lost(self._agent, reason)
 
@@ -168,10 +183,16 @@ def _kill_actor(actor: Any) -> None:
     ray.kill(actor, no_restart=True)
 
 
-def _ray_errors() -> tuple[type[BaseException], ...]:
+def _ray_error() -> type[BaseException]:
     from ray.exceptions import RayError
 
-    return (RayError,)
+    return RayError
+
+
+def _task_error() -> type[BaseException]:
+    from ray.exceptions import RayTaskError
+
+    return RayTaskError
 
 
 def _reason(error: BaseException) -> str:

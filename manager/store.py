@@ -169,6 +169,17 @@ class Store:
         with _explained(self.path):
             return dict(self._db.execute("SELECT status, count(*) FROM trials GROUP BY status"))
 
+    def best_value(self, objective: str, direction: str) -> float | None:
+        """The best value of an objective among the trials that succeeded."""
+        best = "min" if direction == "minimize" else "max"
+        with _explained(self.path):
+            (value,) = self._db.execute(
+                f"SELECT {best}(value) FROM objective_values JOIN trials USING (sequence_id)"
+                " WHERE name = ? AND status = 'SUCCEEDED'",
+                (objective,),
+            ).fetchone()
+        return value
+
     def commands(self) -> list[tuple[int, str, str]]:
         """What the dispatcher was sent: (n, code, payload)."""
         return self._db.execute("SELECT n, code, payload FROM commands ORDER BY n").fetchall()

@@ -5,6 +5,7 @@ import stat
 import tempfile
 
 import pytest
+
 from pitchpipe.manager.runtime_directory import RuntimeDirectoryError, runtime_directory
 
 

@@ -1,0 +1,112 @@
+"""Which experiment of this user holds which GPU: one small file under a lock, shared by all local experiments.
+
+Each experiment counts its own trials in its ledger; this file only keeps experiments off each other's GPUs. A claim
+outlives its manager as long as one of the experiment's agents lives, because its trials go on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from filelock import FileLock
+
+__all__ = ["GpuClaims", "is_listened_to"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    device: int
+    folder: str
+    sockets: str
+    trial: str
+
+
+class GpuClaims:
+    """The claims of one experiment among those of all.
+
+    `sockets` is the directory of the experiment's agent sockets; `has_manager(folder)` says whether somebody runs an
+    experiment.
+    """
+
+    def __init__(
+        self, directory: Path, folder: Path, sockets: Path, has_manager: Callable[[Path], bool]
+    ) -> None:
+        self.path = directory / "gpu-claims.json"
+        self._lock = FileLock(directory / "gpu-claims.lock")
+        self._folder = str(folder)
+        self._sockets = str(sockets)
+        self._has_manager = has_manager
+
+    def take(self, trial: str, devices: tuple[int, ...]) -> tuple[int, ...]:
+        """Claim devices for a trial; answers those that another experiment holds (then none is claimed)."""
+        with self._edit() as claims:
+            busy = self._busy(claims)
+            taken = tuple(sorted(busy.intersection(devices)))
+            if not taken:
+                mine = [_Claim(device, self._folder, self._sockets, trial) for device in devices]
+                claims.extend(claim for claim in mine if claim not in claims)
+            return taken
+
+    def give_back(self, trial: str) -> None:
+        """Give up what a trial holds."""
+        with self._edit() as claims:
+            claims[:] = [claim for claim in claims if (claim.folder, claim.trial) != (self._folder, trial)]
+
+    def busy(self) -> frozenset[int]:
+        """The devices that other experiments hold now."""
+        with self._edit() as claims:
+            return self._busy(claims)
+
+    def _busy(self, claims: list[_Claim]) -> frozenset[int]:
+        return frozenset(claim.device for claim in claims if claim.folder != self._folder)
+
+    @contextmanager
+    def _edit(self) -> Iterator[list[_Claim]]:
+        """The living claims, written back if they change; the file is written in place, so it can be watched."""
+        with self._lock, self.path.open("a+", encoding="utf-8") as file:
+            before = _read(file)
+            claims = [claim for claim in before if self._is_alive(claim)]
+            yield claims
+            if claims != before:
+                _write(file, claims)
+
+    def _is_alive(self, claim: _Claim) -> bool:
+        if claim.folder == self._folder or self._has_manager(Path(claim.folder)):
+            return True
+        return any(is_listened_to(path) for path in Path(claim.sockets).glob("*.sock"))
+
+
+def _read(file: IO[str]) -> list[_Claim]:
+    file.seek(0)
+    text = file.read()
+    try:
+        return [_Claim(*row) for row in json.loads(text or "[]")]
+    except (ValueError, TypeError):
+        _log.warning("%s is damaged and begun anew: %r", file.name, text[:200])
+        return []
+
+
+def _write(file: IO[str], claims: list[_Claim]) -> None:
+    file.seek(0)
+    file.truncate()
+    file.write(json.dumps([[claim.device, claim.folder, claim.sockets, claim.trial] for claim in claims]))
+    file.flush()
+
+
+def is_listened_to(path: Path) -> bool:
+    """Does a living process listen on this socket?"""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
