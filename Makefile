@@ -39,7 +39,8 @@ WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
 
 demo: $(INSTALLED)
 	@echo "== demo: 40 trials of examples/digits, two at a time"
-	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pitchpipe run examples/digits/experiment.yml --dir build/demo
+	@cd examples/digits && PATH="$(abspath $(BIN)):$$PATH" \
+	    pitchpipe run experiment.yml --dir $(CURDIR)/build/demo
 
 test: $(READY)
 	@echo "== tests"

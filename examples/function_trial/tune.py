@@ -46,7 +46,7 @@ def main() -> None:
     )
     result = experiment.run()
     print(f"{result.status}: {result.counts}")
-    print(f"best: {result.best}")
+    print(f"best: {result.best.value:.3g} with {result.best.parameters}")
     print(f"everything is in {result.folder}")
 
 
