@@ -40,7 +40,7 @@ class Assessor:
         """Take the search space in its JSON form; few assessors care."""
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult | bool:
-        """Return the verdict on a trial whose intermediate results so far are ``trial_history``, oldest first."""
+        """Return the verdict on a trial by its intermediate results so far, oldest first."""
         raise NotImplementedError(f"{type(self).__name__} does not override assess_trial")
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:

@@ -31,10 +31,9 @@ class _Curve:
 
 
 class MedianstopAssessor(Assessor):
-    """Stops a trial at a step where its best result is worse than the median of the finished trials' averages.
+    """Stops a trial whose best result is worse than the median of the finished trials' averages.
 
-    ``optimize_mode`` is ``maximize`` or ``minimize``. ``start_step`` is the number of results that a trial has
-    before it is judged. Only succeeded trials count; the average is over the results up to that step. NaN is
+    ``optimize_mode`` is ``maximize`` or ``minimize``; a trial is judged from ``start_step`` results on. Only succeeded trials count; the average is over the results up to that step. NaN is
     the worst value. Raises ValueError for other arguments. The cost of a verdict does not depend on the
     number of trials.
 
@@ -103,7 +102,7 @@ class MedianstopAssessor(Assessor):
         if shown[0] == shown[1]:
             shown = [repr(self._sign * value) for value in (best, median)]
         if math.isinf(best):
-            shown[0] = "no number"
+            shown[0] = "no finite number"
         side = "below" if self._sign > 0 else "above"
         trials = "trial" if count == 1 else "trials"
         return f"{shown[0]} {side} the median {shown[1]} of {count} {trials} at step {step}"

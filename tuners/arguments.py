@@ -40,7 +40,7 @@ def seed_of(value: Any) -> int | None:
 
 
 def merged(name: str, defaults: Mapping[str, Any], given: Any) -> dict[str, Any]:
-    """Return the defaults overridden by what was given; an unknown key is an error with the nearest known one."""
+    """Return the defaults overridden by what was given; an unknown key is an error with the nearest one."""
     if given is None:
         return dict(defaults)
     if not isinstance(given, Mapping):

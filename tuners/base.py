@@ -18,7 +18,7 @@ class NoMoreTrialError(Exception):
     'Search space fully explored'
     """
 
-    def __init__(self, ErrorInfo: str = "Search space fully explored") -> None:  # noqa: N803 - NNI's name
+    def __init__(self, ErrorInfo: str = "Search space fully explored") -> None:
         super().__init__(ErrorInfo)
         self.errorinfo = ErrorInfo
 
@@ -45,7 +45,7 @@ class Tuner:
     _accept_customized: bool = False
 
     def update_constraints(self, constraints: Sequence[str]) -> None:
-        """Take the constraints of the search space that is given next; called before ``update_search_space``."""
+        """Take the constraints of the search space that comes next."""
         self.constraints = tuple(constraints)
 
     def update_search_space(self, search_space: Any) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..search_space import SearchSpace, SearchSpaceError
-from ..search_space.constraints import read_constraints
+from ..search_space import SearchSpace
 from ..search_space.json_values import identity, plain_copy
 from .base import NoMoreTrialError, Tuner
 
@@ -58,8 +57,12 @@ class BatchTuner(Tuner):
 
 def _allowed(options: list[dict[str, Any]], constraints: Sequence[str]) -> list[dict[str, Any]]:
     """Return the options that meet the constraints, which are about the parameters inside the options."""
-    names = frozenset(str(key) for option in options for key in option)
-    conditions, problems = read_constraints(list(constraints), names)
-    if problems:
-        raise SearchSpaceError(problems)
-    return [option for option in options if all(condition.met(option) for condition in conditions)]
+    if not constraints:
+        return options
+    values: dict[str, list[Any]] = {}
+    for option in options:
+        for name, value in option.items():
+            values.setdefault(name, []).append(value)
+    inside = {name: {"_type": "choice", "_value": seen} for name, seen in values.items()}
+    space = SearchSpace.parse(inside, constraints)
+    return [option for option in options if not space.violations(option)]

@@ -151,8 +151,9 @@ class GridWalk:
         """Go to the next epoch that has a new coordinate; there is none when every axis has ended."""
         hopeful = True
         while hopeful:
-            # A list, not a generator: every axis has to be refined.
-            hopeful = any([axis.refine() for axis in self._axes])
+            # All of them are refined before any() looks at the answers.
+            answers = [axis.refine() for axis in self._axes]
+            hopeful = any(answers)
             self._epoch += 1
             if any(axis.count > axis.old for axis in self._axes):
                 return

@@ -35,7 +35,13 @@ class GridSearchTuner(Tuner):
         """Return the next point of the grid that meets the constraints and was not measured before."""
         return ready(self._explored).next_left()
 
-    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+    def receive_trial_result(
+        self,
+        parameter_id: int,  # noqa: ARG002
+        parameters: Any,
+        value: Any,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> None:
         """Leave the point out, in case somebody else suggested it."""
         self.import_data([{"parameter": parameters, "value": value}])
 

@@ -40,7 +40,13 @@ class RandomTuner(Tuner):
         explored = ready(self._explored)
         return explored.new_point(lambda: explored.space.sample(self._rng))
 
-    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+    def receive_trial_result(
+        self,
+        parameter_id: int,  # noqa: ARG002
+        parameters: Any,
+        value: Any,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> None:
         """Remember the point, in case somebody else suggested it."""
         self.import_data([{"parameter": parameters, "value": value}])
 

@@ -1,0 +1,168 @@
+"""The built-in tuners pass the conformance suite, and tuners with planted faults do not."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from pitchpipe.search_space import SearchSpace
+from pitchpipe.tuners import BatchTuner, GridSearchTuner, NoMoreTrialError, RandomTuner, TPETuner, Tuner
+from pitchpipe.tuners.conformance import SPACES, TunerConformance
+
+
+class TestRandom(TunerConformance):
+    def make(self, seed: int) -> Tuner:
+        return RandomTuner(seed=seed)
+
+
+class TestGridSearch(TunerConformance):
+    def make(self, seed: int) -> Tuner:
+        return GridSearchTuner()
+
+
+class TestTPE(TunerConformance):
+    def make(self, seed: int) -> Tuner:
+        return TPETuner(seed=seed)
+
+
+@pytest.mark.parametrize("lie", ["best", "mean", None])
+def test_tpe_with_other_lies_conforms(lie: str | None) -> None:
+    class Suite(TunerConformance):
+        def make(self, seed: int) -> Tuner:
+            return TPETuner("maximize", seed, {"constant_liar_type": lie, "n_startup_jobs": 3})
+
+    for space in SPACES.values():
+        Suite().test_results_in_another_order_than_suggestions(space)
+        Suite().test_nan_infinite_and_failed_trials_are_survived(space)
+
+
+def batch(*options: Any) -> dict[str, Any]:
+    return {"run": {"_type": "choice", "_value": list(options)}}
+
+
+class TestBatch(TunerConformance):
+    spaces: ClassVar[dict[str, Any]] = {
+        "two": batch({"x": 1, "y": "a"}, {"x": 2}),
+        "twenty": batch(*({"x": i, "y": [i, {"z": None}]} for i in range(20))),
+    }
+    small = (batch(*({"x": i} for i in range(6))), 6)
+    constrained = (batch({"a": 1, "b": 2}, {"a": 2, "b": 1}, {"a": 3}), ["a < b"])
+
+    def make(self, seed: int) -> Tuner:
+        return BatchTuner()
+
+    def is_point(self, space: Any, parameters: Any) -> bool:
+        return parameters in space["run"]["_value"]
+
+    def test_constraints_are_met(self) -> None:
+        space, constraints = self.constrained
+        points = self.started(space, constraints=constraints).generate_multiple_parameters([0, 1, 2])
+        assert points == [{"a": 1, "b": 2}, {"a": 3}]
+
+
+class Faulty(Tuner):
+    """A tuner that does nothing wrong by itself; its subclasses have one fault each."""
+
+    def __init__(self, seed: int) -> None:
+        self.inner = RandomTuner(seed)
+
+    def update_search_space(self, search_space: Any) -> None:
+        self.inner.constraints = self.constraints
+        self.inner.update_search_space(search_space)
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        return self.inner.generate_parameters(parameter_id)
+
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+        self.inner.receive_trial_result(parameter_id, parameters, value)
+
+    def import_data(self, data: list[Any]) -> None:
+        self.inner.import_data(data)
+
+
+class Mutates(Faulty):
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+        parameters.clear()
+
+
+class Shares(Faulty):
+    def update_search_space(self, search_space: Any) -> None:
+        self.point = SearchSpace.parse(search_space).decode([0.5])
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        return self.point
+
+
+class ForgetsConstraints(Faulty):
+    def update_constraints(self, constraints: Any) -> None:
+        pass
+
+
+class Unseeded(Faulty):
+    def __init__(self, seed: int) -> None:
+        super().__init__(None)  # type: ignore[arg-type]
+
+
+class LeaksItsState(Faulty):
+    def __getstate__(self) -> Any:
+        return {"inner": RandomTuner(0)}
+
+    def __setstate__(self, state: Any) -> None:
+        self.inner = state["inner"]
+        self.inner.update_search_space(SPACES["uniform"])
+
+
+class Repeats(Faulty):
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        return {"c": "a", "n": 0}
+
+
+class IgnoresImports(Faulty):
+    def import_data(self, data: list[Any]) -> None:
+        pass
+
+
+class NotJson(Faulty):
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        return {"x": (1, 2)}
+
+
+class CrashesOnSecondResult(Faulty):
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.running: set[int] = set()
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        self.running.add(parameter_id)
+        return super().generate_parameters(parameter_id)
+
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+        self.running.remove(parameter_id)
+
+
+ONE = SPACES["uniform"]
+
+
+@pytest.mark.parametrize(
+    ("tuner", "test", "arguments"),
+    [
+        (Mutates, "test_arguments_are_not_changed", [ONE]),
+        (Shares, "test_suggestions_belong_to_the_receiver", [ONE]),
+        (ForgetsConstraints, "test_constraints_are_met", []),
+        (Unseeded, "test_the_same_seed_gives_the_same_suggestions", [ONE]),
+        (LeaksItsState, "test_a_pickled_tuner_continues_as_the_original", [ONE]),
+        (Repeats, "test_a_small_space_is_visited_once_and_ends", []),
+        (IgnoresImports, "test_imported_points_of_a_small_space_are_not_suggested", []),
+        (NotJson, "test_suggestions_are_plain_json", [ONE]),
+        (NotJson, "test_suggestions_are_points_of_the_space", [ONE]),
+        (CrashesOnSecondResult, "test_late_second_and_foreign_results_are_survived", [ONE]),
+    ],
+)
+def test_a_planted_fault_fails(tuner: type[Faulty], test: str, arguments: list[Any]) -> None:
+    class Suite(TunerConformance):
+        def make(self, seed: int) -> Tuner:
+            return tuner(seed)
+
+    with pytest.raises((AssertionError, KeyError, NoMoreTrialError)):
+        getattr(Suite(), test)(*arguments)

@@ -1,0 +1,305 @@
+"""The conformance suite of tuners: what every tuner must do, as pytest tests that anybody can inherit.
+
+In a test file of a plug-in::
+
+    from pitchpipe.tuners.conformance import TunerConformance
+    from my_package import MyTuner
+
+    class TestMyTuner(TunerConformance):
+        def make(self, seed):
+            return MyTuner(seed=seed)
+
+Class attributes say what the tuner does not claim: ``spaces`` holds the search spaces it supports, ``seeded``
+is False for a tuner without a seed, ``exhausts`` for one that may repeat a point; ``small`` and
+``constrained`` are spaces for the tests of these, and ``is_point`` may be overridden where points are not those of the space.
+"""
+
+# ruff: noqa: D102 - the names of the tests are sentences
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import time
+from typing import Any, ClassVar
+
+import cloudpickle
+import pytest
+
+from ..search_space import SearchSpace
+from .base import NoMoreTrialError, Tuner
+
+
+def _space(**parameters: tuple[str, list[Any]]) -> dict[str, Any]:
+    return {name: {"_type": kind, "_value": values} for name, (kind, values) in parameters.items()}
+
+
+#: Search spaces by name: every type, nested choices, ranges of one value, mixtures.
+SPACES: dict[str, dict[str, Any]] = {
+    "choice": _space(x=("choice", ["a", 1, 2.5, True, None, [1, 2], {"k": 1}])),
+    "randint": _space(x=("randint", [-3, 9])),
+    "uniform": _space(x=("uniform", [-1, 2])),
+    "quniform": _space(x=("quniform", [2, 10, 5]), y=("quniform", [0, 1, 0.1])),
+    "loguniform": _space(x=("loguniform", [1e-6, 1])),
+    "qloguniform": _space(x=("qloguniform", [1, 1000, 1])),
+    "normal": _space(x=("normal", [1, 2])),
+    "qnormal": _space(x=("qnormal", [10, 5, 2])),
+    "lognormal": _space(x=("lognormal", [0, 1])),
+    "qlognormal": _space(x=("qlognormal", [2, 1, 1])),
+    "one value": _space(x=("uniform", [1, 1]), y=("randint", [4, 5]), z=("choice", ["only"])),
+    "mixed": _space(
+        x=("uniform", [0, 1]), c=("choice", list("abc")), n=("randint", [0, 5]), lr=("loguniform", [1e-5, 1])
+    ),
+    "nested": _space(
+        layer=(
+            "choice",
+            [
+                {"_name": "Empty"},
+                {"_name": "Conv", **_space(kernel=("choice", [1, 3, 5]), rate=("uniform", [0, 1]))},
+                {
+                    "_name": "Block",
+                    **_space(
+                        kind=("choice", [{"_name": "A"}, {"_name": "B", **_space(z=("qnormal", [0, 3, 1]))}]),
+                        width=("randint", [1, 9]),
+                    ),
+                },
+            ],
+        ),
+        lr=("loguniform", [1e-4, 1]),
+    ),
+    "large": _space(**{f"x{i}": ("randint", [0, 1000]) for i in range(8)}),
+}
+
+
+def value_of(parameters: Any) -> float:
+    """Return an objective of any parameters: the sum of the numbers in them."""
+    if isinstance(parameters, dict):
+        return sum(value_of(item) for item in parameters.values())
+    number = isinstance(parameters, int | float) and not isinstance(parameters, bool)
+    return float(parameters) if number else 0.5
+
+
+def run(tuner: Tuner, count: int, first: int = 0) -> list[Any]:
+    """Run up to `count` trials one after the other; return their parameters."""
+    points = []
+    for parameter_id in range(first, first + count):
+        try:
+            point = tuner.generate_parameters(parameter_id)
+        except NoMoreTrialError:
+            break
+        points.append(point)
+        tuner.receive_trial_result(parameter_id, point, value_of(point))
+        tuner.trial_end(parameter_id, True)
+    return points
+
+
+class TunerConformance:
+    """Inherit this as ``class Test...`` and override :meth:`make`."""
+
+    spaces: ClassVar[dict[str, Any]] = SPACES
+    #: A space with few points, and how many; None when the tuner cannot have one.
+    small: ClassVar[tuple[dict[str, Any], int] | None] = (
+        _space(c=("choice", ["a", "b", None]), n=("randint", [0, 4])),
+        12,
+    )
+    #: A space with constraints between its parameters.
+    constrained: ClassVar[tuple[dict[str, Any], list[str]]] = (
+        _space(a=("randint", [0, 20]), b=("uniform", [0, 20])),
+        ["a < b", "a + b <= 25"],
+    )
+    seeded: ClassVar[bool] = True
+    exhausts: ClassVar[bool] = True
+    many_results: ClassVar[int] = 10_000
+
+    def make(self, seed: int) -> Tuner:
+        """Return a new tuner; one without a seed ignores it."""
+        raise NotImplementedError
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Run a test that asks for `space` once for each of the supported spaces."""
+        if "space" in metafunc.fixturenames:
+            metafunc.parametrize("space", list(self.spaces.values()), ids=list(self.spaces))
+
+    def started(self, space: Any, seed: int = 1, constraints: list[str] | None = None) -> Tuner:
+        """Return a tuner that has its search space."""
+        tuner = self.make(seed)
+        if constraints:
+            tuner.update_constraints(constraints)
+        tuner.update_search_space(copy.deepcopy(space))
+        return tuner
+
+    def is_point(self, space: Any, parameters: Any) -> bool:
+        """Whether parameters belong to a space."""
+        return not SearchSpace.parse(space).validate(parameters)
+
+    def test_suggestions_are_points_of_the_space(self, space: Any) -> None:
+        points = run(self.started(space), 40)
+        assert points
+        assert [point for point in points if not self.is_point(space, point)] == []
+
+    def test_suggestions_are_plain_json(self, space: Any) -> None:
+        for point in run(self.started(space), 40):
+            assert json.loads(json.dumps(point)) == point
+
+    def test_suggestions_belong_to_the_receiver(self, space: Any) -> None:
+        tuner, untouched = self.started(space), self.started(space)
+        for parameter_id in range(5):
+            points = [_next(each, parameter_id) for each in (tuner, untouched)]
+            assert points[0] == points[1] or not self.seeded
+            if isinstance(points[0], dict):
+                points[0].clear()
+
+    def test_a_batch_is_a_list_of_points(self, space: Any) -> None:
+        points = self.started(space).generate_multiple_parameters(list(range(7)))
+        assert isinstance(points, list)
+        assert 1 <= len(points) <= 7
+        assert all(self.is_point(space, point) for point in points)
+
+    def test_the_same_seed_gives_the_same_suggestions(self, space: Any) -> None:
+        if not self.seeded:
+            pytest.skip("the tuner has no seed")
+        assert run(self.started(space), 40) == run(self.started(space), 40)
+
+    def test_a_pickled_tuner_continues_as_the_original(self, space: Any) -> None:
+        tuner = self.started(space)
+        done = len(run(tuner, 15))
+        _next(tuner, 100)  # a trial that runs while the checkpoint is written
+        restored = cloudpickle.loads(cloudpickle.dumps(tuner))
+        assert run(restored, 25, first=done) == run(tuner, 25, first=done)
+
+    def test_arguments_are_not_changed(self, space: Any) -> None:
+        given = copy.deepcopy(space)
+        tuner = self.make(1)
+        tuner.update_search_space(given)
+        point = tuner.generate_parameters(0)
+        data = [{"parameter": copy.deepcopy(point), "value": {"default": 1.0, "other": 2}}]
+        results = {"default": 0.5, "other": [1]}
+        kept = copy.deepcopy((point, data, results))
+        tuner.receive_trial_result(0, point, results)
+        tuner.import_data(data)
+        run(tuner, 15, first=1)
+        assert given == space
+        assert (point, data, results) == kept
+
+    def test_nan_infinite_and_failed_trials_are_survived(self, space: Any) -> None:
+        tuner = self.started(space)
+        values = [math.nan, math.inf, -math.inf, None, {"default": math.nan}, 1e308, 0]
+        for parameter_id in range(60):
+            point = _next(tuner, parameter_id)
+            value = values[parameter_id % len(values)]
+            if point is None:
+                break
+            if value is not None:
+                tuner.receive_trial_result(parameter_id, point, value)
+            tuner.trial_end(parameter_id, value is not None)
+            assert self.is_point(space, point)
+
+    def test_only_failures_are_survived(self, space: Any) -> None:
+        tuner = self.started(space)
+        for parameter_id in range(40):
+            if _next(tuner, parameter_id) is not None:
+                tuner.trial_end(parameter_id, False)
+
+    def test_suggestions_without_any_result(self, space: Any) -> None:
+        points = self.started(space).generate_multiple_parameters(list(range(60)))
+        assert all(self.is_point(space, point) for point in points)
+
+    def test_results_in_another_order_than_suggestions(self, space: Any) -> None:
+        tuner = self.started(space)
+        running: dict[int, Any] = {}
+        for parameter_id in range(60):
+            point = _next(tuner, parameter_id)
+            if point is not None:
+                running[parameter_id] = point
+            if len(running) == 8:
+                newest = max(running)
+                tuner.receive_trial_result(newest, running[newest], value_of(running.pop(newest)))
+                tuner.trial_end(newest, True)
+        assert all(self.is_point(space, point) for point in running.values())
+
+    def test_late_second_and_foreign_results_are_survived(self, space: Any) -> None:
+        tuner = self.started(space)
+        points = run(tuner, 15)
+        tuner.trial_end(0, False)
+        tuner.receive_trial_result(0, points[0], 3.0)  # after its end, and for the second time
+        tuner.receive_trial_result(999, points[-1], 2.0)  # an id that was never given out
+        tuner.receive_trial_result(1000, {"no": "such parameters"}, 2.0, customized=True)
+        tuner.trial_end(999, True)
+        tuner.trial_end(1001, False)
+        assert all(self.is_point(space, point) for point in run(tuner, 10, first=100))
+
+    def test_imported_data_is_taken(self, space: Any) -> None:
+        points = run(self.started(space, seed=2), 15)
+        data: list[dict[str, Any]] = [{"parameter": point, "value": value_of(point)} for point in points]
+        data[0]["value"] = {"default": 1.0}
+        data += [{"parameter": {"x": "nonsense"}, "value": 1}, {"parameter": points[0], "value": None}]
+        tuner = self.started(space)
+        tuner.import_data(data)
+        assert all(self.is_point(space, point) for point in run(tuner, 20))
+
+    def test_an_empty_import_changes_nothing(self, space: Any) -> None:
+        tuner = self.started(space)
+        tuner.import_data([])
+        assert not self.seeded or run(tuner, 10) == run(self.started(space), 10)
+
+    def test_the_space_may_change_on_the_way(self, space: Any) -> None:
+        other = self.spaces[next(iter(self.spaces))]
+        tuner = self.started(other)
+        run(tuner, 15)
+        tuner.update_search_space(copy.deepcopy(space))
+        tuner.trial_end(3, False)
+        assert all(self.is_point(space, point) for point in run(tuner, 15, first=15))
+
+    def test_a_small_space_is_visited_once_and_ends(self) -> None:
+        if self.small is None or not self.exhausts:
+            pytest.skip("the tuner may repeat a point")
+        space, size = self.small
+        tuner = self.started(space)
+        points = run(tuner, size)
+        assert len({json.dumps(point, sort_keys=True) for point in points}) == size
+        with pytest.raises(NoMoreTrialError):
+            tuner.generate_parameters(size)
+        assert tuner.generate_multiple_parameters([size + 1, size + 2]) == []
+
+    def test_a_small_space_is_visited_once_by_parallel_trials(self) -> None:
+        if self.small is None or not self.exhausts:
+            pytest.skip("the tuner may repeat a point")
+        space, size = self.small
+        points = self.started(space).generate_multiple_parameters(list(range(size + 5)))
+        assert len(points) == len({json.dumps(point, sort_keys=True) for point in points}) == size
+
+    def test_imported_points_of_a_small_space_are_not_suggested(self) -> None:
+        if self.small is None or not self.exhausts:
+            pytest.skip("the tuner may repeat a point")
+        space, size = self.small
+        known = run(self.started(space, seed=3), size // 2)
+        tuner = self.started(space)
+        tuner.import_data([{"parameter": point, "value": 0} for point in known])
+        points = run(tuner, size)
+        assert len(points) == size - len(known)
+        assert [point for point in points if point in known] == []
+
+    def test_constraints_are_met(self) -> None:
+        space, constraints = self.constrained
+        points = run(self.started(space, constraints=constraints), 40)
+        assert points
+        model = SearchSpace.parse(space, constraints)
+        assert [model.violations(point) for point in points if model.violations(point)] == []
+
+    def test_many_results_take_bounded_time(self) -> None:
+        space = self.spaces[list(self.spaces)[-1]]
+        tuner = self.started(space)
+        started = time.process_time()
+        points = run(tuner, self.many_results)
+        # Generous: it tells linear from quadratic cost, not fast from slow.
+        assert time.process_time() - started < 60
+        assert points
+
+
+def _next(tuner: Tuner, parameter_id: int) -> Any:
+    """Return a suggestion, or None when there are no more."""
+    try:
+        return tuner.generate_parameters(parameter_id)
+    except NoMoreTrialError:
+        return None

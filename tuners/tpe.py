@@ -1,0 +1,232 @@
+"""Tree-structured Parzen estimator: suggest where good results are dense and the others are rare.
+
+    Bergstra et al., Algorithms for Hyper-Parameter Optimization, NIPS 2011 (the method)
+    Falkner et al., BOHB, ICML 2018 (one multivariate density instead of one per parameter)
+    Watanabe, Tree-Structured Parzen Estimator, arXiv 2304.11127, 2023 (splits, weights, bandwidths compared)
+
+The constants were chosen on tasks of many kinds, nested and mixed spaces among them; see docs/tuners.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..protocol import metric_value
+from ..search_space import SearchSpace
+from .arguments import integer, merged, one_of, positive, seed_of
+from .base import Tuner
+from .explored import Explored, measurements, ready
+from .history import History
+from .layout import Floats, Ints, Layout
+from .parzen import Mixture, features_of
+
+DEFAULTS = {
+    "constant_liar_type": "worst",
+    "n_startup_jobs": 10,
+    "n_ei_candidates": 24,
+    "linear_forgetting": 25,
+    "prior_weight": 1.0,
+    "gamma": 0.8,
+}
+
+_BANDWIDTH = 0.15  # of the unit interval, for a single observation
+_NARROWEST = 1e-3  # Falkner et al. 2018: min_bandwidth
+_STEPS_PER_OCTAVE = 8  # bandwidths are rounded, so that those of the large set seldom change
+_LARGEST_SET = 500  # observations in the density of the others; beyond it, every n-th by rank
+_FLIP = 0.7
+_HUGE = 1e300
+
+
+class TPETuner(Tuner):
+    """Models the good and the other results by densities l and g, and suggests where l / g is highest.
+
+    ``optimize_mode`` is ``minimize`` or ``maximize``, ``seed`` an integer of at least 0. ``tpe_args`` may
+    hold ``n_startup_jobs`` (random suggestions first), ``n_ei_candidates`` (draws from l for each suggestion),
+    ``gamma`` (of n results, ceil(gamma sqrt(n)) are good), ``linear_forgetting`` (at most so many are good),
+    ``prior_weight`` (observations that the search space itself counts for) and ``constant_liar_type``
+    (what running trials are taken for: ``best``, ``mean``, ``worst`` or None, to ignore them).
+    Raises ValueError for other arguments, NoMoreTrialError when a finite space is exhausted. A failed trial
+    and NaN count as the worst result.
+
+    >>> tuner = TPETuner(seed=1)
+    >>> tuner.update_search_space({"x": {"_type": "uniform", "_value": [-5, 5]}})
+    >>> for i in range(40):
+    ...     point = tuner.generate_parameters(i)
+    ...     tuner.receive_trial_result(i, point, (point["x"] - 2) ** 2)
+    >>> abs(tuner.generate_parameters(40)["x"] - 2) < 1
+    True
+    """
+
+    def __init__(
+        self, optimize_mode: str = "minimize", seed: int | None = None, tpe_args: dict[str, Any] | None = None
+    ) -> None:
+        one_of("optimize_mode", optimize_mode, ("minimize", "maximize"))
+        args = merged("tpe_args", DEFAULTS, tpe_args)
+        lies = ("best", "mean", "worst", None)
+        self._liar: str | None = one_of("tpe_args: constant_liar_type", args["constant_liar_type"], lies)
+        self._startup = integer("tpe_args: n_startup_jobs", args["n_startup_jobs"], 1)
+        self._candidates = integer("tpe_args: n_ei_candidates", args["n_ei_candidates"], 1)
+        self._most_good = integer("tpe_args: linear_forgetting", args["linear_forgetting"], 1)
+        self._prior_weight = positive("tpe_args: prior_weight", args["prior_weight"])
+        self._gamma = positive("tpe_args: gamma", args["gamma"])
+        self._sign = 1.0 if optimize_mode == "minimize" else -1.0
+        self._rng = np.random.default_rng(seed_of(seed))
+        self._explored: Explored | None = None
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Take a search space; results that are points of it are kept."""
+        earlier = self._results() if self._explored else []
+        space = SearchSpace.parse(search_space, self.constraints)
+        self._explored = Explored(space, self._explored)
+        self._layout = Layout.of(space)
+        self._history = History(self._layout)
+        self._rows: dict[int, int] = {}  # of every suggestion, so that a late or second result finds its row
+        self._running: dict[int, int] = {}  # rows that stand for running trials, by parameter id
+        self._design = iter(self._latin_hypercube())
+        for parameters, loss in earlier:
+            if not space.validate(parameters):
+                self._history.settle(self._history.add(space.encode(parameters)), loss)
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
+        """Return the candidate with the highest l / g that is new and meets the constraints."""
+        explored = ready(self._explored)
+        parameters = next((p for p in self._ordered() if explored.add(p)), None)
+        if parameters is None:
+            parameters = explored.new_point(lambda: explored.space.sample(self._rng))
+        row = self._history.add(explored.space.encode(parameters))
+        self._rows[parameter_id] = self._running[parameter_id] = row
+        return parameters
+
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:  # noqa: ARG002
+        """Learn a result; a second one for the same id replaces the first, an unknown id is imported."""
+        row = self._rows.get(parameter_id)
+        if row is None:
+            self.import_data([{"parameter": parameters, "value": value}])
+        else:
+            self._history.settle(row, self._loss(value))
+            self._running.pop(parameter_id, None)
+
+    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:  # noqa: ARG002
+        """Take a trial that ended without a result as the worst."""
+        row = self._running.pop(parameter_id, None)
+        if row is not None:
+            self._history.settle(row, math.inf)
+
+    def import_data(self, data: list[Any]) -> None:
+        """Learn results from elsewhere; items that are no points of the space or have no value are skipped."""
+        explored = ready(self._explored)
+        for parameters, value in measurements(explored, data):
+            explored.add(parameters)
+            if value is not None:
+                row = self._history.add(explored.space.encode(parameters))
+                self._history.settle(row, self._loss(value))
+
+    def _loss(self, value: Any) -> float:
+        loss = self._sign * metric_value(value)
+        # Finite, so that sums of differences stay finite.
+        return min(max(loss, -_HUGE), _HUGE) if loss < math.inf else math.inf
+
+    def _results(self) -> list[tuple[dict[str, Any], float]]:
+        """Return what is known so far as parameters and losses, in order of arrival."""
+        space, history = ready(self._explored).space, self._history
+        settled = sorted(zip(history.ranked.tolist(), history.losses.tolist(), strict=True))
+        return [(space.decode(history.units(np.array([row]))[0]), loss) for row, loss in settled]
+
+    def _latin_hypercube(self) -> Floats:
+        """Return as many points as there are start-up jobs, each parameter stratified; shape (n, d)."""
+        n, d = self._startup, self._layout.dimension
+        strata = self._rng.permuted(np.tile(np.arange(n), (d, 1)), axis=1).T
+        return self._layout.deactivate((strata + self._rng.random((n, d))) / n)
+
+    def _ordered(self) -> Iterator[dict[str, Any]]:
+        """Yield candidates that meet the constraints, the best first."""
+        space = ready(self._explored).space
+        for vector in self._vectors():
+            parameters = space.decode(vector)
+            if not space.violations(parameters):
+                yield parameters
+
+    def _vectors(self) -> Floats:
+        """Return candidates, shape (m, d), the best first: of the start-up design, then of the model."""
+        history = self._history
+        if history.count < self._startup or history.successes < (self._startup + 1) // 2:
+            planned = next(self._design, None)
+            return np.empty((0, self._layout.dimension)) if planned is None else planned[None]
+        good, others = self._densities()
+        units = good.sample(self._rng, self._candidates)
+        codes = self._layout.codes(units)
+        # Bergstra et al. 2011, eq. 3: the expected improvement grows with l / g.
+        ratio = good.log_density(units, codes) - others.log_density(units, codes)
+        return units[np.argsort(-ratio, kind="stable")]
+
+    def _densities(self) -> tuple[Mixture, Mixture]:
+        """Return l and g (Bergstra et al. 2011, eq. 2)."""
+        history = self._history
+        wanted = math.ceil(self._gamma * math.sqrt(history.finished))
+        count = max(1, min(wanted, self._most_good, history.successes))
+        good, others = history.ranked[:count], history.ranked[count:]
+        losses = history.losses[: count + 1]
+        running = np.fromiter(self._running.values(), dtype=np.int64)
+        if self._lie_is_good(losses):
+            good = np.concatenate([good, running[-count:]])
+        elif self._liar is not None:
+            others = np.concatenate([others, running])
+        if len(others) > _LARGEST_SET:
+            others = others[np.linspace(0, len(others) - 1, _LARGEST_SET).astype(np.int64)]
+        weights = _improvement_weights(losses, len(good))
+        features = features_of(self._layout, history.units(good), self._bandwidth(len(good)))
+        return (
+            self._mixture(good, features, weights),
+            self._mixture(
+                others, history.features(others, self._bandwidth(len(others))), np.ones(len(others))
+            ),
+        )
+
+    def _lie_is_good(self, losses: Floats) -> bool:
+        """Whether running trials are taken for good ones; `losses` are those of the good and the next one."""
+        if self._liar == "mean":
+            finite = self._history.losses[: self._history.successes]
+            return bool(finite.mean() < losses[-1])
+        return self._liar == "best"
+
+    def _mixture(self, rows: Ints, features: Floats, weights: Floats) -> Mixture:
+        n = len(rows)
+        mass = np.append(weights, self._prior_weight)
+        # The weight that the prior has among n observations also goes to the other options of a choice.
+        odds = _FLIP * self._prior_weight * float(self._layout.options.max(initial=2)) / (n + 1)
+        return Mixture(
+            layout=self._layout,
+            features=features,
+            codes=self._history.codes(rows),
+            weights=mass / mass.sum(),
+            bandwidth=self._bandwidth(n),
+            flip=min(odds / (1 + odds), 0.9),
+        )
+
+    def _bandwidth(self, n: int) -> Floats:
+        """Return the bandwidth of each numeric parameter, shape (p,): Scott's rule, at least half a value."""
+        scott = _BANDWIDTH * max(n, 1) ** (-1 / (4 + self._layout.dimension))
+        rounded = 2.0 ** (round(_STEPS_PER_OCTAVE * math.log2(scott)) / _STEPS_PER_OCTAVE)
+        return np.maximum(rounded, np.maximum(self._layout.cells / 2, _NARROWEST))
+
+
+def _improvement_weights(losses: Floats, count: int) -> Floats:
+    """Return the weights of the good observations: half equal, half by improvement over the next one.
+
+    The second half is Watanabe's "expected improvement" weighting (2023, section 3); the equal half keeps one
+    outlier from being everything. Points beyond the losses are running trials, taken for the best.
+    """
+    good = losses[:-1] if len(losses) > 1 else losses
+    gain = np.resize(losses[-1] - good, count)
+    gain[len(good) :] = gain[0]
+    total = gain.sum()
+    if not 0 < total < math.inf:
+        return np.ones(count)
+    return 0.5 + 0.5 * gain / total * count
+
+
+TpeTuner = TPETuner
