@@ -1,4 +1,4 @@
-"""The command line: `pitchpipe VERB`; each verb lives in a file of its own and is imported when it is used."""
+"""The command line: `pitchpipe VERB`; a verb is imported when it is used."""
 
 __all__ = ["main"]
 

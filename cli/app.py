@@ -1,6 +1,6 @@
 """The table of verbs, and the one place where errors become sentences and exit codes.
 
-A verb's module is imported when the verb is used: `pitchpipe --help` shows this table and imports nothing else.
+A verb's module is imported when the verb is used: `pitchpipe --help` shows this table and imports no more.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from .failures import explained
 __all__ = ["INTERRUPTED", "VERBS", "main", "pitchpipe"]
 
 INTERRUPTED = 130
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 # verb: (module and attribute, what it does)
 VERBS = {
@@ -23,7 +24,7 @@ VERBS = {
     "create": ("create:create", "Start an experiment in the background."),
     "resume": ("resume:resume", "Go on with an experiment that nobody runs."),
     "list": ("listing:list_experiments", "List the experiments of a directory."),
-    "status": ("status:status", "Show how an experiment stands."),
+    "status": ("listing:status", "Show how an experiment stands."),
     "trials": ("trials:trials", "List the trials of an experiment."),
     "trial": ("trial:trial", "Show a trial, its output, or kill it."),
     "stop": ("stop:stop", "Stop a running experiment."),
@@ -38,11 +39,11 @@ class LazyGroup(click.Group):
 
     table = VERBS
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """The verbs, in the order in which one needs them."""
         return list(self.table)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import a verb; None for a word that is none."""
         if cmd_name not in self.table:
             return None
@@ -61,13 +62,13 @@ class LazyGroup(click.Group):
             ctx.fail(f"there is no verb '{args[0]}': {hint}")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Show the table, and import nothing."""
         with formatter.section("Verbs"):
             formatter.write_dl([(verb, text) for verb, (_, text) in self.table.items()])
 
 
-def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         from importlib.metadata import version
 
@@ -75,9 +76,7 @@ def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> No
         ctx.exit()
 
 
-@click.group(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.group(cls=LazyGroup, subcommand_metavar="VERB ...", context_settings=_SETTINGS)
 @click.option(
     "--version",
     is_flag=True,

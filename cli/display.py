@@ -1,7 +1,7 @@
 """What a run shows while it goes on: a live table on a terminal, now and then a line elsewhere, or nothing.
 
-Drawing happens on a thread of its own, from frozen `Progress` values: a terminal that takes nothing (Ctrl-S, a slow
-line) does not hold up the experiment.
+Drawing happens on a thread of its own, from frozen `Progress` values: a terminal that takes nothing (Ctrl-S,
+a slow line) does not hold up the experiment.
 """
 
 from __future__ import annotations

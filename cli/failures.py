@@ -15,7 +15,7 @@ USAGE = 2
 
 
 class Failure(click.ClickException):
-    """A verb cannot do what it was asked; `exit_code` is 2 for the user's mistakes and 1 for everything else."""
+    """A verb cannot do what it was asked; `exit_code` is 2 for the user's mistakes, 1 for all else."""
 
     def __init__(self, message: str, exit_code: int = USAGE) -> None:
         super().__init__(message)

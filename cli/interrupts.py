@@ -1,7 +1,8 @@
 """What SIGINT, SIGTERM and SIGHUP do, in each phase of a run.
 
-At first they raise KeyboardInterrupt, which ends whatever the process waits for. Once the folder of an experiment is
-about to be made they are only counted, and once its manager runs they are told to a listener, which stops it.
+At first they raise KeyboardInterrupt, which ends whatever the process waits for. Once the folder of an
+experiment is about to be made they are only counted, and once its manager runs they are told to a listener,
+which stops it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """Installs its handlers for the time of a `with` block (on the main thread); `count` is how many have come."""
+    """Installs its handlers for a `with` block, on the main thread; `count` is how many have come."""
 
     def __init__(self) -> None:
         self.count = 0
+        self._told = 0
         self._listener: Callable[[], None] | None = None
         self._is_held = False
         self._before: dict[signal.Signals, Any] = {}
@@ -39,21 +41,26 @@ class Interrupts:
             signal.signal(number, before)
 
     def hold(self) -> None:
-        """From now on only count: an experiment has been made, and what becomes of it must be written down."""
+        """From now on only count: an experiment exists, and what becomes of it must be written down."""
         self._is_held = True
 
     @contextmanager
     def told_to(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call `listener` for each signal while the block runs."""
+        """Call `listener` for each signal while the block runs, and for those only counted before."""
         self._listener = listener
+        self._tell()
         try:
             yield
         finally:
             self._listener = None
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self.count += 1
-        if self._listener is not None:
-            self._listener()
-        elif not self._is_held:
+        self._tell()
+        if not self._is_held and self._listener is None:
             raise KeyboardInterrupt
+
+    def _tell(self) -> None:
+        while self._listener is not None and self._told < self.count:
+            self._told += 1
+            self._listener()

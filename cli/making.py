@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from ..manager.config import ExperimentConfig
     from ..manager.manager import Manager
 
-__all__ = ["checked_config", "make_experiment"]
+__all__ = ["checked_config", "interruptible", "make_experiment"]
 
 
 def checked_config(path: Path) -> ExperimentConfig:
@@ -34,12 +36,20 @@ def make_experiment(
 ) -> Manager:
     """Check a config and make the experiment's folder and store; nothing is left behind if that fails."""
     from ..manager.experiments import create_experiment
-    from .last_resort import kill_descendants
 
-    try:
+    with interruptible():
         config = checked_config(path)
-    except KeyboardInterrupt:
-        kill_descendants()  # the check of the plug-ins runs in a process of its own
-        raise
     interrupts.hold()
     return create_experiment(config, directory=directory, experiment_id=experiment_id, source=path)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Leave no process behind when interrupted: plug-ins are checked in one of their own."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        from .last_resort import kill_descendants
+
+        kill_descendants()
+        raise

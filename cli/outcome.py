@@ -34,7 +34,7 @@ def outcome_lines(view: ViewedExperiment) -> Iterator[str]:
     if row.error:
         yield from (f"  {line}" for line in row.error.rstrip().splitlines())
     yield from best_lines(view)
-    yield from _failure_lines(view)
+    yield from failure_lines(view)
     yield f"everything is in {view.folder.path}"
     yield from _next_lines(view)
 
@@ -64,7 +64,7 @@ def _trials(view: ViewedExperiment) -> str:
     return f"{counted} ({counts_text(view.counts)})" if view.total else counted
 
 
-def _failure_lines(view: ViewedExperiment) -> Iterator[str]:
+def failure_lines(view: ViewedExperiment) -> Iterator[str]:
     kinds = view.failures
     for count, failure in kinds[:_MAX_KINDS]:
         times = f"{count} trials" if count > 1 else f"trial {failure.sequence_id}"

@@ -57,7 +57,7 @@ class FailedTrial:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`rate` is in trials a second, durations in seconds; `total` and `remaining` are None where nobody knows."""
+    """`rate` is in trials a second, durations in seconds; what nobody knows is None."""
 
     experiment_id: str
     name: str
@@ -119,7 +119,7 @@ class ProgressMeter:
         (first_time, first), (last_time, last) = ends[0], ends[-1]
         if last == first or now <= first_time:
             return None
-        # Up to now if the next end is overdue, else up to the last end: a rate that does not sag between two ends.
+        # Up to now only if the next end is overdue: else the rate would sag between two ends.
         mean = (last_time - first_time) / (last - first)
         return (last - first) / max(last_time - first_time, now - first_time - mean, 1e-9)
 

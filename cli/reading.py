@@ -23,7 +23,7 @@ __all__ = ["ViewedExperiment", "is_abandoned", "objectives_of_row", "viewed"]
 
 @dataclass(slots=True)
 class ViewedExperiment:
-    """What there is to say about an experiment; `failures` are reasons with how often, and one of the trials."""
+    """What there is to say about an experiment; `failures` are kinds: how many trials, and the first."""
 
     folder: ExperimentFolder
     row: ExperimentRow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,24 +12,14 @@ import click
 
 from .failures import FAILED
 from .interrupts import Interrupts
-from .verb import new_experiment_options, verb
+from .verb import new_experiment_options, verb, watch_options
 
 if TYPE_CHECKING:
     from ..manager.manager import Manager
 
-__all__ = ["run", "watch_options", "watched"]
+__all__ = ["run", "watched"]
 
 INTERRUPTED = 130
-
-
-def watch_options(function):  # noqa: ANN001, ANN201
-    """Add `--json` and `--quiet`."""
-    function = click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON object at the end, only that."
-    )(function)
-    return click.option(
-        "--quiet", "-q", is_flag=True, help="Show no progress, only the result and warnings."
-    )(function)
 
 
 @verb("run", "pitchpipe run experiment.yml", "pitchpipe run experiment.yml --dir runs --json > result.json")
@@ -37,9 +28,9 @@ def watch_options(function):  # noqa: ANN001, ANN201
 def run(config: Path, experiment_id: str | None, directory: Path | None, as_json: bool, quiet: bool) -> int:
     """Run the experiment that CONFIG describes, and watch it.
 
-    CONFIG is a YAML or JSON file. Ctrl-C stops the experiment: what is done is kept, and `pitchpipe resume` goes on
-    with it. A second Ctrl-C kills what still runs. Exit codes: 0 done, 1 the experiment failed, 2 bad config or
-    usage, 130 interrupted.
+    CONFIG is a YAML or JSON file. Ctrl-C stops the experiment: what is done is kept, and `pitchpipe resume`
+    goes on with it. A second Ctrl-C kills what still runs. Exit codes: 0 done, 1 the experiment failed, 2 bad
+    config or usage, 130 interrupted.
     """
     from .making import make_experiment
 
@@ -48,8 +39,14 @@ def run(config: Path, experiment_id: str | None, directory: Path | None, as_json
         return watched(manager, interrupts, as_json=as_json, quiet=quiet)
 
 
-def watched(manager: Manager, interrupts: Interrupts, *, as_json: bool, quiet: bool) -> int:
-    """Run a manager with a display, say how it went, and answer the exit code."""
+def watched(
+    manager: Manager, interrupts: Interrupts, *, as_json: bool, quiet: bool, announce_fd: int | None = None
+) -> int:
+    """Run a manager with a display, say how it went, and answer the exit code.
+
+    `announce_fd` is where a process waits for the news that trials can run.
+    """
+    from .background import announce
     from .display import make_display
     from .running import RunningExperiment
 
@@ -59,6 +56,8 @@ def watched(manager: Manager, interrupts: Interrupts, *, as_json: bool, quiet: b
     if not quiet and not as_json:
         click.echo(f"experiment {folder.experiment_id} in {folder.path}")
     running = RunningExperiment(manager, display, interrupts)
+    if announce_fd is not None:
+        running.on_running = lambda: announce(announce_fd, {"pid": os.getpid()})
     interrupted = running.run()
     return report(manager, interrupted, as_json=as_json)
 

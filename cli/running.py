@@ -7,6 +7,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from ..manager.control import ControlError, ControlServer
@@ -25,15 +26,24 @@ __all__ = ["RunningExperiment"]
 _log = logging.getLogger(__name__)
 
 _SAMPLE = 0.25
+_BY_USER = "stopped by the user"
 # After the grace of its trials a stopped experiment gets so long to end; then its processes are killed.
 _STOP_PATIENCE = 4.0
 _KILL_PATIENCE = 3.0
 
 
 class RunningExperiment:
-    """One run of one manager; `run` answers whether a signal ended it."""
+    """One run of one manager; `run` answers whether a signal ended it.
 
-    def __init__(self, manager: Manager, display: Display, interrupts: Interrupts) -> None:
+    With `ending`, an experiment that lost its manager is only ended. `on_running` is called once, when trials
+    can run. Signals must be held already.
+    """
+
+    def __init__(
+        self, manager: Manager, display: Display, interrupts: Interrupts, *, ending: bool = False
+    ) -> None:
+        self.on_running: Callable[[], None] | None = None
+        self._ending = ending
         self._manager = manager
         self._display = display
         self._interrupts = interrupts
@@ -62,31 +72,40 @@ class RunningExperiment:
 
     def _run_loop(self) -> None:
         loop = asyncio.new_event_loop()
-        tell = lambda: loop.call_soon_threadsafe(self._on_signal)  # noqa: E731
         try:
-            with self._interrupts.told_to(tell):
-                loop.run_until_complete(self._main())
+            loop.run_until_complete(self._main())
         finally:
             self._close(loop)
 
     async def _main(self) -> None:
-        running = asyncio.ensure_future(self._manager.run())
-        # The manager takes its first step before it can be asked to stop.
-        await asyncio.sleep(0)
-        if self._interrupts.count:
-            self._on_signal()
-        async with ControlServer(self._manager.folder.path, self._operations()):
-            sampling = asyncio.ensure_future(self._sample())
-            try:
-                await running
-            except (ExecutorError, StoreError) as error:
-                self._note_failure(str(error))
-            except Exception as error:
-                _log.exception("the manager failed")
-                self._note_failure(f"the manager failed: {type(error).__name__}: {error}")
-            finally:
-                sampling.cancel()
-                self._display.update(self._meter.read(time.time()))
+        loop, manager = asyncio.get_running_loop(), self._manager
+        manager.on_tick = self._on_tick
+        async with ControlServer(manager.folder.path, self._operations()):
+            running = loop.create_task(manager.end(_BY_USER) if self._ending else manager.run())
+            # The manager takes its first step before it can be asked to stop.
+            await asyncio.sleep(0)
+            sampling = loop.create_task(self._sample())
+            with self._interrupts.told_to(lambda: loop.call_soon_threadsafe(self._on_signal)):
+                await self._outcome(running)
+        sampling.cancel()
+        self._display.update(self._meter.read(time.time()))
+
+    async def _outcome(self, running: asyncio.Task[ExperimentStatus]) -> None:
+        """Wait for the manager's end, and write down why it could not go on, if so."""
+        try:
+            _log.info("experiment %s runs in process %d", self._manager.folder.experiment_id, os.getpid())
+            _log.info("experiment %s is %s", self._manager.folder.experiment_id, await running)
+        except (ExecutorError, StoreError) as error:
+            self._note_failure(str(error))
+        except Exception as error:  # noqa: BLE001  (whatever it is, it must be written down)
+            _log.exception("the manager failed")
+            self._note_failure(f"the manager failed: {type(error).__name__}: {error}")
+
+    def _on_tick(self) -> None:
+        runner = self._manager.runner
+        if self.on_running is not None and runner is not None and runner.status != "INITIALIZED":
+            on_running, self.on_running = self.on_running, None
+            on_running()
 
     async def _sample(self) -> None:
         while True:
@@ -101,7 +120,7 @@ class RunningExperiment:
             _log.error("that the experiment failed could not be written: %s", error)
 
     def _close(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Close the loop without waiting for threads that hang (connecting to a cluster that does not answer)."""
+        """Close the loop without waiting for threads that hang (in a connection to a cluster, say)."""
         for task in asyncio.all_tasks(loop):
             task.cancel()
         loop.run_until_complete(asyncio.sleep(0))
@@ -113,7 +132,7 @@ class RunningExperiment:
         self._signals += 1
         if self._signals == 1:
             self._display.message(
-                "stopping: trials get their grace, what is done is kept; Ctrl-C again kills them"
+                "stopping: trials get their grace, results are kept; Ctrl-C again kills them"
             )
             self._stop("interrupted")
         elif self._signals == 2:
@@ -146,7 +165,7 @@ class RunningExperiment:
     def _operations(self) -> dict[str, Any]:
         return {"status": self._tell_status, "stop": self._stop_for_user, "kill": self._kill_trial}
 
-    def _tell_status(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _tell_status(self, _request: dict[str, Any]) -> dict[str, Any]:
         progress = self._meter.read(time.time())
         runner = self._manager.runner
         waiting = (
@@ -161,8 +180,8 @@ class RunningExperiment:
             "waiting": waiting,
         }
 
-    def _stop_for_user(self, request: dict[str, Any]) -> dict[str, Any]:
-        self._stop("stopped by the user")
+    def _stop_for_user(self, _request: dict[str, Any]) -> dict[str, Any]:
+        self._stop(_BY_USER)
         return {}
 
     def _kill_trial(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,15 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["Verb", "directory_option", "experiment_options", "new_experiment_options", "verb"]
+__all__ = [
+    "Verb",
+    "directory_option",
+    "experiment_options",
+    "new_experiment_options",
+    "trial_options",
+    "verb",
+    "watch_options",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,6 +77,13 @@ def new_experiment_options(function: F) -> F:
         metavar="DIR",
         help="The folder that holds the experiments.  [default: the config's experiment_working_directory]",
     )(function)
+
+
+def watch_options(function: F) -> F:
+    """Add `--json` and `--quiet`."""
+    help_text = "Print one JSON object at the end, and nothing else on stdout."
+    function = click.option("--json", "as_json", is_flag=True, help=help_text)(function)
+    return click.option("--quiet", "-q", is_flag=True, help="Show no progress, only the result.")(function)
 
 
 def _named_options(function: F) -> F:

@@ -5,9 +5,9 @@
     {"op": "kill", "trial": "Xy3fA"}     -> {"ok": true}
     anything that cannot be done         -> {"error": "a sentence"}
 
-The socket has a short name in the user's runtime directory; `control.sock` in the experiment's folder is a link
-to it, so that it is found whatever the runtime directory of the asking process is. Only the same user is
-listened to.
+The socket has a short name in the user's runtime directory; `control.sock` in the experiment's folder is a
+link to it: it is found whatever the runtime directory of the asking process is. Only the same user is listened
+to.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def control_socket(folder: Path) -> Path:
 class ControlServer:
     """Answers the requests of verbs while its `async with` block runs.
 
-    `operations` maps an op to a function of the request, whose answer is sent back; a `ControlError` it raises
-    is sent as the sentence that it is.
+    `operations` maps an op to a function of the request, whose answer is sent back; a `ControlError` it
+    raises is sent as the sentence that it is.
     """
 
     def __init__(self, folder: Path, operations: Mapping[str, Callable[[Answer], Answer]]) -> None:

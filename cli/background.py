@@ -1,0 +1,89 @@
+"""Runs an experiment in a process of its own session, and waits until it runs or has failed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import click
+
+from ..manager.folder import ExperimentFolder
+from .failures import FAILED
+from .interrupts import Interrupts
+
+__all__ = ["announce", "run_in_background"]
+
+INTERRUPTED = 130
+
+
+def run_in_background(folder: ExperimentFolder, interrupts: Interrupts, *, as_json: bool, quiet: bool) -> int:
+    """Start the process, wait for its news, say what there is to say; answers the exit code.
+
+    A signal that comes meanwhile is passed on: the experiment stops.
+    """
+    ours, its = os.pipe()
+    with os.fdopen(ours, "rb") as news:
+        process = _spawn(folder, its)
+        with interrupts.told_to(lambda: process.send_signal(signal.SIGTERM)):
+            if interrupts.count:
+                process.send_signal(signal.SIGTERM)
+            said = news.readline()
+            if not said:
+                process.wait()
+    return _report(folder, json.loads(said or b"{}"), interrupts.count > 0, as_json=as_json, quiet=quiet)
+
+
+def announce(descriptor: int, news: dict[str, Any]) -> None:
+    """Tell whoever waits in `run_in_background`."""
+    with os.fdopen(descriptor, "wb") as line:
+        try:
+            line.write(json.dumps(news).encode() + b"\n")
+        except BrokenPipeError:
+            return  # it waits no longer
+
+
+def _spawn(folder: ExperimentFolder, descriptor: int) -> subprocess.Popen[bytes]:
+    package = __package__.partition(".")[0]
+    words = ["resume", str(folder.path), "--quiet", "--announce-fd", str(descriptor)]
+    try:
+        with (folder.logs / "manager.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-P", "-m", package, *words],
+                pass_fds=[descriptor],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+    finally:
+        os.close(descriptor)
+
+
+def _report(
+    folder: ExperimentFolder, news: dict[str, Any], interrupted: bool, *, as_json: bool, quiet: bool
+) -> int:
+    from .outcome import command_for, outcome_lines
+    from .reading import read
+
+    view = read(folder)
+    runs = bool(news) and not interrupted
+    if as_json:
+        click.echo(json.dumps({**view.summary, **news} if runs else view.summary))
+    elif not runs:
+        for line in outcome_lines(view):
+            click.echo(line, err=True)
+        click.echo(f"its log is {folder.logs / 'manager.log'}", err=True)
+    elif quiet:
+        click.echo(folder.experiment_id)
+    else:
+        click.echo(f"experiment {folder.experiment_id} runs in {folder.path} (process {news['pid']})")
+        click.echo(f"to see how it stands: {command_for(folder, 'status')}")
+        click.echo(f"to read its log: tail -f {folder.logs / 'manager.log'}")
+        click.echo(f"to stop it: {command_for(folder, 'stop')}")
+    if interrupted:
+        return INTERRUPTED
+    return 0 if runs or view.row.status == "DONE" else FAILED

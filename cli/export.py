@@ -1,0 +1,97 @@
+"""`pitchpipe export`: all trials, for other programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from .verb import experiment_options, verb
+
+if TYPE_CHECKING:
+    from ..manager.folder import ExperimentFolder
+
+__all__ = ["export"]
+
+
+@verb(
+    "export",
+    "pitchpipe export --format json > trials.json",
+    "pitchpipe export k3x9a2bq --format csv -o trials.csv",
+)
+@experiment_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["json", "csv"]),
+    default="json",
+    show_default=True,
+    help="What to write.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where.  [default: stdout]",
+)
+def export(
+    experiment: str | None, experiment_id: str | None, directory: Path | None, form: str, output: Path | None
+) -> None:
+    """Write the trials of an experiment as JSON or CSV, while it runs or after.
+
+    JSON: {"experiment": {...}, "trials": [{"id", "sequence_id", "status", "parameters", "intermediate",
+    "final", "start_time", "end_time", "reason"}]}; times are seconds since the epoch, NaN is null. CSV: one
+    row a trial; nested parameters and results are flattened with dots, intermediate results are left out.
+    """
+    from .finding import chosen_experiment
+
+    folder = chosen_experiment(experiment, experiment_id, directory)
+    write = _write_json if form == "json" else _write_csv
+    with _opened(output) as file:
+        write(folder, file)
+
+
+def _write_json(folder: ExperimentFolder, file: IO[str]) -> None:
+    """Written trial by trial, so that the text of many trials is never held as a whole."""
+    from .exporting import all_metrics, experiment_object, trial_object
+    from .reading import viewed
+
+    with viewed(folder) as store:
+        metrics = all_metrics(store)
+        head = json.dumps(experiment_object(store.experiment(), str(folder.path)), ensure_ascii=False)
+        file.write(f'{{"experiment": {head}, "trials": [')
+        for number, trial in enumerate(store.trials()):
+            found = trial_object(trial, metrics.get(trial.sequence_id, []))
+            file.write((",\n" if number else "\n") + json.dumps(found, ensure_ascii=False))
+        file.write("\n]}\n")
+
+
+def _write_csv(folder: ExperimentFolder, file: IO[str]) -> None:
+    from .exporting import csv_rows
+    from .reading import viewed
+
+    with viewed(folder) as store:
+        csv.writer(file, lineterminator="\n").writerows(csv_rows(store.trials()))
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[IO[str]]:
+    """Stdout, or a file that is there only when all of it is."""
+    if path is None or str(path) == "-":
+        yield sys.stdout
+        return
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with unfinished.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -1,0 +1,69 @@
+"""Which experiment a verb means: the one named, else the only running one, else the newest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..manager.folder import ExperimentFolder, FolderError, default_directory
+from ..manager.store import Store, StoreError
+from .failures import USAGE, Failure
+
+__all__ = ["chosen_experiment", "chosen_name"]
+
+
+def chosen_experiment(name: str | None, option: str | None, directory: Path | None) -> ExperimentFolder:
+    """The folder of the experiment that ID or `--experiment-id` names: an id, its beginning, or a path.
+
+    Where neither is given, which one is taken is said on stderr. Raises `FolderError`, or `Failure` if there
+    is none.
+    """
+    chosen = chosen_name(name, option)
+    directory = (directory or default_directory()).expanduser().absolute()
+    if chosen is None:
+        return _obvious(directory)
+    if "/" in chosen:
+        return _at(Path(chosen))
+    return ExperimentFolder.find(directory, chosen)
+
+
+def chosen_name(name: str | None, option: str | None) -> str | None:
+    """The one of the two that is given; both may say the same."""
+    if name is not None and option is not None and name != option:
+        raise Failure(f"ID says '{name}' and --experiment-id says '{option}': give one of them", USAGE)
+    return name if name is not None else option
+
+
+def _at(path: Path) -> ExperimentFolder:
+    folder = ExperimentFolder(path.expanduser().absolute())
+    if not folder.database.is_file():
+        raise FolderError(f"{path} is not the folder of an experiment: it holds no experiment.db")
+    return folder
+
+
+def _obvious(directory: Path) -> ExperimentFolder:
+    known = list(ExperimentFolder.all(directory))
+    running = [folder for folder in known if folder.manager() is not None]
+    if len(running) > 1:
+        ids = ", ".join(folder.experiment_id for folder in running)
+        raise Failure(f"{len(running)} experiments run in {directory}, which one? {ids}", USAGE)
+    if not known:
+        raise Failure(f"there are no experiments in {directory}: pitchpipe run CONFIG, or --dir DIR", USAGE)
+    folder = running[0] if running else max(known, key=_created)
+    why = "which runs" if running else "the newest"
+    click.echo(f"experiment {folder.experiment_id} ({why} in {directory})", err=True)
+    return folder
+
+
+def _created(folder: ExperimentFolder) -> float:
+    try:
+        store = Store.view(folder.database)
+    except StoreError:
+        return 0.0
+    try:
+        return store.experiment().created
+    except StoreError:
+        return 0.0
+    finally:
+        store.close()

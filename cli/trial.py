@@ -1,0 +1,142 @@
+"""`pitchpipe trial show`, `log` and `kill`: one trial."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .app import LazyGroup
+from .failures import FAILED, Failure
+from .verb import trial_options, verb
+
+if TYPE_CHECKING:
+    from ..manager.folder import ExperimentFolder
+    from ..manager.trial import Trial
+
+__all__ = ["kill", "show", "trial"]
+
+
+class _TrialGroup(LazyGroup):
+    table = {  # noqa: RUF012
+        "show": ("trial:show", "Show all there is to know about a trial."),
+        "log": ("trial_log:log", "Print what a trial printed."),
+        "kill": ("trial:kill", "End a trial; the experiment goes on."),
+    }
+
+
+@click.group("trial", cls=_TrialGroup)
+def trial() -> None:
+    """Show a trial, its output, or kill it.
+
+    TRIAL is a trial's id or its sequence number. ID is the experiment; without it, the one that runs is
+    meant, else the newest.
+
+    \b
+    Example:
+      pitchpipe trial show 17
+    """
+
+
+@verb("show", "pitchpipe trial show 17", "pitchpipe trial show k3x9a2bq Xy3fA --json")
+@trial_options
+@click.option("--json", "as_json", is_flag=True, help="Print it as export does.")
+def show(names: tuple[str, ...], experiment_id: str | None, directory: Path | None, as_json: bool) -> None:
+    """Show all there is to know about a trial."""
+    from .exporting import metrics_of, trial_object
+    from .picking import chosen_trial, split_names
+    from .reading import viewed
+
+    folder, word = split_names(names, experiment_id, directory)
+    with viewed(folder) as store:
+        found = chosen_trial(store, word)
+        intermediate = metrics_of(store, found.sequence_id)
+    if as_json:
+        click.echo(json.dumps(trial_object(found, intermediate)))
+        return
+    for line in _lines(folder, found, intermediate):
+        click.echo(line)
+
+
+def _lines(folder: ExperimentFolder, found: Trial, intermediate: list[object]) -> Iterator[str]:
+    from .words import flat, number_text
+
+    for name, value in _facts(folder, found, intermediate):
+        if value not in (None, ""):
+            yield f"{name:13} {value}"
+    yield "parameters"
+    parameters = flat(json.loads(found.record)["parameters"])
+    width = max(map(len, parameters), default=0)
+    yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
+    if found.error:
+        yield "error"
+        yield from (f"  {line}" for line in found.error.rstrip().splitlines())
+
+
+def _facts(
+    folder: ExperimentFolder, found: Trial, intermediate: list[object]
+) -> Iterator[tuple[str, object]]:
+    from .words import duration_text, number_text
+
+    yield "trial", f"{found.sequence_id} ({found.trial_id}) of experiment {folder.experiment_id}"
+    yield "status", found.status.value
+    yield "reason", found.reason
+    yield "kind", found.kind
+    yield "waiting", _why_waiting(folder, found) if found.status == "WAITING" else ""
+    yield "result", found.final
+    last = ", ".join(map(number_text, intermediate[-10:]))
+    yield (
+        "intermediate",
+        f"{len(intermediate)}: {'… ' if len(intermediate) > 10 else ''}{last}" if last else "",
+    )
+    yield "started", _moment(found.start_time)
+    yield "ended", _moment(found.end_time)
+    if found.start_time is not None:
+        yield "took", duration_text((found.end_time or time.time()) - found.start_time)
+    yield "attempt", found.attempt if found.attempt > 1 else ""
+    yield "agent", found.agent
+    yield "GPUs", ", ".join(map(str, found.gpus or ()))
+    yield "process", found.pid if found.status == "RUNNING" else ""
+    yield "exit code", found.exit_code
+    files = folder.trial(found.sequence_id)
+    yield "files", files if files.is_dir() else ""
+
+
+def _why_waiting(folder: ExperimentFolder, found: Trial) -> str:
+    from ..manager.control import ControlError, ask_manager
+
+    try:
+        return ask_manager(folder.path, {"op": "status"}, timeout=2.0)["waiting"].get(found.trial_id, "")
+    except ControlError:
+        return "the experiment does not run"
+
+
+def _moment(moment: float | None) -> str:
+    return "" if moment is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+
+
+@verb("kill", "pitchpipe trial kill 17", "pitchpipe trial kill k3x9a2bq Xy3fA")
+@trial_options
+def kill(names: tuple[str, ...], experiment_id: str | None, directory: Path | None) -> None:
+    """End a trial; its status becomes USER_CANCELED and the experiment goes on."""
+    from ..manager.control import ask_manager
+    from .picking import chosen_trial, split_names
+    from .reading import viewed
+
+    folder, word = split_names(names, experiment_id, directory)
+    with viewed(folder) as store:
+        found = chosen_trial(store, word)
+    if found.status.is_final:
+        raise Failure(
+            f"trial {found.sequence_id} ({found.trial_id}) has ended already: {found.status.value}", FAILED
+        )
+    if folder.manager() is None:
+        raise Failure(
+            f"experiment {folder.experiment_id} does not run: pitchpipe stop ends what is left of it", FAILED
+        )
+    ask_manager(folder.path, {"op": "kill", "trial": found.trial_id})
+    click.echo(f"trial {found.sequence_id} ({found.trial_id}) is being killed")
