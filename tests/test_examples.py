@@ -34,15 +34,15 @@ def run(command: list[str], folder: Path, environment: dict[str, str]) -> str:
     return result.stdout
 
 
-def change(folder: Path, **replacements: str) -> None:
-    """Replace the values of some lines `key: value` of an example's config."""
+def change(folder: Path, **replacements: str | None) -> None:
+    """Replace the values of some lines `key: value` of an example's config; None takes the line out."""
     path = folder / "experiment.yml"
     lines = path.read_text().splitlines()
     for key, value in replacements.items():
         matching = [index for index, line in enumerate(lines) if line.strip().startswith(f"{key}:")]
         assert len(matching) == 1, (key, matching)
         indent = lines[matching[0]][: -len(lines[matching[0]].lstrip())]
-        lines[matching[0]] = f"{indent}{key}: {value}"
+        lines[matching[0]] = "" if value is None else f"{indent}{key}: {value}"
     path.write_text("\n".join(lines) + "\n")
 
 
@@ -56,7 +56,7 @@ def tune(folder: Path, environment: dict[str, str]) -> tuple[dict[str, Any], lis
 
 def test_digits_improves_and_stops_hopeless_trials_early(examples: Path, environment: dict[str, str]) -> None:
     folder = examples / "digits"
-    change(folder, max_trial_number="16", platform="local", idle_timeout="null")
+    change(folder, max_trial_number="16", platform="local", idle_timeout=None)
     summary, trials = tune(folder, environment)
     assert summary["status"] == "DONE"
     assert len(trials) == 16

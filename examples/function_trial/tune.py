@@ -13,6 +13,10 @@ SEARCH_SPACE = {
     "decay": {"_type": "uniform", "_value": [0.0, 0.2]},
     "shape": {"_type": "choice", "_value": ["valley", "bowl"]},
 }
+PLATFORMS = {
+    "local": {"platform": "local"},
+    "ray": {"platform": "ray", "idle_timeout": "0s"},  # a private Ray leaves together with the experiment
+}
 
 
 def objective(parameters: dict) -> float:
@@ -30,7 +34,7 @@ def main() -> None:
     """Search, and show the best parameters."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--trials", type=int, default=200)
-    options.add_argument("--platform", default="local", choices=["local", "ray"])
+    options.add_argument("--platform", default="local", choices=list(PLATFORMS))
     options.add_argument("--directory", help="where the experiment's folder goes")
     chosen = options.parse_args()
     experiment = Experiment(
@@ -41,7 +45,7 @@ def main() -> None:
         max_trial_number=chosen.trials,
         trial_concurrency=2,
         seed=0,
-        platform=chosen.platform,
+        training_service=PLATFORMS[chosen.platform],
         directory=chosen.directory,
     )
     result = experiment.run()
