@@ -12,7 +12,7 @@ from .agent_executor import AgentLink, AgentTrialExecutor
 from .executor import Deliver, ExecutorError, RunSetup
 from .ledger import Ledger, Request, Totals
 from .ray_agent import AgentSetup, RayAgent
-from .ray_join import import_ray, in_daemon_thread, is_connected, join, leave
+from .ray_join import connected_to, import_ray, in_daemon_thread, is_connected_elsewhere, join, leave
 from .ray_lease import RayLease, acquire
 from .ray_link import RayLink
 
@@ -27,9 +27,10 @@ class RayTrialExecutor(AgentTrialExecutor):
     """A `TrialExecutor` over Ray.
 
     `address` is a cluster's ("host:port", or "auto" for the one that runs here); None means a private Ray,
-    kept for `idle_timeout` seconds after its last use (`resources`: what it has, by Ray's names; None: what the
-    machine has). `runtime_env` is Ray's, for all agents; it doubles their start-up time. If this process is
-    connected to a Ray already, that one is used, and stays connected.
+    kept for `idle_timeout` seconds after its last use (`resources`: what it has, by Ray's names; None: what
+    the machine has). `runtime_env` is Ray's, for all agents; it doubles their
+    start-up time. If this process is connected to a Ray already, that one is used, and
+    stays connected.
     """
 
     def __init__(
@@ -73,21 +74,20 @@ class RayTrialExecutor(AgentTrialExecutor):
         await self._disconnect()
 
     async def _join(self) -> None:
-        if is_connected():
+        if is_connected_elsewhere():
             self._is_private = False
-        elif self._address is not None:
-            await join(self._address, self.setup.experiment_id, runtime_env=self._runtime_env)
-            self._joined = True
-        else:
+            return
+        address, token_path = self._address, None
+        if address is None:
             # The import takes as long as the keeper needs to answer.
-            self._lease, _ = await asyncio.gather(
-                acquire(self._idle_timeout, self._resources), in_daemon_thread(import_ray)
-            )
+            starting = acquire(self._idle_timeout, self._resources)
+            self._lease, _ = await asyncio.gather(starting, in_daemon_thread(import_ray))
             address, token_path = self._lease.address, self._lease.token_path
+        if connected_to() != address:
             await join(
                 address, self.setup.experiment_id, token_path=token_path, runtime_env=self._runtime_env
             )
-            self._joined = True
+        self._joined = True
 
     async def _disconnect(self) -> None:
         if self._joined:

@@ -15,8 +15,9 @@ from types import ModuleType
 from typing import Any
 
 from .executor import ExecutorError
+from .ray_places import TEMP_PREFIX
 
-__all__ = ["import_ray", "in_daemon_thread", "is_connected", "join", "leave"]
+__all__ = ["connected_to", "import_ray", "in_daemon_thread", "is_connected_elsewhere", "join", "leave"]
 
 _log = logging.getLogger(__name__)
 
@@ -31,8 +32,9 @@ async def join(
 ) -> None:
     """Connect this process to the cluster at `address` ("host:port" or "auto").
 
-    The token is `token_path`'s, else what Ray finds by its own rules. Raises `ExecutorError` when nothing
-    answers there, the token is refused, or Ray cannot start a driver.
+    A connection of this process to another one is ended. The token is `token_path`'s, else what Ray finds by
+    its own rules. Raises `ExecutorError` when nothing answers there, the token is refused, or Ray cannot start
+    a driver.
     """
     if "://" in address:
         raise ExecutorError(f"{address}: Ray client addresses do not work here, give host:port of the head")
@@ -48,10 +50,20 @@ async def join(
         ) from None
 
 
-def is_connected() -> bool:
-    """Whether this process is connected to a Ray already."""
+def connected_to() -> str | None:
+    """The address of the Ray that this process is connected to; None if there is none."""
     ray = sys.modules.get("ray")
-    return ray is not None and ray.is_initialized()
+    return ray.get_runtime_context().gcs_address if ray is not None and ray.is_initialized() else None
+
+
+def is_connected_elsewhere() -> bool:
+    """Whether the user's program has connected this process to a Ray, other than by us to a private one."""
+    if connected_to() is None:
+        return False
+    import ray
+
+    node = ray._private.worker._global_node
+    return node is None or not Path(node.get_session_dir_path()).parent.name.startswith(TEMP_PREFIX)
 
 
 def import_ray() -> None:
@@ -112,6 +124,8 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: dic
     with _auth_environment(token_path):
         import ray
 
+        if connected_to() is not None:
+            ray.shutdown()
         _reload_auth()
         _quieten(ray)
         try:
@@ -165,8 +179,12 @@ def _quieten(ray: ModuleType) -> None:
     """Ray prints about lost workers on standard output, even without `log_to_driver`; we say it ourselves."""
     worker = ray._private.worker
     if hasattr(worker, "print_to_stdstream"):
-        worker.print_to_stdstream = lambda data, *rest, **options: _log.debug("Ray: %s", data.get("lines"))
+        worker.print_to_stdstream = _log_instead
     logging.getLogger("ray").setLevel(logging.ERROR)
+
+
+def _log_instead(data: dict[str, Any], *_rest: Any, **_options: Any) -> None:
+    _log.debug("Ray: %s", data.get("lines"))
 
 
 def _why_not_joined(address: str, error: BaseException) -> str:

@@ -12,6 +12,7 @@ in its Ray.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -188,7 +189,8 @@ class Keeper:
         leave.cancel()
         self._leave.set()
         # Whoever cannot connect from here on waits for the lock, which the kernel drops when we are gone.
-        await self._lock.take(timeout=10.0)
+        with contextlib.suppress(OSError, TimeoutError):
+            await self._lock.take(timeout=10.0)
         server.close()
 
     def _watch_ray(self, loop: asyncio.AbstractEventLoop) -> None:

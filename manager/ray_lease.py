@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .executor import ExecutorError
+from .ray_line import KeeperLine
 from .ray_places import KeeperPlace, StartLock, remove_leftovers
 from .ray_versions import versions_here
 
@@ -25,32 +26,24 @@ _LEAVE_TIMEOUT = 20.0
 
 
 class RayLease:
-    """The right to use the private Ray at `address` until `close`, or until this process ends."""
+    """The right to use the private Ray at `address`: until `close`, or until this object or process ends."""
 
-    def __init__(
-        self,
-        address: str,
-        token_path: str,
-        keeper_pid: int,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
+    def __init__(self, address: str, token_path: str, keeper_pid: int, line: KeeperLine) -> None:
         self.address = address
         self.token_path = token_path
         self.keeper_pid = keeper_pid
-        self._reader = reader
-        self._writer = writer
+        self._line = line
 
     async def close(self) -> None:
         """Give the lease back; if the keeper leaves because of that, wait until it is gone (bounded)."""
         try:
-            answer = await _ask(self._reader, self._writer, {"op": "release"}, _LEAVE_TIMEOUT)
+            answer = await self._line.ask({"op": "release"}, _LEAVE_TIMEOUT)
             if answer.get("leaving"):
-                await asyncio.wait_for(self._reader.read(), _LEAVE_TIMEOUT)
+                await self._line.until_end(_LEAVE_TIMEOUT)
         except (OSError, EOFError, TimeoutError):
             pass  # the keeper is gone already, or stuck: the next start removes what it left
         finally:
-            self._writer.close()
+            self._line.close()
 
 
 async def acquire(idle_timeout: float, resources: Mapping[str, float] | None = None) -> RayLease:
@@ -65,32 +58,36 @@ async def acquire(idle_timeout: float, resources: Mapping[str, float] | None = N
     lease = {"op": "lease", "idle_timeout": idle_timeout, "resources": resources, "versions": versions_here()}
     deadline = time.monotonic() + _START_TIMEOUT
     while time.monotonic() < deadline:
-        reader, writer, started = await _connect(place, resources or {}, deadline)
+        line, started = await _connect(place, resources or {}, deadline)
         try:
-            answer = await _ask(reader, writer, lease, deadline - time.monotonic())
+            answer = await line.ask(lease, deadline - time.monotonic())
         except (OSError, EOFError):
-            writer.close()
-            if started:
-                raise ExecutorError(f"the private Ray did not start: {_last_words(place)}") from None
-            continue  # it was about to leave when we came
+            answer = {}
         if "address" in answer:
-            return RayLease(answer["address"], answer["token_path"], answer["pid"], reader, writer)
-        writer.close()
+            return RayLease(answer["address"], answer["token_path"], answer["pid"], line)
+        line.close()
         if "error" in answer:
             raise ExecutorError(answer["error"])
+        if started:
+            raise ExecutorError(f"the private Ray did not start: {_last_words(place)}")
+        # The keeper was about to leave when we came.
     raise ExecutorError(f"the private Ray was not there after {_START_TIMEOUT:.0f} s: {_last_words(place)}")
 
 
 def ray_status() -> dict[str, Any] | None:
     """What the keeper says of itself (pid, address, leases, agents, ...); None if there is none.
 
-    A keeper that is just starting is told with its pid and `"starting": true`.
+    Of a keeper that is just starting only the pid is told, and `"starting": true`.
     """
     place = KeeperPlace.current()
-    state = place.read_state()
-    if state is not None and not state.address and _is_listened_to(place):
-        return {"pid": state.pid, "starting": True}
-    return _ask_now(place, "status", wait_for_end=False)
+    line = KeeperLine.to(place)
+    if line is None:
+        return None
+    with line:
+        state = place.read_state()
+        if state is not None and not state.address:
+            return {"pid": state.pid, "starting": True}
+        return line.ask_now({"op": "status"}, _LEAVE_TIMEOUT)
 
 
 def stop_ray() -> bool:
@@ -99,7 +96,10 @@ def stop_ray() -> bool:
     Leftovers of one whose keeper was killed are removed. Raises `ExecutorError` if it does not end.
     """
     place = KeeperPlace.current()
-    there = _ask_now(place, "stop", wait_for_end=True) is not None
+    line = KeeperLine.to(place)
+    if line is not None:
+        with line:
+            line.ask_now({"op": "stop"}, _START_TIMEOUT)  # one that is starting answers when it has started
     lock = StartLock(place.lock)
     deadline = time.monotonic() + _LEAVE_TIMEOUT
     while not lock.try_take():
@@ -110,17 +110,15 @@ def stop_ray() -> bool:
         remove_leftovers(place)
     finally:
         lock.release()
-    return there
+    return line is not None
 
 
 async def _connect(
     place: KeeperPlace, resources: Mapping[str, float], deadline: float
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bool]:
-    """A connection to the keeper, and whether it was started for it."""
-    try:
-        return (*await asyncio.open_unix_connection(str(place.socket)), False)
-    except OSError:
-        pass
+) -> tuple[KeeperLine, bool]:
+    """A line to the keeper, and whether it was started for it."""
+    if (line := KeeperLine.to(place)) is not None:
+        return line, False
     lock = StartLock(place.lock)
     try:
         await lock.take(deadline - time.monotonic())
@@ -129,12 +127,14 @@ async def _connect(
             f"another keeper of the private Ray does not end; its log is {place.log}"
         ) from None
     try:
-        started = not _is_listened_to(place)
-        if started:
-            await asyncio.to_thread(_start_keeper, place, resources)
-        return (*await asyncio.open_unix_connection(str(place.socket)), started)
+        if (line := KeeperLine.to(place)) is not None:
+            return line, False
+        await asyncio.to_thread(_start_keeper, place, resources)
+        if (line := KeeperLine.to(place)) is not None:
+            return line, True
     finally:
         lock.release()
+    raise ExecutorError(f"the private Ray did not start: {_last_words(place)}")
 
 
 def _start_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> None:
@@ -158,40 +158,6 @@ def _start_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> None:
             start_new_session=True,  # the terminal's Ctrl-C is not for it
             check=True,
         )
-
-
-async def _ask(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, message: dict[str, Any], timeout: float
-) -> dict[str, Any]:
-    writer.write(json.dumps(message).encode() + b"\n")
-    line = await asyncio.wait_for(reader.readline(), timeout)
-    if not line:
-        raise EOFError
-    return json.loads(line)
-
-
-def _ask_now(place: KeeperPlace, op: str, *, wait_for_end: bool) -> dict[str, Any] | None:
-    with socket.socket(socket.AF_UNIX) as line:
-        line.settimeout(_LEAVE_TIMEOUT)
-        try:
-            line.connect(str(place.socket))
-            line.sendall(json.dumps({"op": op}).encode() + b"\n")
-            with line.makefile("rb") as answers:
-                answer = json.loads(answers.readline() or b"null")
-                if wait_for_end:
-                    answers.read()
-        except OSError:
-            return None
-    return answer
-
-
-def _is_listened_to(place: KeeperPlace) -> bool:
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(place.socket))
-        except OSError:
-            return False
-    return True
 
 
 def _last_words(place: KeeperPlace) -> str:
