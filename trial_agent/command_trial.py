@@ -71,8 +71,6 @@ class CommandTrial:
             process = self._start()
         except StartError as error:
             return self._record(events.outcome(error.exit_code, error=str(error), time=self._tools.clock()))
-        except OSError as error:
-            return events.outcome(None, error=f"cannot start the trial: {error}", time=self._tools.clock())
         job = self.job
         self._tools.outbox.put(events.started(job.trial, job.attempt, process.pid, self._tools.clock()))
         tree = ProcessTree(process.pid, self._marks)

@@ -85,7 +85,7 @@ class Agent:
             return {"error": f"there is no operation {message.get('op')!r}"}
         try:
             return handler(message)
-        except (KeyError, TypeError, ValueError, OSError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
             return {"error": f"{message['op']}: {type(error).__name__}: {error}"}
 
     def next_events(self, after: int, timeout: float) -> Message:
@@ -168,14 +168,19 @@ class Agent:
         key = message["trial"], message["attempt"]
         with self._lock:
             if self._waiting.pop(key, None) is not None:
+                self._look_idle()
                 outcome = events.outcome(None, killed=True, time=self._tools.clock())
                 self.outbox.put(events.ended(*key, outcome))
             elif self._current is not None and self._current.job.key == key:
                 grace = message.get("grace")
                 self._current.kill(self._current.job.run.grace if grace is None else grace)
 
+    def _look_idle(self) -> None:
+        if self._current is None and not self._waiting:
+            self.idle_since = time.monotonic()
+
     def _poll(self, message: Message) -> Message:
-        return self.next_events(message["after"], 0.0)
+        return self.next_events(int(message["after"]), 0.0)
 
     def _read_file(self, message: Message) -> Message:
         if self._run_spec is None:
@@ -193,12 +198,11 @@ class Agent:
             if attempt is None:
                 return
             outcome = attempt.run()
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the command or the environment
             outcome = events.outcome(None, error=f"cannot start the trial: {error}", time=self._tools.clock())
         with self._lock:
             self._current = None
-            if not self._waiting:
-                self.idle_since = time.monotonic()
+            self._look_idle()
         self.outbox.put(events.ended(job.trial, job.attempt, outcome))
 
     def _begin(self, job: Job) -> Attempt | None:

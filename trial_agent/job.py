@@ -66,6 +66,8 @@ class Job:
         >>> Job.of(start, run).key
         ('AbCdE', 1)
         """
+        if not isinstance(message["parameters"], str):
+            raise TypeError("the parameter record is sent as JSON text")
         return cls(
             message["trial"],
             message["attempt"],

@@ -1,0 +1,69 @@
+"""The face of the package: its names, and what importing it costs a trial script."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import pitchpipe
+
+HEAVY = ["numpy", "scipy", "ray", "yaml", "ruamel", "asyncio", "json_tricks", "orjson", "pydantic", "typing"]
+HEAVY += ["dataclasses", "subprocess", "psutil", "cloudpickle"]
+FOLDERS = ["protocol", "search_space", "tuners", "assessors", "trial_agent", "dispatcher", "manager", "cli"]
+
+
+def modules_after(code: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after some code."""
+    code += "\nimport sys, json; print(json.dumps(sorted(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(result.stdout.splitlines()[-1]))
+
+
+def test_import_and_reports_load_nothing_heavy() -> None:
+    reports = "p.report_intermediate_result(1)\np.report_final_result(1)"
+    modules = modules_after(f"import pitchpipe as p\np.get_next_parameter()\n{reports}")
+    assert [name for name in HEAVY if name in modules] == []
+    assert {name for name in modules if name.startswith("pitchpipe")} == {
+        "pitchpipe",
+        "pitchpipe.trial_agent",
+        "pitchpipe.trial_agent.environ",
+        "pitchpipe.trial_agent.line_file",
+        "pitchpipe.trial_agent.sdk",
+    }
+
+
+def test_folders_of_the_tree_are_no_top_level_modules() -> None:
+    names = "\n".join(f"import pitchpipe.{name}" for name in FOLDERS)
+    assert modules_after(names).isdisjoint(FOLDERS)
+
+
+@pytest.mark.parametrize("name", sorted(set(pitchpipe.__all__) - {"Experiment"}))
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(pitchpipe, name) is not None
+    assert name in dir(pitchpipe)
+
+
+def test_experiment_is_there() -> None:
+    pytest.importorskip("pitchpipe.experiment")
+    assert pitchpipe.Experiment.__name__ == "Experiment"
+
+
+def test_names_of_the_agent_package_are_there_and_no_others() -> None:
+    from pitchpipe import trial_agent
+
+    for name in trial_agent.__all__:
+        assert getattr(trial_agent, name).__name__ == name
+    with pytest.raises(AttributeError, match="'nothing'"):
+        getattr(trial_agent, "nothing")  # noqa: B009 - a type checker would see it
+
+
+def test_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'pitchpipe' has no attribute 'repotr'"):
+        getattr(pitchpipe, "repotr")  # noqa: B009 - a type checker would see it
+
+
+def test_version_is_the_installed_one() -> None:
+    from importlib.metadata import version
+
+    assert pitchpipe.__version__ == version("pitchpipe")

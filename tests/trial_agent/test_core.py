@@ -1,0 +1,159 @@
+"""The agent without a socket, as a Ray actor holds it: calls from several threads, trials in another."""
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import psutil
+import pytest
+
+from pitchpipe.trial_agent import Agent, environ
+from pitchpipe.trial_agent.core import SEEN_LIMIT
+
+from .client import start
+
+
+class Actor:
+    """An agent whose trials run in a thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.agent = Agent("agent-1", folder / "agents", environment={"PATH": "/bin", "RAY_JOB_ID": "1"})
+        self.thread = threading.Thread(target=self.agent.run)
+        self.cursor = 0
+
+    def configure(self, **run: Any) -> None:
+        message = {"op": "configure", "experiment": "exp", "folder": str(self.folder), "run": run}
+        assert self.agent.handle(message) is None
+
+    def until_ended(self, trial: str = "AbCdE") -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        while not any(event["e"] == "ended" and event["trial"] == trial for event in found):
+            reply = self.agent.next_events(self.cursor, 30.0)
+            assert reply["events"]
+            found += reply["events"]
+            self.cursor = reply["cursor"]
+        return found
+
+
+@pytest.fixture
+def actor(tmp_path: Path) -> Iterator[Actor]:
+    actor = Actor(tmp_path)
+    actor.thread.start()
+    yield actor
+    actor.agent.shutdown()
+    actor.thread.join(30)
+    actor.agent.close()
+
+
+def test_command_trial_off_the_main_thread(actor: Actor) -> None:
+    actor.configure(kind="command", command="env; pwd", code_directory=str(actor.folder))
+    actor.agent.handle(start())
+    assert actor.until_ended()[-1]["exit_code"] == 0
+    lines = (actor.folder / "trials" / "0" / "stdout").read_text().splitlines()
+    assert lines[-1] == str(actor.folder)
+    assert "PATH=/bin" in lines
+    assert not [line for line in lines if line.startswith("RAY_")]
+
+
+def test_function_trial_off_the_main_thread(actor: Actor) -> None:
+    (actor.folder / "trial.pkl").write_bytes(cloudpickle.dumps(lambda parameters: parameters["x"]))
+    actor.configure(kind="function", path=str(actor.folder / "trial.pkl"))
+    actor.agent.handle(start(parameters={"x": 3}))
+    assert [event.get("value") for event in actor.until_ended()] == [None, "3", None]
+
+
+def test_next_events_come_back_empty_after_the_timeout(actor: Actor) -> None:
+    assert actor.agent.next_events(0, 0.01) == {"events": [], "cursor": 0}
+
+
+def test_time_is_the_clock_s(tmp_path: Path) -> None:
+    agent = Agent("agent-1", tmp_path, clock=lambda: 12.5)
+    run = {"kind": "command", "command": "echo '{\"final\": 1}' >> $PITCHPIPE_REPORTS"}
+    agent.handle({"op": "configure", "experiment": "exp", "folder": str(tmp_path), "run": run})
+    agent.handle(start())
+    thread = threading.Thread(target=agent.run)
+    thread.start()
+    events: list[dict[str, Any]] = []
+    while len(events) < 3:
+        reply = agent.next_events(len(events), 30.0)
+        events += reply["events"]
+    agent.shutdown()
+    thread.join(30)
+    agent.close()
+    assert {event["time"] for event in events} == {12.5}
+
+
+def test_idle_time_is_counted_only_while_nothing_runs_or_waits(actor: Actor) -> None:
+    assert actor.agent.idle_since is not None
+    actor.configure(kind="command", command="sleep 600", orphan_timeout=7)
+    actor.agent.handle(start())
+    assert actor.agent.idle_since is None
+    actor.agent.handle({"op": "kill", "trial": "AbCdE", "attempt": 1})
+    actor.until_ended()
+    assert actor.agent.idle_since is not None
+    assert actor.agent.orphan_timeout == 7
+
+
+def test_agent_whose_only_attempt_was_killed_while_it_waited_is_idle(tmp_path: Path) -> None:
+    agent = Agent("agent-1", tmp_path)
+    run = {"kind": "command", "command": "true"}
+    agent.handle({"op": "configure", "experiment": "exp", "folder": str(tmp_path), "run": run})
+    agent.handle(start())
+    agent.handle({"op": "kill", "trial": "AbCdE", "attempt": 1})
+    assert agent.next_events(0, 0)["events"][0]["killed"]
+    thread = threading.Thread(target=agent.run)
+    thread.start()
+    agent.handle(start(attempt=2))
+    while not any(e["e"] == "ended" and e["attempt"] == 2 for e in agent.next_events(0, 30)["events"]):
+        continue
+    assert agent.idle_since is not None
+    agent.shutdown()
+    thread.join(30)
+    agent.close()
+
+
+def test_only_so_many_attempts_are_remembered(tmp_path: Path) -> None:
+    agent = Agent("agent-1", tmp_path)
+    run = {"kind": "command", "command": "true"}
+    agent.handle({"op": "configure", "experiment": "exp", "folder": str(tmp_path), "run": run})
+    for attempt in range(SEEN_LIMIT + 5):
+        agent.handle(start(attempt=attempt))
+        agent.handle({"op": "kill", "trial": "AbCdE", "attempt": attempt})
+    hello = agent.handle({"op": "hello"})
+    assert hello is not None
+    assert hello["seen"] == [["AbCdE", attempt] for attempt in range(5, SEEN_LIMIT + 5)]
+    agent.close()
+
+
+def test_folder_that_cannot_be_made_ends_the_attempt_with_the_reason(actor: Actor) -> None:
+    (actor.folder / "trials").write_text("a file in the way")
+    actor.configure(kind="command", command="true")
+    actor.agent.handle(start())
+    (ended,) = actor.until_ended()
+    assert "cannot start the trial" in ended["error"]
+
+
+def test_command_with_a_null_byte_ends_the_attempt_with_the_reason(actor: Actor) -> None:
+    actor.configure(kind="command", command="echo \0")
+    actor.agent.handle(start())
+    assert "null byte" in actor.until_ended()[-1]["error"]
+
+
+def test_record_that_is_no_text_is_refused(actor: Actor) -> None:
+    actor.configure(kind="command", command="true")
+    reply = actor.agent.handle({**start(), "parameters": json.loads(start()["parameters"])})
+    assert reply is not None
+    assert "JSON text" in reply["error"]
+
+
+def test_environment_at_the_start_is_not_changed_by_what_happens_in_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SET_LATER", "1")
+    found = environ.starting_environment()
+    assert "SET_LATER" not in found
+    assert found["PATH"] == psutil.Process().environ()["PATH"]

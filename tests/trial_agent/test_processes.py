@@ -1,0 +1,136 @@
+"""The processes of an attempt, found by group and by mark, and made to go."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from pitchpipe.trial_agent import processes, watchdog
+from pitchpipe.trial_agent.processes import ProcessTree, is_zombie
+
+from .client import is_gone, wait_until
+
+MARK = f"PROCESS_TEST=mark-{os.getpid()}"
+NAME, VALUE = MARK.split("=")
+
+
+@pytest.fixture
+def leader() -> Iterator[subprocess.Popen[bytes]]:
+    """A shell in its own session with a child in its group and one in a session of its own."""
+    command = "sleep 600 & setsid sleep 600 & echo ready; wait"
+    process = subprocess.Popen(
+        ["sh", "-c", command],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, NAME: VALUE},
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    wait_until(lambda: len(tree_of(process).members()) == 3)
+    yield process
+    watchdog.kill_all(process.pid, [MARK.encode()])
+    process.wait()
+    process.stdout.close()
+
+
+def tree_of(process: subprocess.Popen[bytes]) -> ProcessTree:
+    return ProcessTree(process.pid, [MARK.encode()])
+
+
+def test_members_are_the_group_and_the_marked(leader: subprocess.Popen[bytes]) -> None:
+    wait_until(lambda: any(os.getpgid(pid) != leader.pid for pid in tree_of(leader).members()))
+    members = set(tree_of(leader).members())
+    assert members == {leader.pid, *(child.pid for child in psutil.Process(leader.pid).children())}
+    unmarked = ProcessTree(leader.pid, [b"PROCESS_TEST=other"]).members()
+    assert len(unmarked) == 2
+
+
+def test_mark_that_is_only_the_beginning_of_a_value_is_another_mark(leader: subprocess.Popen[bytes]) -> None:
+    tree = ProcessTree(0x7FFFFFFF, [MARK[:-1].encode()])
+    assert tree.members() == []
+    assert ProcessTree(0x7FFFFFFF, []).members() == []
+
+
+def test_kill_waits_for_those_who_go_by_themselves(leader: subprocess.Popen[bytes]) -> None:
+    tree = tree_of(leader)
+    members = tree.members()
+    tree.signal_group(signal.SIGTERM)
+    tree.signal_strays(signal.SIGTERM)
+    before = time.monotonic()
+    assert tree.kill(before + 600) == []
+    assert time.monotonic() - before < 60
+    assert leader.wait() == -signal.SIGTERM
+    assert all(is_gone(pid) for pid in members)
+
+
+def test_kill_after_the_deadline_takes_all(leader: subprocess.Popen[bytes]) -> None:
+    members = tree_of(leader).members()
+    assert tree_of(leader).kill(time.monotonic()) == []
+    assert leader.wait() == -signal.SIGKILL
+    assert all(is_gone(pid) for pid in members)
+
+
+def test_tree_is_found_without_proc_and_pidfds(
+    leader: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "LINUX", False)
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+    tree = tree_of(leader)
+    assert len(tree.members()) == 3
+    assert tree.memory() > 0
+    assert tree.kill(time.monotonic()) == []
+    assert leader.wait() == -signal.SIGKILL
+
+
+def test_memory_is_that_of_all_members(leader: subprocess.Popen[bytes]) -> None:
+    tree = tree_of(leader)
+
+    def expected() -> int:
+        return sum(psutil.Process(pid).memory_info().rss for pid in tree.members())
+
+    wait_until(lambda: tree.memory() == expected())  # they may still be growing
+    assert 0 < tree.proportional_memory() < expected()
+
+
+def test_process_that_has_ended_is_a_zombie_until_it_is_reaped_and_after() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert not is_zombie(process.pid)
+    assert process.stdin is not None
+    process.stdin.close()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert is_zombie(process.pid)
+    process.wait()
+    assert is_zombie(process.pid)
+    assert processes.resident_bytes(process.pid) == 0
+    assert processes.proportional_bytes(process.pid) == 0
+
+
+def run_watchdog(words: bytes) -> None:
+    command = [sys.executable, "-I", "-S", watchdog.__file__]
+    subprocess.run(command, input=words, check=True, timeout=30)
+
+
+def test_watchdog_kills_the_group_and_the_marked_at_the_end_of_its_input(
+    leader: subprocess.Popen[bytes],
+) -> None:
+    members = tree_of(leader).members()
+    run_watchdog(b"+ %s\ngroup %d\n" % (MARK.encode(), leader.pid))
+    leader.wait()
+    assert all(is_gone(pid) for pid in members)
+
+
+def test_watchdog_knows_the_marks_before_it_knows_the_group(leader: subprocess.Popen[bytes]) -> None:
+    members = tree_of(leader).members()
+    run_watchdog(b"+ %s\n" % MARK.encode())
+    leader.wait()
+    assert all(is_gone(pid) for pid in members)
+
+
+def test_watchdog_leaves_alone_what_was_released(leader: subprocess.Popen[bytes]) -> None:
+    run_watchdog(b"+ %s\ngroup %d\n-\n" % (MARK.encode(), leader.pid))
+    assert len(tree_of(leader).members()) == 3

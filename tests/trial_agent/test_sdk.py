@@ -1,0 +1,161 @@
+"""The functions that a script calls: alone, inside a command trial, and with values of every kind."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitchpipe.trial_agent import read_spool, sdk
+from pitchpipe.trial_agent.line_file import LineFile
+from pitchpipe.trial_agent.sdk import CurrentTrial, SpoolChannel, metric_text, parameters_of
+
+SCRIPT = """
+import pitchpipe as p
+print(p.get_next_parameter(), p.get_current_parameter(), p.get_current_parameter("lr"))
+for value in (0.81, {"default": 1, "loss": 2.5}):
+    p.report_intermediate_result(value)
+p.report_final_result(0.9)
+print(p.get_experiment_id(), p.get_trial_id(), p.get_sequence_id())
+"""
+
+
+def test_script_without_an_experiment_prints_what_it_would_report(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    result = subprocess.run(
+        [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.splitlines() == [
+        "{} {} None",
+        "Intermediate result: 0.81  (Index 0)",
+        'Intermediate result: {"default": 1, "loss": 2.5}  (Index 1)',
+        "Final result: 0.9",
+        "STANDALONE STANDALONE 0",
+    ]
+    assert result.stderr == ""
+
+
+def test_current_parameter_is_none_before_any_was_got() -> None:
+    command = "import pitchpipe as p; print(p.get_current_parameter(), p.get_current_parameter('x'))"
+    result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    assert result.stdout == "None None\n"
+
+
+def channel(folder: Path) -> SpoolChannel:
+    (folder / "parameters.json").write_text('{"parameter_id": 0, "parameters": {"lr": 0.1}}')
+    return SpoolChannel(
+        {
+            "PITCHPIPE_REPORTS": str(folder / "reports-1.jsonl"),
+            "PITCHPIPE_PARAMETERS": str(folder / "parameters.json"),
+            "PITCHPIPE_EXPERIMENT_ID": "exp",
+            "PITCHPIPE_TRIAL_ID": "AbCdE",
+            "PITCHPIPE_SEQUENCE_ID": "7",
+        }
+    )
+
+
+def test_spool_channel_has_the_parameters_and_ids_of_the_environment(tmp_path: Path) -> None:
+    found = channel(tmp_path)
+    assert found.parameters() == {"lr": 0.1}
+    assert (found.experiment_id, found.trial_id, found.sequence_id) == ("exp", "AbCdE", 7)
+
+
+def test_parameters_belong_to_the_script_and_may_be_changed(tmp_path: Path) -> None:
+    found = channel(tmp_path)
+    found.parameters()["lr"] = 99
+    assert found.parameters() == {"lr": 0.1}
+
+
+@given(st.one_of(st.floats(), st.integers(-(2**53), 2**53), st.text(), st.lists(st.floats(allow_nan=False))))
+def test_reported_value_is_read_back_as_its_json_text(value: object) -> None:
+    path = f"value-{os.getpid()}.jsonl"
+    environment = {"PITCHPIPE_REPORTS": path}
+    SpoolChannel(environment).report("final", metric_text(value))
+    events = read_spool(path, "AbCdE", 1)
+    assert events[-1]["value"] == json.dumps(value)
+    assert events[-1]["time"] > 1_700_000_000
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (numpy.float64(0.5), "0.5"),
+        (numpy.float32(0.5), "0.5"),
+        (numpy.int64(3), "3"),
+        (numpy.bool_(True), "true"),
+        (numpy.array(2.0), "2.0"),
+        ({"default": numpy.float32(1), "more": [numpy.int8(1)]}, '{"default": 1.0, "more": [1]}'),
+        (numpy.float32("nan"), "NaN"),
+    ],
+)
+def test_numpy_scalars_are_reported_as_numbers(value: object, text: str) -> None:
+    assert metric_text(value) == text
+
+
+@pytest.mark.parametrize("value", [object(), numpy.zeros(3), {1, 2}, {"default": b"x"}, {(1, 2): 3}])
+def test_value_that_is_no_json_is_a_type_error(value: object) -> None:
+    with pytest.raises(TypeError):
+        metric_text(value)
+
+
+def test_type_error_names_the_value_and_what_to_report() -> None:
+    with pytest.raises(
+        TypeError, match=r"cannot report array\(\[0., 0.\]\): a ndarray is neither .*'default'"
+    ):
+        metric_text(numpy.zeros(2))
+
+
+def test_enormous_value_is_refused_where_it_is_reported() -> None:
+    with pytest.raises(ValueError, match="over the limit"):
+        metric_text("x" * (sdk.MAX_VALUE + 1))
+
+
+def test_parameters_encoded_by_the_codec_are_decoded() -> None:
+    record = '{"parameters": {"w": {"__ndarray__": [1.0, 2.0], "dtype": "float64", "shape": [2]}}}'
+    weights = parameters_of(record)["w"]
+    assert isinstance(weights, numpy.ndarray)
+    assert weights.tolist() == [1.0, 2.0]
+
+
+def test_channel_of_the_environment_is_found_at_the_first_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current = CurrentTrial()
+    monkeypatch.setenv("PITCHPIPE_REPORTS", str(tmp_path / "reports.jsonl"))
+    assert isinstance(current.find(), SpoolChannel)
+    monkeypatch.delenv("PITCHPIPE_REPORTS")
+    assert isinstance(current.find(), SpoolChannel)  # it stays what it was
+    current.enter(None)
+    assert current.find().trial_id == "STANDALONE"
+
+
+def test_lines_of_several_writers_never_mix(tmp_path: Path) -> None:
+    path = str(tmp_path / "lines")
+    files = [LineFile(path) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda f=f, c=c: [f.append(c * 5000) for _ in range(100)])
+        for f, c in zip(files, "abcd", strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for file in files:
+        file.close()
+    lines = Path(path).read_text().splitlines()
+    assert sorted(lines) == sorted(c * 5000 for c in "abcd" * 100)
+
+
+def test_full_disk_is_an_error_in_the_script() -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    file = LineFile("/dev/full")
+    with pytest.raises(OSError):
+        file.append("x")
+    file.close()
