@@ -8,6 +8,8 @@ Final result: 0.9
 
 # The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
 # pyright: reportMissingImports=false
+from __future__ import annotations
+
 from .trial_agent.sdk import (
     get_current_parameter,
     get_experiment_id,
@@ -21,6 +23,8 @@ from .trial_agent.sdk import (
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import, and scripts come through here
 if TYPE_CHECKING:
+    from typing import Any
+
     from .assessors.base import Assessor, AssessResult
     from .experiment import Experiment
     from .trial_agent.sdk import TrialStopped
@@ -56,7 +60,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 

@@ -3,8 +3,12 @@
 The names load lazily: a trial script comes through here on its way to `sdk` and must not pay for the agent.
 """
 
+from __future__ import annotations
+
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
+    from typing import Any
+
     from .core import Agent
     from .job import Job, RunSpec
     from .messages import MessageDecoder, MessageError, encode_message
@@ -39,7 +43,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -52,9 +52,9 @@ class CommandTrial:
         self.job = job
         self.pid: int | None = None
         self._tools = tools
-        self._marks = environ.marker(job.run.experiment, job.trial, job.attempt)
         self._folder = Path(job.run.folder, "trials", str(job.sequence_id))
         self._spool = self._folder / f"reports-{job.attempt}.jsonl"
+        self._mark = environ.mark(str(self._spool))
         self._reader = SpoolReader(job.trial, job.attempt, job.first_sequence, tools.clock)
         self._asked: deque[float] = deque()  # the graces of the kills that were asked for
         self._killed_at: float | None = None  # monotonic time at which grace ends
@@ -73,7 +73,7 @@ class CommandTrial:
             return self._record(events.outcome(error.exit_code, error=str(error), time=self._tools.clock()))
         job = self.job
         self._tools.outbox.put(events.started(job.trial, job.attempt, process.pid, self._tools.clock()))
-        tree = ProcessTree(process.pid, self._marks)
+        tree = ProcessTree(process.pid, self._mark)
         with open(self._spool, "rb", buffering=0) as spool:
             follower = Follower(spool.fileno(), self._reader, self._tools.outbox)
             self._follow(process, tree, follower)
@@ -90,7 +90,7 @@ class CommandTrial:
         directory = run.code_directory or os.getcwd()
         arguments = arguments_of(run.command, directory, environment, shell=run.shell)
         self._tools.watch.watch(str(self._spool))
-        self._tools.guard.expect(self._marks)
+        self._tools.guard.expect(self._mark)
         with open(self._log("stdout"), "wb") as stdout, open(self._log("stderr"), "wb") as stderr:
             process = _spawn(arguments, environment, directory, stdout.fileno(), stderr.fileno())
         self._tools.guard.watch(process.pid)

@@ -50,11 +50,12 @@ def visible_devices(gpus: Sequence[int] | None) -> dict[str, str]:
     return {} if gpus is None else {"CUDA_VISIBLE_DEVICES": ",".join(str(index) for index in gpus)}
 
 
-def marker(experiment: str, trial: str, attempt: int) -> list[bytes]:
-    """Return the environment entries by which every process of an attempt is known, whatever its session.
+def mark(spool: str) -> bytes:
+    """Return the environment entry by which every process of an attempt is known, whatever its session.
 
-    >>> marker("exp", "AbCdE", 2)[1:]
-    [b'PITCHPIPE_TRIAL_ID=AbCdE', b'PITCHPIPE_ATTEMPT=2']
+    The path of the spool is the one thing that no other attempt, experiment or user has.
+
+    >>> mark("/exp/trials/0/reports-1.jsonl")
+    b'PITCHPIPE_REPORTS=/exp/trials/0/reports-1.jsonl'
     """
-    entries = [(EXPERIMENT_ID, experiment), (TRIAL_ID, trial), (ATTEMPT, str(attempt))]
-    return [f"{name}={value}".encode() for name, value in entries]
+    return os.fsencode(f"{REPORTS}={spool}")

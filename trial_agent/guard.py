@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 
 from . import watchdog
 from .environ import base_environment
@@ -15,9 +14,9 @@ class Guard:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def expect(self, marks: Sequence[bytes]) -> None:
-        """Say, before it is started, by which marks the attempt's processes will be known."""
-        self._tell(b"+ " + b" ".join(marks), restart=True)
+    def expect(self, mark: bytes) -> None:
+        """Say, before it is started, by which mark the attempt's processes will be known."""
+        self._tell(b"+ " + mark.hex().encode(), restart=True)
 
     def watch(self, group: int) -> None:
         """Say in which process group the attempt runs."""

@@ -1,5 +1,6 @@
 """What the manager asks of an agent, read from its messages: how trials are run, and one attempt to run."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,7 +38,8 @@ class RunSpec:
         if run["kind"] not in ("command", "function"):
             raise ValueError(f"trials are commands or functions, not {run['kind']!r}")
         known = {name: run[name] for name in cls.__slots__ if name in run}
-        return cls(experiment=message["experiment"], folder=message["folder"], **known)
+        folder = os.path.abspath(message["folder"])  # trials run elsewhere, and are known by their paths
+        return cls(experiment=message["experiment"], folder=folder, **known)
 
 
 @dataclass(frozen=True, slots=True)

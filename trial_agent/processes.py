@@ -16,14 +16,14 @@ _POLL_ELSEWHERE = 0.05  # seconds between looks where the system cannot tell us 
 
 
 class ProcessTree:
-    """All processes of an attempt: the members of a process group and every process that carries the marks.
+    """All processes of an attempt: the members of a process group and every process that carries the mark.
 
     A descendant that made its own session left the group, but not its environment.
     """
 
-    def __init__(self, group: int, marks: Sequence[bytes]) -> None:
+    def __init__(self, group: int, mark: bytes) -> None:
         self.group = group
-        self._marks = marks
+        self._entry = b"\0" + mark + b"\0"
 
     def members(self) -> list[int]:
         """Return the pids that still run (zombies do not)."""
@@ -71,8 +71,7 @@ class ProcessTree:
     def _owns(self, pid: int) -> bool:
         if _group_of(pid) == self.group:
             return True
-        environment = _environment_of(pid)
-        return bool(self._marks) and all(b"\0" + mark + b"\0" in environment for mark in self._marks)
+        return self._entry in _environment_of(pid)
 
 
 def is_zombie(pid: int) -> bool:

@@ -3,9 +3,9 @@
 Run by path as `python -I -S watchdog.py`, with the standard library only. Standard input is a pipe from the
 agent:
 
-    + NAME=VALUE NAME=VALUE ...    an attempt starts; its processes carry these variables
-    group N                        its process group
-    -                              it is over
+    + HEX       an attempt starts; its processes carry this environment entry
+    group N     its process group
+    -           it is over
 
 End of file means that the agent is gone.
 """
@@ -17,12 +17,12 @@ import sys
 ROUNDS = 5  # a child forked while we look is found in the next round
 
 
-def kill_all(group: int | None, marks: list[bytes]) -> None:
-    """Kill the process group and every process whose environment holds all the marks."""
+def kill_all(group: int | None, mark: bytes | None) -> None:
+    """Kill the process group and every process whose environment holds the mark."""
     for _ in range(ROUNDS):
         if group is not None:
             _kill(os.killpg, group)
-        found = [pid for pid in _pids() if _is_marked(pid, marks)]
+        found = [pid for pid in _pids() if mark is not None and _is_marked(pid, mark)]
         for pid in found:
             _kill(os.kill, pid)
         if not found:
@@ -43,28 +43,27 @@ def _pids() -> list[int]:
         return []
 
 
-def _is_marked(pid: int, marks: list[bytes]) -> bool:
+def _is_marked(pid: int, mark: bytes) -> bool:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            environment = b"\0" + file.read()
+            return b"\0" + mark + b"\0" in b"\0" + file.read()
     except OSError:
         return False
-    return bool(marks) and all(b"\0" + mark + b"\0" in environment for mark in marks)
 
 
 def main() -> None:
     """Follow the agent's words until its end of the pipe closes, then kill what it left."""
     group: int | None = None
-    marks: list[bytes] = []
+    mark: bytes | None = None
     for line in sys.stdin.buffer:
         word, *rest = line.split()
         if word == b"+":
-            group, marks = None, rest
+            group, mark = None, bytes.fromhex(rest[0].decode())
         elif word == b"group":
             group = int(rest[0])
         else:
-            group, marks = None, []
-    kill_all(group, marks)
+            group, mark = None, None
+    kill_all(group, mark)
 
 
 if __name__ == "__main__":

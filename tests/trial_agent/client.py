@@ -116,6 +116,17 @@ class LocalAgent:
     def trial_file(self, name: str, sequence_id: int = 0) -> Path:
         return self.folder / "trials" / str(sequence_id) / name
 
+    def trial_processes(self) -> list[int]:
+        """The processes of this agent's trials, whatever their group, session and parent."""
+        pids = []
+        for process in psutil.process_iter():
+            try:
+                if process.environ().get("PITCHPIPE_OUTPUT_DIR", "").startswith(str(self.folder)):
+                    pids.append(process.pid)
+            except psutil.Error:
+                continue
+        return [pid for pid in pids if not is_gone(pid)]
+
     def stop(self) -> None:
         for client in self._clients:
             client.close()

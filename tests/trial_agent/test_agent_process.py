@@ -17,18 +17,6 @@ from .client import Client, LocalAgent, is_gone, start, wait_until
 REPORT = 'echo \'{"intermediate": 1}\' >> "$PITCHPIPE_REPORTS"'
 
 
-def of_trial() -> list[int]:
-    """The processes of trials, whatever their group, session and parent."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if "PITCHPIPE_TRIAL_ID" in process.environ():
-                found.append(process.pid)
-        except psutil.Error:
-            continue
-    return [pid for pid in found if not is_gone(pid)]
-
-
 @pytest.mark.parametrize("way", ["sleep 600 &", "setsid sleep 600 &"])
 def test_nothing_of_a_trial_outlives_the_kill_of_its_agent_and_no_report_is_lost(
     agent: LocalAgent, way: str
@@ -37,7 +25,7 @@ def test_nothing_of_a_trial_outlives_the_kill_of_its_agent_and_no_report_is_lost
     client.tell(start())
     client.events_until(lambda event: event["e"] == "report")
     children = psutil.Process(agent.process.pid).children(recursive=True)
-    trial = of_trial()
+    trial = agent.trial_processes()
     assert len(trial) >= 2
     agent.process.kill()
     agent.process.wait()
@@ -88,6 +76,7 @@ def test_watchdog_that_was_killed_is_replaced_for_the_next_trial(agent: LocalAge
 def test_finished_trials_leave_no_process_and_no_descriptor_behind(agent: LocalAgent) -> None:
     client = agent.command(REPORT)
     process = psutil.Process(agent.process.pid)
+    descriptors = 0
     for attempt in range(1, 12):
         client.tell(start(attempt=attempt))
         client.until_ended(attempt=attempt)

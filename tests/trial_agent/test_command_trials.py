@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from .client import LocalAgent, is_gone, start, wait_until
@@ -286,18 +285,11 @@ def test_descendants_are_gone_when_a_killed_trial_has_ended(agent: LocalAgent, w
     client = agent.command(f"{way} {READY}; sleep 600")
     client.tell(start())
     client.events_until(lambda event: event["e"] == "report")
-    marked = [p.pid for p in psutil.process_iter() if _is_of_trial(p)]
-    assert len(marked) >= 2
+    processes = agent.trial_processes()
+    assert len(processes) >= 2
     client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
     client.until_ended()
-    assert [pid for pid in marked if not is_gone(pid)] == []
-
-
-def _is_of_trial(process: psutil.Process) -> bool:
-    try:
-        return "PITCHPIPE_TRIAL_ID" in process.environ()
-    except psutil.Error:
-        return False
+    assert [pid for pid in processes if not is_gone(pid)] == []
 
 
 def test_stubborn_descendant_in_its_own_session_is_killed_after_the_grace(agent: LocalAgent) -> None:
