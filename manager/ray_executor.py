@@ -12,14 +12,21 @@ from .agent_executor import AgentLink, AgentTrialExecutor
 from .executor import Deliver, ExecutorError, RunSetup
 from .ledger import Ledger, Request, Totals
 from .ray_agent import AgentSetup, RayAgent
-from .ray_join import connected_to, import_ray, in_daemon_thread, is_connected_elsewhere, join, leave
+from .ray_join import (
+    connected_to,
+    import_ray,
+    in_daemon_thread,
+    is_connected_elsewhere,
+    join,
+    leave,
+    named_actors,
+)
 from .ray_lease import RayLease, acquire
 from .ray_link import RayLink
 
 __all__ = ["RayTrialExecutor"]
 
-# A poll, a watching call, and what comes in between; what a dead manager left waiting takes a thread for a
-# while.
+# A poll, a watching call and what comes in between; a dead manager's poll takes a thread for a while.
 _CONCURRENT_CALLS = 8
 
 
@@ -141,10 +148,9 @@ class RayTrialExecutor(AgentTrialExecutor):
 
     def _kill_strays(self) -> None:
         import ray
-        from ray.util import list_named_actors
 
         namespace = self.setup.experiment_id
-        for each in list_named_actors(all_namespaces=True):
+        for each in named_actors():
             if each["namespace"] == namespace:
                 with contextlib.suppress(ValueError):  # it has ended meanwhile
                     ray.kill(ray.get_actor(each["name"], namespace=namespace), no_restart=True)

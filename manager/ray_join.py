@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import os
 import socket
@@ -11,13 +12,20 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from .executor import ExecutorError
 from .ray_places import TEMP_PREFIX
 
-__all__ = ["connected_to", "import_ray", "in_daemon_thread", "is_connected_elsewhere", "join", "leave"]
+__all__ = [
+    "connected_to",
+    "import_ray",
+    "in_daemon_thread",
+    "is_connected_elsewhere",
+    "join",
+    "leave",
+    "named_actors",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -33,8 +41,8 @@ async def join(
     """Connect this process to the cluster at `address` ("host:port" or "auto").
 
     A connection of this process to another one is ended. The token is `token_path`'s, else what Ray finds by
-    its own rules. Raises `ExecutorError` when nothing answers there, the token is refused, or Ray cannot start
-    a driver.
+    its own rules. Raises `ExecutorError` when nothing answers there, the token is refused, or Ray cannot
+    start a driver.
     """
     if "://" in address:
         raise ExecutorError(f"{address}: Ray client addresses do not work here, give host:port of the head")
@@ -60,15 +68,20 @@ def is_connected_elsewhere() -> bool:
     """Whether the user's program has connected this process to a Ray, other than by us to a private one."""
     if connected_to() is None:
         return False
-    import ray
-
-    node = ray._private.worker._global_node
+    node = _ray_worker()._global_node
     return node is None or not Path(node.get_session_dir_path()).parent.name.startswith(TEMP_PREFIX)
 
 
 def import_ray() -> None:
     """Import Ray (0.3 s) where it does not disturb."""
-    import ray  # noqa: F401
+    importlib.import_module("ray")
+
+
+def named_actors() -> list[dict[str, str]]:
+    """The live named actors of the whole cluster: `{"namespace", "name"}`."""
+    from ray.util import list_named_actors
+
+    return cast(Any, list_named_actors(all_namespaces=True))
 
 
 async def leave() -> None:
@@ -127,7 +140,7 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: dic
         if connected_to() is not None:
             ray.shutdown()
         _reload_auth()
-        _quieten(ray)
+        _quieten()
         try:
             ray.init(
                 address=address,
@@ -167,17 +180,19 @@ def _has_token() -> bool:
 
 def _reload_auth() -> None:
     """Let Ray forget what it read of these variables when it was imported, or for an earlier cluster."""
-    try:
-        from ray._raylet import AuthenticationTokenLoader, Config
-    except ImportError:  # another version of Ray: it reads them when it connects
-        return
-    Config.initialize("")
-    AuthenticationTokenLoader.instance().reset_cache()
+    raylet: Any = importlib.import_module("ray._raylet")
+    if hasattr(raylet, "AuthenticationTokenLoader"):  # another version of Ray reads them when it connects
+        raylet.Config.initialize("")
+        raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
-def _quieten(ray: ModuleType) -> None:
+def _ray_worker() -> Any:
+    return importlib.import_module("ray._private.worker")
+
+
+def _quieten() -> None:
     """Ray prints about lost workers on standard output, even without `log_to_driver`; we say it ourselves."""
-    worker = ray._private.worker
+    worker = _ray_worker()
     if hasattr(worker, "print_to_stdstream"):
         worker.print_to_stdstream = _log_instead
     logging.getLogger("ray").setLevel(logging.ERROR)

@@ -31,6 +31,7 @@ import psutil
 
 from ..trial_agent.guard import Guard
 from .ray_idle import IdleClock
+from .ray_join import named_actors
 from .ray_places import KeeperPlace, KeeperState, StartLock, make_temp_directory, session_processes
 from .ray_versions import versions_here
 
@@ -79,7 +80,7 @@ def _guard(temp_dir: Path) -> Guard:
     """A watchdog that kills this Ray if we are killed: some of its helpers would stay for ever."""
     os.environ[_SESSION] = str(temp_dir)
     guard = Guard()
-    guard.expect([f"{_SESSION}={temp_dir}".encode()])
+    guard.expect(f"{_SESSION}={temp_dir}".encode())
     guard.watch(os.getpgid(0))
     return guard
 
@@ -131,9 +132,7 @@ def _init_arguments(resources: dict[str, float]) -> dict[str, Any]:
 
 def _agents_of_ray() -> list[str]:
     """The live named actors of this Ray: all of them are agents of some experiment."""
-    from ray.util import list_named_actors
-
-    return [f"{each['namespace']}/{each['name']}" for each in list_named_actors(all_namespaces=True)]
+    return [f"{each['namespace']}/{each['name']}" for each in named_actors()]
 
 
 def _pids_of_ray(temp_dir: Path) -> list[psutil.Process]:

@@ -24,7 +24,7 @@ class KeeperLine:
 
     @classmethod
     def to(cls, place: KeeperPlace) -> KeeperLine | None:
-        """A line to the keeper of this place; None if there is none. A keeper accepts as soon as it is started."""
+        """A line to the keeper of this place; None if there is none."""
         line = socket.socket(socket.AF_UNIX)
         try:
             line.connect(str(place.socket))
