@@ -162,11 +162,15 @@ class Bench:
 
 @pytest.fixture(params=["simulated", "local", pytest.param("ray", marks=pytest.mark.ray)])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+    if request.param == "ray":
+        request.getfixturevalue("shared_ray")
     return Bench(request.param, tmp_path / "exp")
 
 
 @pytest.fixture(params=["local", pytest.param("ray", marks=pytest.mark.ray)])
 def real_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+    if request.param == "ray":
+        request.getfixturevalue("shared_ray")
     return Bench(request.param, tmp_path / "exp")
 
 
