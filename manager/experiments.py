@@ -12,7 +12,7 @@ import cloudpickle
 from .config import ExperimentConfig, LocalConfig
 from .executor import TrialExecutor
 from .experiment_status import ExperimentStatus
-from .folder import ExperimentFolder
+from .folder import ExperimentFolder, default_directory
 from .limits import objectives_of
 from .manager import Manager
 from .store import ExperimentRow, Store
@@ -35,7 +35,7 @@ def create_experiment(
     `source` is the file the configuration came from, kept in the folder; `function` the trial if it is a function.
     Raises `FolderError` or `StoreError`.
     """
-    folder = ExperimentFolder.create(directory or config.experiment_working_directory, experiment_id)
+    folder = ExperimentFolder.create(directory or _directory_of(config), experiment_id)
     try:
         if source is not None:
             (folder.path / "experiment.yml").write_bytes(source.read_bytes())
@@ -89,6 +89,13 @@ def executor_for(config: ExperimentConfig) -> TrialExecutor:
     from .ray_executor import RayTrialExecutor
 
     return RayTrialExecutor(service.address, service.idle_timeout, service.runtime_env)
+
+
+def _directory_of(config: ExperimentConfig) -> Path:
+    """Where experiments are kept: the config's directory if it names one, else everybody's default."""
+    if "experiment_working_directory" in config.model_fields_set:
+        return config.experiment_working_directory
+    return default_directory()
 
 
 def _names(config: ExperimentConfig) -> tuple[str, ...]:

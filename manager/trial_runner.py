@@ -12,6 +12,8 @@ House rules of this file:
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -105,6 +107,8 @@ class TrialRunner:
         self._failed_command: int | None = None
         self._final_status = ExperimentStatus.DONE
         self._slots: dict[int, Trial] = {}
+        self._freed_slots: list[int] = []
+        self._timed: dict[str, Trial] = {}  # those whose time runs, the earliest started first
         self._incarnations: Counter[int] = Counter()
         self._changes = Changes()
         self._effects: list[Effect] = []
@@ -142,10 +146,9 @@ class TrialRunner:
 
     def next_deadline(self) -> float | None:
         """When the next `Tick` is due at the latest; None: never."""
-        deadlines = [deadline for trial in self.live.values() if (deadline := self._trial_deadline(trial))]
-        if (mine := self._experiment_deadline()) is not None:
-            deadlines.append(mine)
-        return min(deadlines, default=None)
+        first = next(iter(self._timed.values()), None)
+        deadlines = (None if first is None else self._trial_deadline(first), self._experiment_deadline())
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def snapshot(self) -> dict[str, Any]:
         """The few facts besides the trials that a resumed runner needs, as plain JSON values."""
@@ -163,6 +166,10 @@ class TrialRunner:
         self.run_time = run_time
         for trial in trials:
             self._restore_trial(trial)
+        taken = sorted(self._slots)
+        self._freed_slots = [slot for slot in range(taken[-1] if taken else 0) if slot not in self._slots]
+        for trial in sorted(self._slots.values(), key=lambda trial: trial.start_time or 0.0):
+            self._time(trial)
 
     def elapsed(self, now: float) -> float:
         """Seconds for which the experiment has run, over all its managers."""
@@ -204,6 +211,8 @@ class TrialRunner:
         for slot, trial in self._slots.items():
             if trial.slot != slot or trial.status.is_final:
                 wrong.append(f"slot {slot} holds trial {trial.trial_id}, which does not run there")
+        if sorted([*self._slots, *self._freed_slots]) != list(range(len(self._slots) + len(self._freed_slots))):
+            wrong.append("slots are neither taken nor free")
         if any(trial.is_assigned for trial in self.waiting):
             wrong.append("a trial that waits has a slot")
         if self.limits.max_trial_number is not None and self.requested < 0:
@@ -247,7 +256,7 @@ class TrialRunner:
             self._condemn(trial, Verdict(Cause.CONDEMNED, event.reason))
 
     def _on_dispatcher_failed(self, event: happened.DispatcherFailed) -> None:
-        if self.status.is_final:
+        if self.status.is_final or self.status is ExperimentStatus.STOPPING:
             return
         told = f"{event.message} ({event.where})" if event.where else event.message
         command = event.command if event.command is not None else -1
@@ -266,6 +275,7 @@ class TrialRunner:
             return
         trial.start_time, trial.pid = event.time, event.pid
         self._move_trial(trial, Cause.STARTED)
+        self._time(trial)
 
     def _on_reported(self, event: happened.Reported) -> None:
         trial = self._current(event.trial_id, event.attempt)
@@ -361,11 +371,9 @@ class TrialRunner:
         if deadline is not None and event.time >= deadline and self.status is not ExperimentStatus.STOPPING:
             limit = self.limits.max_experiment_duration
             self._stop(ExperimentStatus.DONE, f"max_experiment_duration ({limit:g} s) is over")
-        for trial in list(self.live.values()):
-            due = self._trial_deadline(trial)
-            if due is not None and event.time >= due:
-                reason = f"ran longer than max_trial_duration ({self.limits.max_trial_duration:g} s)"
-                self._condemn(trial, Verdict(Cause.ENDED_BADLY, reason, FailureKind.TIMEOUT))
+        for trial in list(itertools.takewhile(self._is_over_time, self._timed.values())):
+            reason = f"ran longer than max_trial_duration ({self.limits.max_trial_duration:g} s)"
+            self._condemn(trial, Verdict(Cause.ENDED_BADLY, reason, FailureKind.TIMEOUT))
 
     def _experiment_deadline(self) -> float | None:
         if self.limits.max_experiment_duration is None or self._running_since is None:
@@ -373,9 +381,18 @@ class TrialRunner:
         return self._running_since + self.limits.max_experiment_duration - self.run_time
 
     def _trial_deadline(self, trial: Trial) -> float | None:
-        if self.limits.max_trial_duration is None or trial.start_time is None or trial.verdict is not None:
+        if self.limits.max_trial_duration is None or trial.start_time is None:
             return None
         return trial.start_time + self.limits.max_trial_duration
+
+    def _is_over_time(self, trial: Trial) -> bool:
+        due = self._trial_deadline(trial)
+        return due is not None and self._now >= due
+
+    def _time(self, trial: Trial) -> None:
+        """From now on the trial's time runs."""
+        if trial.start_time is not None and trial.verdict is None:
+            self._timed[trial.trial_id] = trial
 
     # ------------------------------------------------------------------ moves
 
@@ -396,7 +413,8 @@ class TrialRunner:
         return self._ready and self.status is not ExperimentStatus.STOPPING and not self.status.is_final
 
     def _assign(self, trial: Trial, assignment: Assignment) -> None:
-        slot = next(number for number in range(len(self._slots) + 1) if number not in self._slots)
+        # The lowest free slot; the slots ever used are those taken and those freed.
+        slot = heapq.heappop(self._freed_slots) if self._freed_slots else len(self._slots)
         trial.attempt += 1
         trial.slot, trial.gpus = slot, assignment.gpus
         trial.agent = f"{slot}-{self._incarnations[slot]}"
@@ -439,6 +457,7 @@ class TrialRunner:
         if trial.verdict is not None:
             return
         trial.verdict = verdict
+        self._timed.pop(trial.trial_id, None)
         self._note(trial)
         if trial.is_assigned:
             self._effects.append(StopTrial(trial.trial_id, trial.attempt))
@@ -448,6 +467,7 @@ class TrialRunner:
         self._free_slot(trial)
         self._move_trial(trial, verdict.cause)
         del self.live[trial.trial_id]
+        self._timed.pop(trial.trial_id, None)
         trial.verdict = None
         self._send(CommandType.TrialEnd, trial_end_payload(trial.trial_id, trial.status, trial.record))
         self._judge_experiment(trial)
@@ -508,6 +528,7 @@ class TrialRunner:
     def _free_slot(self, trial: Trial) -> None:
         if trial.slot is not None:
             del self._slots[trial.slot]
+            heapq.heappush(self._freed_slots, trial.slot)
             self.ledger.release(trial.trial_id)
             trial.slot = None
 
