@@ -6,6 +6,7 @@ A verb's module is imported when the verb is used: `pitchpipe --help` shows this
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib import import_module
 
@@ -106,6 +107,8 @@ def main() -> None:
         # Whoever read our output (head, less) has had enough; Python must not complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
+    # Nothing is left to be interrupted: a late Ctrl-C must not change the exit code.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(code)
 
 

@@ -47,7 +47,7 @@ def announce(descriptor: int, news: dict[str, Any]) -> None:
 
 
 def _spawn(folder: ExperimentFolder, descriptor: int) -> subprocess.Popen[bytes]:
-    package = __package__.partition(".")[0]
+    package = __name__.partition(".")[0]
     words = ["resume", str(folder.path), "--quiet", "--announce-fd", str(descriptor)]
     try:
         with (folder.logs / "manager.log").open("ab") as log:

@@ -19,7 +19,7 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str, exit_code: int = USAGE) -> None:
         super().__init__(message)
-        self.exit_code = exit_code
+        self.exit_code = exit_code  # pyright: ignore[reportAttributeAccessIssue]  (click reads it there)
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the sentence on stderr."""

@@ -7,25 +7,27 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 
 import psutil
 
 __all__ = ["Deadline", "kill_descendants"]
 
+_LOOKS = 20
+_BETWEEN_LOOKS = 0.05
 
-def kill_descendants() -> int:
-    """Kill all processes below ours at once; answers how many they were."""
-    killed = 0
+
+def kill_descendants() -> None:
+    """Kill all processes below ours at once.
+
+    Nothing is waited for here: whoever started a process collects its exit code.
+    """
     # What forks while we look is found the next time.
-    for _ in range(5):
-        found = psutil.Process().children(recursive=True)
-        alive = [process for process in found if _kill(process)]
-        if not alive:
-            break
-        killed += len(alive)
-        psutil.wait_procs(alive, timeout=0.5)
-    return killed
+    for _ in range(_LOOKS):
+        if not [process for process in psutil.Process().children(recursive=True) if _kill(process)]:
+            return
+        time.sleep(_BETWEEN_LOOKS)
 
 
 def _kill(process: psutil.Process) -> bool:

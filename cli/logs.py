@@ -21,7 +21,7 @@ _LEVELS = {"fatal": logging.CRITICAL, "trace": logging.DEBUG}
 @contextmanager
 def logged(folder: ExperimentFolder, level: str, warn: Callable[[str], None]) -> Iterator[None]:
     """Log into the folder while the block runs; `warn` gets warnings and errors as text."""
-    logger = logging.getLogger(__package__.partition(".")[0])
+    logger = logging.getLogger(__name__.partition(".")[0])
     file = RotatingFileHandler(folder.logs / "manager.log", maxBytes=_MAX_BYTES, backupCount=2, delay=True)
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     shown = _Shown(warn)

@@ -73,7 +73,10 @@ def viewed(folder: ExperimentFolder) -> Iterator[Store]:
 def objectives_of_row(row: ExperimentRow) -> tuple[Objective, ...]:
     """What is optimised, from the stored config."""
     found = row.config.get("objectives") or [{"direction": "minimize"}]
-    return tuple(Objective(item.get("name", "default"), item["direction"]) for item in found)
+    return tuple(
+        Objective(item.get("name", "default"), "maximize" if item["direction"] == "maximize" else "minimize")
+        for item in found
+    )
 
 
 def read(folder: ExperimentFolder) -> ViewedExperiment:

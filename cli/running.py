@@ -85,7 +85,7 @@ class RunningExperiment:
             # The manager takes its first step before it can be asked to stop.
             await asyncio.sleep(0)
             sampling = loop.create_task(self._sample())
-            with self._interrupts.told_to(lambda: loop.call_soon_threadsafe(self._on_signal)):
+            with self._interrupts.told_to(lambda: _in_loop(loop, self._on_signal)):
                 await self._outcome(running)
         sampling.cancel()
         self._display.update(self._meter.read(time.time()))
@@ -138,8 +138,6 @@ class RunningExperiment:
         elif self._signals == 2:
             self._display.message("killing everything")
             self._kill()
-        else:
-            os._exit(130)
 
     def _stop(self, reason: str) -> None:
         if self._stop_asked:
@@ -193,3 +191,7 @@ class RunningExperiment:
             raise ControlError(f"trial {trial.trial_id} has ended already: {trial.status}")
         self._manager.kill_trial(trial.trial_id)
         return {}
+
+
+def _in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
+    loop.call_soon_threadsafe(callback)

@@ -6,8 +6,8 @@
     anything that cannot be done         -> {"error": "a sentence"}
 
 The socket has a short name in the user's runtime directory; `control.sock` in the experiment's folder is a
-link to it: it is found whatever the runtime directory of the asking process is. Only the same user is listened
-to.
+link to it: it is found whatever the runtime directory of the asking process is. Only the same user is
+listened to.
 """
 
 from __future__ import annotations
