@@ -99,7 +99,8 @@ class DispatcherProcess(asyncio.Protocol):
             self._writer.write(data)
 
     async def terminate(self, timeout: float) -> None:
-        """Ask the process to end, and kill it if it has not after `timeout` seconds."""
+        """Ask the process to end, and kill it if it has not after `timeout` seconds; `on_end` is not told."""
+        self._on_end = lambda code, sentence: None
         self.write(encode_frame(CommandType.Terminate))
         try:
             await asyncio.wait_for(asyncio.shield(self._ended), timeout)
@@ -108,7 +109,8 @@ class DispatcherProcess(asyncio.Protocol):
         self._close_pipes()
 
     async def kill(self) -> None:
-        """End the process and its children at once."""
+        """End the process and its children at once; `on_end` is not told."""
+        self._on_end = lambda code, sentence: None
         if self.pid is not None and not self._ended.done():
             try:
                 os.killpg(self.pid, signal.SIGKILL)
@@ -154,7 +156,6 @@ class DispatcherProcess(asyncio.Protocol):
         on_end(code, sentence)
 
     def _close_pipes(self) -> None:
-        self._on_end = lambda code, sentence: None
         for transport in (self._writer, self._reader):
             if transport is not None:
                 cast(asyncio.BaseTransport, transport).close()

@@ -58,6 +58,7 @@ class DispatcherSession:
         self._expected: dict[bool, deque[tuple[str, str]]] = {}
         self._processed = {"default": 0, "assessor": 0}
         self._last = {"default": 0, "assessor": 0}
+        self._has_diverged = False
         self.on_divergence: Callable[[str], None] = lambda why: None
         self.on_unclogged: Callable[[], None] = lambda: None
 
@@ -69,6 +70,8 @@ class DispatcherSession:
         self._sent = commands[-1][0] if commands else 0
         self._answered = replies[-1][0] if replies else 0
         self._processed = {"default": 0, "assessor": 0}
+        self._last = {"default": 0, "assessor": 0}
+        self._has_diverged = False
         self._expect(replies)
         process = self._process = DispatcherProcess(self._on_frames, self._on_end)
         process.on_unclogged = self.on_unclogged
@@ -145,6 +148,8 @@ class DispatcherSession:
 
     def _on_frames(self, frames: list[Frame]) -> None:
         for frame in frames:
+            if self._has_diverged:
+                return  # nothing that it says counts any more: it is replaced
             if frame.command is CommandType.Processed:
                 told = loads(frame.payload)
                 self._processed[told["queue"]] = told["n"]
@@ -167,7 +172,7 @@ class DispatcherSession:
             return False
         code, payload = expected.popleft()
         if code != frame.command.value.decode() or not _same(payload, frame.payload):
-            self._expected = {}
+            self._has_diverged = True
             self.on_divergence(f"it answered {frame.payload} where it had answered {payload}")
         return True
 

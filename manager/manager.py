@@ -67,6 +67,7 @@ class Manager:
         self._last_deadline: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop_reason: str | None = None
+        self._closing = False
 
     # ------------------------------------------------------------------ for others
 
@@ -83,6 +84,7 @@ class Manager:
             if await self._is_open():
                 await self._over
         finally:
+            self._closing = True
             self._cancel_timers()
             await asyncio.gather(
                 self._session.terminate(_TERMINATE_TIMEOUT), self.executor.close(), return_exceptions=True
@@ -207,7 +209,7 @@ class Manager:
 
     def _tick(self) -> None:
         self._tick_is_due = False
-        if self._over.done():
+        if self._over.done() or self._closing:
             return
         events, self._inbox = self._inbox, []
         runner = self._opened_runner

@@ -23,14 +23,14 @@ class IdleClock:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.leases = 0
         self.timeout = _FIRST_LEASE
-        self._fresh = True
+        self.is_idle = True
         self._clock = clock
         self._changed = asyncio.Event()
 
     def lease(self, timeout: float) -> None:
         """A manager takes a lease and wants this idle timeout (s)."""
-        self.timeout = timeout if self._fresh else max(timeout, self.timeout)
-        self._fresh = False
+        self.timeout = timeout if self.is_idle else max(timeout, self.timeout)
+        self.is_idle = False
         self.leases += 1
         self._changed.set()
 
@@ -58,7 +58,7 @@ class IdleClock:
                 remaining = idle_since + self.timeout - now
                 if remaining <= 0:
                     return
-                self._fresh = True
+                self.is_idle = True
                 await self._wait_changed(remaining)
 
     async def _wait_changed(self, timeout: float) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,10 +138,18 @@ class SimulatedTrialExecutor(TrialExecutor):
         due = self._agenda[0][0] if self._agenda else None
         if next_deadline is not None and (due is None or next_deadline < due):
             self._clock.advance_to(next_deadline)
-            self._say(Tick(self._clock()))
+            self._say([Tick(self._clock())])
         elif due is not None:
             self._clock.advance_to(due)
-            self._say(heapq.heappop(self._agenda)[2])
+            self._say(list(self._due_now(due)))
+
+    def _due_now(self, due: float) -> Iterator[Event]:
+        """What happens at the same moment is told together."""
+        while self._agenda and self._agenda[0][0] <= due:
+            event = heapq.heappop(self._agenda)[2]
+            if self._counts(event):
+                self._note_end(event)
+                yield event
 
     def _plan_reports(self, key: tuple[str, int], start: float, run: SimulatedRun, first: int) -> None:
         for number, value in enumerate(run.intermediate):
@@ -159,10 +167,12 @@ class SimulatedTrialExecutor(TrialExecutor):
         live = self._live.get((event.trial_id, event.attempt))
         return live is not None and (not live.stopped or getattr(event, "signal", None) is not None)
 
-    def _say(self, event: Event) -> None:
+    def _note_end(self, event: Event) -> None:
         if isinstance(event, AttemptEnded):
             key = event.trial_id, event.attempt
             self._ended.add(key)
             self._live.pop(key, None)
+
+    def _say(self, events: list[Event]) -> None:
         if self._deliver is not None:
-            self._deliver([event])
+            self._deliver(events)

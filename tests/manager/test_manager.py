@@ -1,0 +1,329 @@
+"""The manager with a real dispatcher, on imagined trials: whole experiments, the tuner's troubles, coming back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.folder import ExperimentFolder, FolderError
+from pitchpipe.manager.manager import Manager
+from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.store import Store
+from pitchpipe.manager.trial import Trial, TrialStatus
+
+SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}, "y": {"_type": "choice", "_value": ["a", "b"]}}
+
+
+def bowl(parameters: Mapping[str, Any]) -> SimulatedRun:
+    """Ten steps towards a value that the parameters decide; longer for some than for others."""
+    goal = (parameters["x"] - 1.0) ** 2 + (parameters["y"] == "b")
+    return SimulatedRun(goal, [goal + 10.0 / (step + 1) for step in range(10)], step=1.0 + abs(parameters["x"]))
+
+
+class Crash(BaseException):
+    """The manager is killed here."""
+
+
+def config(**fields: Any) -> ExperimentConfig:
+    data = {"search_space": SPACE, "tuner": {"name": "Random"}, "seed": 7, "max_trial_number": 10, **fields}
+    return ExperimentConfig.from_dict(data, needs_command=False)
+
+
+def simulated(directory: Path, simulate: Any = bowl, clock: VirtualClock | None = None, **fields: Any) -> Manager:
+    clock = clock or VirtualClock(1000.0)
+    executor = SimulatedTrialExecutor(simulate, clock)
+    made = create_experiment(
+        config(**fields), directory=directory, experiment_id="exp", executor=executor, clock=clock
+    )
+    made.store.close()
+    made.folder.disown()
+    return resumed(directory, simulate, clock)
+
+
+def resumed(directory: Path, simulate: Any, clock: VirtualClock) -> Manager:
+    folder = ExperimentFolder.find(directory, "exp")
+    return resume_experiment(folder, executor=SimulatedTrialExecutor(simulate, clock), clock=clock)
+
+
+def run(manager: Manager) -> ExperimentStatus:
+    try:
+        return asyncio.run(manager.run())
+    finally:
+        manager.store.close()
+        manager.folder.disown()
+
+
+def story(directory: Path) -> list[Any]:
+    """All that an experiment found out."""
+    store = Store.view(directory / "exp" / "experiment.db")
+    metrics = list(store.metrics())
+    trials = [
+        (
+            t.sequence_id,
+            t.trial_id,
+            t.status,
+            t.record,
+            t.final,
+            t.reason,
+            t.start_time,
+            t.end_time,
+            [row[1:] for row in metrics if row[0] == t.sequence_id],
+        )
+        for t in store.trials()
+    ]
+    store.close()
+    return trials
+
+
+def trials_of(directory: Path) -> list[Trial]:
+    store = Store.view(directory / "exp" / "experiment.db")
+    found = list(store.trials())
+    store.close()
+    return found
+
+
+# --------------------------------------------------------------------------- whole experiments
+
+
+def test_experiment_runs_to_its_end_and_knows_the_best(tmp_path: Path) -> None:
+    manager = simulated(tmp_path, trial_concurrency=3)
+    assert run(manager) is ExperimentStatus.DONE
+    trials = trials_of(tmp_path)
+    assert [trial.status for trial in trials] == [TrialStatus.SUCCEEDED] * 10
+    finals = [json.loads(trial.final or "") for trial in trials]
+    assert manager.runner is not None
+    assert manager.runner.best.front[0].values == (min(finals),)
+
+
+def test_same_seed_gives_the_same_experiment(tmp_path: Path) -> None:
+    stories = []
+    for name in ("one", "two"):
+        run(
+            simulated(
+                tmp_path / name,
+                trial_concurrency=4,
+                max_trial_number=30,
+                tuner={"name": "TPE"},
+                assessor={"name": "Medianstop"},
+            )
+        )
+        stories.append(story(tmp_path / name))
+    assert stories[0] == stories[1]
+    assert TrialStatus.EARLY_STOPPED in {trial[2] for trial in stories[0]}
+
+
+def test_drawn_seed_is_kept_in_the_store(tmp_path: Path) -> None:
+    manager = simulated(tmp_path, seed=None)
+    assert isinstance(manager.config.seed, int)
+    manager.store.close()
+    manager.folder.disown()
+
+
+def test_early_stopped_trial_says_why(tmp_path: Path) -> None:
+    run(simulated(tmp_path, trial_concurrency=2, max_trial_number=20, assessor={"name": "Medianstop"}))
+    stopped = [trial for trial in trials_of(tmp_path) if trial.status is TrialStatus.EARLY_STOPPED]
+    assert stopped
+    assert all("median" in trial.reason for trial in stopped)
+    assert all(trial.final is None for trial in stopped)
+
+
+def test_exhausted_tuner_ends_the_experiment(tmp_path: Path) -> None:
+    space = {"x": {"_type": "choice", "_value": [1, 2, 3]}, "y": {"_type": "choice", "_value": ["a"]}}
+    manager = simulated(
+        tmp_path, search_space=space, tuner={"name": "GridSearch"}, max_trial_number=None, trial_concurrency=2
+    )
+    assert run(manager) is ExperimentStatus.DONE
+    assert sorted(json.loads(trial.record)["parameters"]["x"] for trial in trials_of(tmp_path)) == [1, 2, 3]
+
+
+def test_max_trial_duration_fails_only_the_slow(tmp_path: Path) -> None:
+    run(simulated(tmp_path, max_trial_duration=35, max_trial_number=20))
+    trials = trials_of(tmp_path)
+    slow = [trial for trial in trials if 10 * (1 + abs(json.loads(trial.record)["parameters"]["x"])) > 35]
+    assert 0 < len(slow) < 20
+    assert {trial.trial_id for trial in trials if trial.status is TrialStatus.FAILED} == {t.trial_id for t in slow}
+    assert all(math.isclose((trial.end_time or 0) - (trial.start_time or 0), 35) for trial in slow)
+
+
+def test_max_experiment_duration_stops_everything(tmp_path: Path) -> None:
+    manager = simulated(tmp_path, max_experiment_duration=100, max_trial_number=1000, trial_concurrency=5)
+    assert run(manager) is ExperimentStatus.DONE
+    trials = trials_of(tmp_path)
+    assert 5 < len(trials) < 100
+    assert {trial.status for trial in trials} == {TrialStatus.SUCCEEDED, TrialStatus.SYS_CANCELED}
+    assert max(trial.end_time or 0 for trial in trials) <= 1101
+
+
+def test_ten_thousand_trials_at_once(tmp_path: Path) -> None:
+    manager = simulated(
+        tmp_path,
+        lambda parameters: SimulatedRun(parameters["x"]),
+        max_trial_number=10_000,
+        trial_concurrency=10_000,
+    )
+    assert run(manager) is ExperimentStatus.DONE
+    assert len(trials_of(tmp_path)) == 10_000
+
+
+# --------------------------------------------------------------------------- the tuner's troubles
+
+TUNER = '''
+import os
+from pathlib import Path
+from pitchpipe import Tuner
+
+class Troubled(Tuner):
+    """Proposes 0, 1, 2 ...; has the trouble it is told to have."""
+    def __init__(self, trouble, marker):
+        self.trouble, self.marker = trouble, Path(marker)
+        self.results = []
+    def update_search_space(self, search_space):
+        pass
+    def generate_parameters(self, parameter_id, **kwargs):
+        if self.trouble == "always" and parameter_id == 3:
+            raise ValueError("no more ideas")
+        if self.trouble == "rubbish" and parameter_id == 3:
+            return object()
+        if self.trouble == "exit" and parameter_id == 3:
+            os._exit(3)
+        if self.trouble == "random":
+            return {"x": int.from_bytes(os.urandom(4), "big"), "y": "a"}
+        return {"x": parameter_id, "y": "a"}
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        self.results.append((parameter_id, value))
+        if self.trouble == "once" and parameter_id == 2 and not self.marker.exists():
+            self.marker.touch()
+            raise RuntimeError("a passing trouble")
+        if self.trouble == "random" and len(self.results) == 3 and not self.marker.exists():
+            self.marker.touch()
+            raise RuntimeError("a passing trouble")
+    def import_data(self, data):
+        self.marker.with_suffix(".imported").write_text(str(len(data)))
+'''
+
+
+def troubled(tmp_path: Path, trouble: str) -> Manager:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "troubled.py").write_text(TUNER)
+    tuner = {
+        "class_name": "troubled.Troubled",
+        "code_directory": str(code),
+        "class_args": {"trouble": trouble, "marker": str(tmp_path / "marker")},
+    }
+    return simulated(tmp_path, lambda p: SimulatedRun(1.0), tuner=tuner, max_trial_number=6, trial_concurrency=1)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "told"),
+    [
+        ("always", ["ValueError", "no more ideas", "troubled.py:15"]),
+        ("rubbish", ["generate_parameters", "object"]),
+        ("exit", ["ended with exit code 3"]),
+    ],
+)
+def test_tuner_that_fails_twice_ends_the_experiment_and_is_named(
+    trouble: str, told: list[str], tmp_path: Path
+) -> None:
+    manager = troubled(tmp_path, trouble)
+    assert run(manager) is ExperimentStatus.ERROR
+    assert manager.runner is not None
+    for words in told:
+        assert words in manager.runner.reason
+    assert [trial.status for trial in trials_of(tmp_path)] == [TrialStatus.SUCCEEDED] * 3
+
+
+def test_tuner_that_fails_once_is_restored_and_nothing_is_lost(tmp_path: Path) -> None:
+    manager = troubled(tmp_path, "once")
+    assert run(manager) is ExperimentStatus.DONE
+    assert [json.loads(t.record)["parameters"]["x"] for t in trials_of(tmp_path)] == [0, 1, 2, 3, 4, 5]
+    assert not (tmp_path / "marker.imported").exists()  # it was replayed
+
+
+def test_tuner_that_cannot_be_repeated_is_told_the_results_instead(tmp_path: Path) -> None:
+    manager = troubled(tmp_path, "random")
+    assert run(manager) is ExperimentStatus.DONE
+    trials = trials_of(tmp_path)
+    assert [trial.status for trial in trials] == [TrialStatus.SUCCEEDED] * 6
+    assert (tmp_path / "marker.imported").read_text() == "3"
+    assert [trial.parameter_id for trial in trials] == [0, 1, 2, 3, 4, 5]
+
+
+# --------------------------------------------------------------------------- coming back after a kill
+
+
+class CrashingStore:
+    """Counts commits, and dies before or after one of them."""
+
+    def __init__(self, store: Store, at: int, after: bool) -> None:
+        self._store = store
+        self._left = at
+        self._after = after
+        self.crashed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def commit(self, tick: Any) -> None:
+        if self.crashed:
+            return  # a dead manager writes nothing
+        self._left -= 1
+        if self._left == 0 and not self._after:
+            self._die()
+        self._store.commit(tick)
+        if self._left == 0:
+            self._die()
+
+    def set_status(self, *args: Any) -> None:
+        """Nor does it say goodbye."""
+
+    def _die(self) -> None:
+        self.crashed = True
+        raise RuntimeError("killed")
+
+
+def run_with_crash(directory: Path, manager: Manager, at: int, after: bool) -> bool:
+    """Run until the manager is killed around its n-th commit; False if it ended before."""
+    store = CrashingStore(manager.store, at, after)
+    manager.store = store  # type: ignore[assignment]
+    try:
+        run(manager)
+    except RuntimeError as error:
+        assert str(error) == "killed"
+    return store.crashed
+
+
+SEARCH = {"trial_concurrency": 3, "max_trial_number": 8, "tuner": {"name": "TPE"}, "assessor": {"name": "Medianstop"}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True], ids=["before the commit", "between commit and effects"])
+def test_killed_manager_comes_back_as_if_nothing_had_happened(after: bool, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    run(simulated(whole, **SEARCH))
+    for at in (1, 2, 3, 7, 20, 41, 60):
+        directory = tmp_path / str(at)
+        clock = VirtualClock(1000.0)
+        assert run_with_crash(directory, simulated(directory, clock=clock, **SEARCH), at, after)
+        again = resumed(directory, bowl, clock)
+        assert run(again) is ExperimentStatus.DONE
+        assert story(directory) == story(whole), f"killed at commit {at}"
+
+
+def test_second_manager_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
+    import os
+
+    first = simulated(tmp_path)
+    with pytest.raises(FolderError, match=rf"run by process {os.getpid()} on"):
+        resumed(tmp_path, bowl, VirtualClock())
+    first.store.close()
+    first.folder.disown()
