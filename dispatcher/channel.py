@@ -46,6 +46,7 @@ class FdChannel:
 
     def __init__(self, in_fd: int, out_fd: int) -> None:
         self._in, self._out = in_fd, out_fd
+        os.set_blocking(out_fd, True)  # whatever the manager uses itself
         self._decoder = FrameDecoder()
         self._frames: deque[Frame] = deque()
         self._fault: FrameError | None = None

@@ -107,6 +107,22 @@ def test_more_than_a_pipe_holds_is_written_whole(ends):
     assert data == expected
 
 
+def test_rest_of_a_short_write_follows(ends, monkeypatch):
+    write = os.write
+    monkeypatch.setattr("pitchpipe.dispatcher.channel.os.write", lambda fd, data: write(fd, data[:7]))
+    ends.channel.send(CommandType.NewTrialJob, "abcdefghij")
+    ends.channel.flush()
+    assert os.read(ends.in_fd, 100) == encode_frame(CommandType.NewTrialJob, "abcdefghij")
+
+
+def test_descriptor_that_does_not_block_is_made_to(ends):
+    in_fd, out_fd = os.pipe()
+    os.set_blocking(out_fd, False)
+    channel = FdChannel(in_fd, out_fd)
+    assert os.get_blocking(out_fd)
+    channel.close()
+
+
 def test_frames_of_many_threads_are_not_mixed(ends):
     def write(letter: str) -> None:
         for _ in range(50):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.dispatcher import Ending, MsgDispatcher, MsgDispatcherBase, PluginFailed
+from pitchpipe.dispatcher import Ending, MemoryChannel, MsgDispatcher, MsgDispatcherBase, PluginFailed
 from pitchpipe.dispatcher.base import QUEUE_WARNING_PAUSE_S
 from pitchpipe.protocol import CommandType, dumps, loads
 from pitchpipe.tuners import Tuner
@@ -66,6 +66,20 @@ def test_tuner_that_raises_is_reported_and_ends_the_dispatcher(host):
     assert report["where"].endswith(" in receive_trial_result")
     assert report["traceback"].endswith("ZeroDivisionError: the result is nothing\n")
     assert "plugin.py" not in report["traceback"]
+
+
+class Careless(Obedient):
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
+        return loads("{")
+
+
+def test_report_points_into_the_file_of_the_plug_in(host):
+    one = host(Careless())
+    one.send(CommandType.RequestTrialJobs, 1)
+    report = one.expect(CommandType.Error)
+    assert report["where"].startswith("test_endings.py:")
+    assert report["where"].endswith(" in generate_parameters")
+    assert report["type"] == "JsonError"
 
 
 def test_assessor_that_raises_is_reported_and_ends_the_dispatcher(host):
@@ -179,17 +193,20 @@ def test_worker_that_does_not_finish_is_abandoned(host):
     tuner.let.set()
 
 
-def test_end_of_the_stream_discards_what_is_queued(host):
+def test_end_of_the_stream_discards_what_is_queued(host, monkeypatch):
     tuner = Obedient()
     tuner.let.clear()
     one = host(tuner)
+    worker = one.dispatcher.default_worker
+    for name in ("halt", "finish"):  # the tuner is let as soon as its worker is told to end, in whatever way
+        tell = getattr(worker, name)
+        monkeypatch.setattr(worker, name, lambda tell=tell: (tell(), tuner.let.set()))
     for _ in range(3):
         one.send(CommandType.RequestTrialJobs, 1)
     assert tuner.started.wait(PATIENCE_S)
     one.channel.end()
     assert one.joined() is Ending.CLOSED
-    tuner.let.set()
-    assert one.dispatcher.default_worker.ended(PATIENCE_S)
+    assert worker.ended(PATIENCE_S)
     assert tuner.generated == 1
 
 
@@ -255,6 +272,46 @@ def test_busy_queue_is_acknowledged_every_64_commands(host):
     tuner.let.set()
     one.terminate()
     assert [done["n"] for done in one.rest_of(CommandType.Processed)] == [64, 128, 192, 201]
+
+
+def test_worker_that_leaves_acknowledges_what_it_handled():
+    channel = MemoryChannel()
+    dispatcher = MsgDispatcher(Obedient(), channel=channel, protocol=1)
+    worker = dispatcher.default_worker
+    for n in (1, 2):
+        worker.put(n, CommandType.Ping, "")
+    worker.finish()
+    worker.start()
+    assert worker.ended(PATIENCE_S)
+    assert channel.sent.get().payload == '{"queue": "default", "n": 2}'
+    assert channel.sent.empty()
+
+
+class Counting(MemoryChannel):
+    """Notes how many frames had been sent at each flush."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flushed: list[int] = []
+
+    def flush(self) -> None:
+        self.flushed.append(self.sent.qsize())
+
+
+def test_frames_of_one_command_leave_together_and_those_of_other_threads_at_once():
+    channel = Counting()
+    dispatcher = MsgDispatcher(Obedient(), channel=channel, protocol=1)
+    dispatcher.send(CommandType.NewTrialJob)
+    dispatcher.send(CommandType.NewTrialJob)
+    assert channel.flushed == [1, 2]
+    worker = dispatcher.default_worker
+    worker.put(1, CommandType.RequestTrialJobs, 5)
+    worker.start()
+    while channel.sent.get(timeout=PATIENCE_S).command is not CommandType.Processed:
+        pass
+    worker.finish()
+    assert worker.ended(PATIENCE_S)
+    assert len(channel.flushed) == 3
 
 
 def test_nothing_is_acknowledged_to_another_manager(host):

@@ -341,12 +341,14 @@ def test_pause_is_not_told_to_another_manager(host):
 # results
 
 
-def test_final_result_is_delivered_once(host):
+def test_final_result_is_delivered_once(host, caplog):
     tuner = Recorder()
     one = host(tuner)
     one.request()
     one.final(0, {"default": 0.5, "more": float("inf")})
-    one.final(0, 0.6)
+    one.final(0, 0.6, "twice")
+    one.processed("default", 3)
+    assert "WARNING" not in caplog.text  # it is known, and harmless
     one.end(0)
     one.final(0, 0.7)
     one.end(0)
@@ -448,6 +450,7 @@ def test_late_intermediate_result_is_not_judged(host):
     one = host(Recorder(), judge)
     one.metric("t", 0, 0.9)
     one.end(0, trial="t")
+    one.metric("t", 0, 0.1)
     one.metric("t", 1, 0.1)
     one.terminate()
     assert judge.calls == [("t", [0.9]), ("end", "t", True)]

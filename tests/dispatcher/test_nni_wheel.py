@@ -1,8 +1,8 @@
 """The published nni 2.7, the last release that speaks over pipes: our manager's side drives its dispatcher,
 and the same bytes drive ours.
 
-The wheel is unpacked into a folder of the test's own. What it imports and is not installed here gets a stand-in
-beside it, a module without contents; the captured output of the tests (`-rP`) names them.
+The wheel is unpacked into a folder of the test's own. What it imports and is not installed here gets a
+stand-in beside it, a module without contents; the captured output of the tests (`-rP`) names them.
 """
 
 from __future__ import annotations

@@ -139,9 +139,9 @@ def test_tuner_that_raises_under_another_manager_is_in_the_log(spawn, odd):
     assert "RuntimeError: as told" in (one.folder / "dispatcher.log").read_text()
 
 
-def hanging(spawn: Callable[..., Any], odd: Callable[[str], dict[str, Any]]) -> Any:
+def hanging(spawn: Callable[..., Any], odd: Callable[[str], dict[str, Any]], **options: Any) -> Any:
     """A dispatcher whose tuner is inside generate_parameters, and stays there."""
-    one = spawn(odd("hang"))
+    one = spawn({**odd("hang"), **options})
     os.mkfifo(one.folder / "hanging")
     one.initialize(SPACE)
     one.send(CommandType.RequestTrialJobs, 1)
@@ -155,8 +155,9 @@ def test_tuner_that_hangs_is_abandoned_and_the_exit_is_0(spawn, odd):
     assert marks(one.folder) == set()  # nothing is called while the worker is inside
 
 
-def test_tuner_that_hangs_does_not_outlive_the_manager(spawn, odd):
-    one = hanging(spawn, odd)
+@pytest.mark.parametrize("pool", [False, True])
+def test_tuner_that_hangs_does_not_outlive_the_manager(spawn, odd, pool):
+    one = hanging(spawn, odd, deprecated={"multiThread": pool})
     one.hang_up()
     assert one.process.wait(3) == 0
 
