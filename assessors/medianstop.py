@@ -33,9 +33,9 @@ class _Curve:
 class MedianstopAssessor(Assessor):
     """Stops a trial whose best result is worse than the median of the finished trials' averages.
 
-    ``optimize_mode`` is ``maximize`` or ``minimize``; a trial is judged from ``start_step`` results on. Only succeeded trials count; the average is over the results up to that step. NaN is
-    the worst value. Raises ValueError for other arguments. The cost of a verdict does not depend on the
-    number of trials.
+    ``optimize_mode`` is ``maximize`` or ``minimize``; a trial is judged from ``start_step`` results on. Only
+    succeeded trials count; the average is over their results up to that step. NaN is the worst value. Raises
+    ValueError for other arguments. The cost of a verdict does not depend on the number of trials.
 
     >>> rule = MedianstopAssessor(optimize_mode="maximize")
     >>> rule.assess_trial("good", [0.8, 0.9])

@@ -17,7 +17,6 @@ GROUP = "pitchpipe.assessors"
 BUILT_IN = {
     "Medianstop": ".medianstop:MedianstopAssessor",
 }
-ALIASES = {}
 
 
 class UnknownAlgorithm(LookupError):
@@ -50,9 +49,8 @@ def find(name: str) -> type[Assessor]:
     """
     wanted = name.lower()
     built_in = {key.lower(): target for key, target in BUILT_IN.items()}
-    target = built_in.get(ALIASES.get(wanted, wanted))
-    if target is not None:
-        return _load(target)
+    if wanted in built_in:
+        return _load(built_in[wanted])
     plugins = {key.lower(): entry for key, entry in _entry_points().items()}
     if wanted in plugins:
         return plugins[wanted].load()

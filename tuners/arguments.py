@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 
@@ -29,7 +28,7 @@ def integer(name: str, value: Any, least: int) -> int:
 
 def positive(name: str, value: Any) -> float:
     """Return `value` as a float if it is a finite number above 0."""
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 < value < math.inf:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
         return float(value)
     raise ValueError(f"{name} must be a number above 0, not {value!r}")
 

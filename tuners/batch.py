@@ -26,17 +26,18 @@ class BatchTuner(Tuner):
 
     def update_search_space(self, search_space: Any) -> None:
         """Take the list; it replaces what is left of an earlier one."""
-        space = SearchSpace.parse(search_space)
-        (parameter, *others) = space.parameters or (None,)
-        if parameter is None or others or not parameter.categorical:
+        specs = list(search_space.items()) if isinstance(search_space, dict) else []
+        choice = specs[0][1] if len(specs) == 1 and isinstance(specs[0][1], dict) else {}
+        options = choice.get("_value")
+        # Not parsed as a space: an option may hold whatever the trial understands, a `_name` for instance.
+        if choice.get("_type") != "choice" or not isinstance(options, list | tuple):
             raise ValueError("the Batch tuner needs a search space of exactly one choice")
-        options = [plain_copy(option) for option in search_space[parameter.name]["_value"]]
         wrong = next((option for option in options if not isinstance(option, dict)), None)
         if wrong is not None:
             raise ValueError(
-                f"every option of {parameter.name!r} must be an object of parameters, not {wrong!r}"
+                f"every option of {specs[0][0]!r} must be an object of parameters, not {wrong!r}"
             )
-        self._queue = _allowed(options, self.constraints)[::-1]
+        self._queue = _allowed([plain_copy(option) for option in options], self.constraints)[::-1]
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
         """Return the next configuration of the list."""

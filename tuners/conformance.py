@@ -11,7 +11,7 @@ In a test file of a plug-in::
 
 Class attributes say what the tuner does not claim: ``spaces`` holds the search spaces it supports, ``seeded``
 is False for a tuner without a seed, ``exhausts`` for one that may repeat a point; ``small`` and
-``constrained`` are spaces for the tests of these, and ``is_point`` may be overridden where points are not those of the space.
+``constrained`` are spaces for the tests of these, and ``is_point`` may be overridden.
 """
 
 # ruff: noqa: D102 - the names of the tests are sentences

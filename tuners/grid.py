@@ -23,8 +23,13 @@ _DEEPEST = 50  # epochs: beyond it, a double cannot halve the gaps of the unit i
 class _Axis(Protocol):
     """The grid of one parameter: coordinates by index, those of earlier epochs first."""
 
-    old: int  # how many of them earlier epochs had
-    count: int
+    @property
+    def old(self) -> int:
+        """How many of them earlier epochs had."""
+        ...
+
+    @property
+    def count(self) -> int: ...
 
     def unit(self, index: int) -> float: ...
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .layout import Floats, Ints, Layout
+from .layout import Bools, Floats, Ints, Layout
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _ONE_THREAD = 200_000  # multiplications; OpenBLAS shares out a product from 262,144 on
@@ -71,7 +71,7 @@ class Mixture:
             self._place_options(rng, units, known, component)
         return self.layout.deactivate(units)
 
-    def _place_numbers(self, units: Floats, known: Floats, component: Ints) -> None:
+    def _place_numbers(self, units: Floats, known: Bools, component: Ints) -> None:
         """Turn uniform numbers into truncated normal ones where the component knows the parameter."""
         from scipy.special import ndtr, ndtri
 
@@ -83,7 +83,7 @@ class Mixture:
         x = centre + self.bandwidth * ndtri(below + u * (above - below))
         units[:, self.layout.numeric] = np.where(told, np.clip(x, 0.0, 1.0), u)
 
-    def _place_options(self, rng: np.random.Generator, units: Floats, known: Floats, component: Ints) -> None:
+    def _place_options(self, rng: np.random.Generator, units: Floats, known: Bools, component: Ints) -> None:
         codes = self.codes[component]
         keep = (codes >= 0) & known[:, None] & (rng.random(codes.shape) >= self.flip)
         columns = self.layout.choices
@@ -115,7 +115,7 @@ def _log_sum(exponents: Floats, weights: Floats) -> Floats:
 
 
 def _product(left: Floats, right: Floats) -> Floats:
-    """Return `left @ right.T`, in pieces that BLAS works out in one thread: several wait long on a busy machine."""
+    """Return `left @ right.T`, in pieces for one thread of BLAS: several wait long on a busy machine."""
     step = max(_ONE_THREAD // max(left.size, 1), 1)
     product = np.empty((len(left), len(right)))
     for i in range(0, len(right), step):

@@ -45,7 +45,7 @@ class TPETuner(Tuner):
     """Models the good and the other results by densities l and g, and suggests where l / g is highest.
 
     ``optimize_mode`` is ``minimize`` or ``maximize``, ``seed`` an integer of at least 0. ``tpe_args`` may
-    hold ``n_startup_jobs`` (random suggestions first), ``n_ei_candidates`` (draws from l for each suggestion),
+    hold ``n_startup_jobs`` (random suggestions first), ``n_ei_candidates`` (draws from l each time),
     ``gamma`` (of n results, ceil(gamma sqrt(n)) are good), ``linear_forgetting`` (at most so many are good),
     ``prior_weight`` (observations that the search space itself counts for) and ``constant_liar_type``
     (what running trials are taken for: ``best``, ``mean``, ``worst`` or None, to ignore them).
@@ -117,7 +117,7 @@ class TPETuner(Tuner):
             self._history.settle(row, math.inf)
 
     def import_data(self, data: list[Any]) -> None:
-        """Learn results from elsewhere; items that are no points of the space or have no value are skipped."""
+        """Learn results from elsewhere; skip items that are not points of the space or lack a value."""
         explored = ready(self._explored)
         for parameters, value in measurements(explored, data):
             explored.add(parameters)

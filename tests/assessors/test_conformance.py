@@ -1,0 +1,89 @@
+"""The built-in assessors pass the conformance suite, and assessors with planted faults do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from _pytest.outcomes import Failed
+
+from pitchpipe.assessors import Assessor, MedianstopAssessor
+from pitchpipe.assessors.conformance import AssessorConformance
+
+
+class TestMedianstop(AssessorConformance):
+    def make(self) -> Assessor:
+        return MedianstopAssessor("maximize")
+
+
+class TestMedianstopWithALateStart(AssessorConformance):
+    def make(self) -> Assessor:
+        return MedianstopAssessor("maximize", start_step=5)
+
+
+class Mutates(MedianstopAssessor):
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
+        trial_history[:] = [0.0]
+        return True
+
+
+class KeepsTheList(Assessor):
+    def __init__(self) -> None:
+        self.histories: dict[str, list[Any]] = {}
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
+        return self.histories.setdefault(trial_job_id, trial_history) != []
+
+
+class Silent(MedianstopAssessor):
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
+        verdict = super().assess_trial(trial_job_id, trial_history)
+        self.reason = None
+        return verdict
+
+
+class Lenient(Assessor):
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
+        return True
+
+
+class WrongWayRound(MedianstopAssessor):
+    def __init__(self) -> None:
+        super().__init__("minimize")
+
+
+class NumbersOnly(MedianstopAssessor):
+    def _gain(self, value: Any) -> float:
+        return float(value)
+
+
+class Forgets(MedianstopAssessor):
+    def __setstate__(self, state: Any) -> None:
+        self.__init__()
+
+
+class CrashesOnUnknownEnds(MedianstopAssessor):
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        del self._running[trial_job_id]
+
+
+@pytest.mark.parametrize(
+    ("assessor", "test"),
+    [
+        (Mutates, "test_the_history_is_not_changed"),
+        (KeepsTheList, "test_later_changes_of_the_history_do_not_matter"),
+        (Silent, "test_a_hopeless_trial_is_stopped_with_a_reason"),
+        (Lenient, "test_a_hopeless_trial_is_stopped_with_a_reason"),
+        (WrongWayRound, "test_the_best_trial_is_never_stopped"),
+        (NumbersOnly, "test_dicts_with_a_default_count_as_their_number"),
+        (Forgets, "test_a_pickled_assessor_continues_as_the_original"),
+        (CrashesOnUnknownEnds, "test_unknown_and_repeated_ends_are_survived"),
+    ],
+)
+def test_a_planted_fault_fails(assessor: type[Assessor], test: str) -> None:
+    class Suite(AssessorConformance):
+        def make(self) -> Assessor:
+            return assessor()
+
+    with pytest.raises((AssertionError, Failed, TypeError, KeyError)):
+        getattr(Suite(), test)()

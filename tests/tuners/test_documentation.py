@@ -1,0 +1,29 @@
+"""The examples and the defaults in docs/tuners.md are true."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+from pitchpipe import tuners
+from pitchpipe.tuners.tpe import DEFAULTS
+
+PAGE = Path(__file__).parents[2] / "docs" / "tuners.md"
+
+
+def test_examples_run() -> None:
+    results = doctest.testfile(str(PAGE), module_relative=False)
+    assert (results.failed, results.attempted > 0) == (0, True)
+
+
+def test_every_built_in_has_its_row() -> None:
+    overview = PAGE.read_text(encoding="utf-8").split("From Python")[0]
+    rows = re.findall(r"^\| `(\w+)` \|", overview, re.MULTILINE)
+    assert sorted(rows) == sorted(tuners.registry.BUILT_IN)
+
+
+def test_defaults_of_tpe() -> None:
+    section = PAGE.read_text(encoding="utf-8").split("## TPE")[1].split("## Random")[0]
+    told = dict(re.findall(r"^\| `(\w+)` \| `?([\w.]+)`? \|", section, re.M))
+    assert {key: told.get(key) for key in DEFAULTS} == {key: str(value) for key, value in DEFAULTS.items()}

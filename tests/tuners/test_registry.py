@@ -1,0 +1,125 @@
+"""Tuners by name, and what is wrong with their arguments."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+import pitchpipe.tuners as tuners
+from pitchpipe.tuners import registry
+
+
+@pytest.mark.parametrize(
+    ("name", "cls"),
+    [
+        ("TPE", "TPETuner"),
+        ("tpe", "TPETuner"),
+        ("random", "RandomTuner"),
+        ("GRIDSEARCH", "GridSearchTuner"),
+        ("Batch", "BatchTuner"),
+        ("BatchTuner", "BatchTuner"),
+    ],
+)
+def test_names_in_any_spelling(name: str, cls: str) -> None:
+    assert type(tuners.create(name)).__name__ == cls
+
+
+def test_arguments_arrive() -> None:
+    first, second = (tuners.create("Random", seed=7, optimize_mode="maximize") for _ in range(2))
+    for tuner in (first, second):
+        tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
+    assert first.generate_parameters(0) == second.generate_parameters(0)
+
+
+def test_an_unknown_name_shows_the_nearest_and_all() -> None:
+    with pytest.raises(tuners.UnknownAlgorithm, match="did you mean GridSearch") as caught:
+        tuners.create("grid_search")
+    assert "known: Batch, GridSearch, Random, TPE" in str(caught.value)
+
+
+def test_the_error_survives_pickling() -> None:
+    error = tuners.UnknownAlgorithm("tpee", ["TPE"])
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_an_unknown_argument_shows_the_nearest() -> None:
+    with pytest.raises(TypeError, match="TPETuner: unknown argument 'tpe_arg'; did you mean 'tpe_args'"):
+        tuners.create("TPE", tpe_arg={})
+
+
+def test_an_argument_of_a_tuner_without_any() -> None:
+    with pytest.raises(TypeError, match="it takes no arguments"):
+        tuners.create("Batch", seed=1)
+
+
+@pytest.mark.parametrize(
+    ("class_args", "path"),
+    [
+        ({"seed": -1}, ("seed",)),
+        ({"seed": "x", "optimize_mode": "minimize"}, ("seed",)),
+        ({"optimize_mode": "minimise"}, ("optimize_mode",)),
+        ({"tpe_args": 3}, ("tpe_args",)),
+        ({"tpe_args": {"gama": 1}}, ("tpe_args", "gama")),
+        ({"tpe_args": {"gamma": 0}}, ("tpe_args", "gamma")),
+        ({"tpe_args": {"n_startup_jobs": 2.5}}, ("tpe_args", "n_startup_jobs")),
+        ({"tpe_args": {"n_ei_candidates": 0}}, ("tpe_args", "n_ei_candidates")),
+        ({"tpe_args": {"linear_forgetting": True}}, ("tpe_args", "linear_forgetting")),
+        ({"tpe_args": {"prior_weight": "1"}}, ("tpe_args", "prior_weight")),
+        ({"tpe_args": {"constant_liar_type": "none"}}, ("tpe_args", "constant_liar_type")),
+        ({"sead": 1}, ("sead",)),
+    ],
+)
+def test_check_names_the_argument(class_args: dict[str, Any], path: tuple[str, ...]) -> None:
+    assert [problem.path for problem in tuners.check(tuners.TPETuner, class_args)] == [path]
+
+
+def test_check_has_nothing_to_say_about_sound_arguments() -> None:
+    args = {"constant_liar_type": None, "gamma": 0.25, "n_startup_jobs": 20, "n_ei_candidates": 24}
+    arguments = {"seed": 3, "optimize_mode": "maximize", "tpe_args": args}
+    assert tuners.check(tuners.TPETuner, arguments) == []
+
+
+def test_check_finds_missing_arguments() -> None:
+    class Needy(tuners.Tuner):
+        def __init__(self, path: str) -> None:
+            self.path = path
+
+    assert [problem.message for problem in tuners.check(Needy, {})] == ["argument 'path' is missing"]
+
+
+def test_check_accepts_any_name_where_the_constructor_does() -> None:
+    class Open(tuners.Tuner):
+        def __init__(self, **anything: Any) -> None:
+            self.anything = anything
+
+    assert tuners.check(Open, {"x": 1}) == []
+
+
+def test_entry_points_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = EntryPoint("Mine", "pitchpipe.tuners.random:RandomTuner", registry.GROUP)
+    monkeypatch.setattr(registry, "_entry_points", lambda: {"Mine": entry})
+    assert tuners.find("mine") is tuners.RandomTuner
+    assert "Mine" in tuners.names()
+
+
+def test_every_name_of_the_table_loads() -> None:
+    assert all(issubclass(tuners.find(name), tuners.Tuner) for name in registry.BUILT_IN)
+
+
+def test_public_names_exist() -> None:
+    assert [name for name in tuners.__all__ if not hasattr(tuners, name)] == []
+
+
+def test_the_package_imports_no_numpy() -> None:
+    code = "import sys, pitchpipe.tuners; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
+
+
+def test_tpe_is_constructed_without_scipy() -> None:
+    code = "import sys, pitchpipe.tuners as t; t.create('TPE'); sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0
