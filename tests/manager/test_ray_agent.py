@@ -1,0 +1,114 @@
+"""The environment that trials get in a Ray worker, and the actor's order of messages, without Ray."""
+
+import os
+import threading
+import time
+
+import orjson
+import pytest
+
+from pitchpipe.manager.ray_agent import AgentSetup, RayAgent, trial_environment
+
+WORKER = {"PATH": "/node", "RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3"}
+
+
+def setup(**options) -> AgentSetup:
+    return AgentSetup("a", "secret", "/exp", **options)
+
+
+def test_trial_has_the_managers_environment_on_the_same_machine():
+    environment = {"PATH": "/user", "RAY_ADDRESS": "x", "PITCHPIPE_TRIAL_ID": "outer", "OMP_NUM_THREADS": "7"}
+    found = trial_environment(setup(environment=environment, omp_threads="7"), WORKER)
+    assert found == {"PATH": "/user", "OMP_NUM_THREADS": "7"}
+
+
+def test_trial_has_the_nodes_environment_elsewhere_without_rays_threads():
+    assert trial_environment(setup(), WORKER) == {"PATH": "/node", "CUDA_VISIBLE_DEVICES": "3"}
+    assert trial_environment(setup(omp_threads="4"), WORKER)["OMP_NUM_THREADS"] == "4"
+
+
+def test_devices_are_rays_choice_only_for_trials_that_take_some():
+    environment = {"CUDA_VISIBLE_DEVICES": "0,1"}
+    without = trial_environment(setup(environment=environment), WORKER)
+    assert without["CUDA_VISIBLE_DEVICES"] == "0,1"
+    with_gpus = trial_environment(setup(environment=environment, has_gpus=True), WORKER)
+    assert with_gpus["CUDA_VISIBLE_DEVICES"] == "3"
+
+
+class Recorder:
+    """Stands in for the agent."""
+
+    def __init__(self, *arguments, **options) -> None:
+        self.heard: list[str] = []
+        self.idle_since = 0.0
+        self.orphan_timeout = 0.05
+        self.has_left = threading.Event()
+
+    def shutdown(self) -> None:
+        self.has_left.set()
+
+    def handle(self, message):
+        self.heard.append(message["op"])
+        return {"agent": "a"} if message["op"] == "hello" else None
+
+    def next_events(self, after, timeout):
+        return {"events": [{"e": "x"}], "cursor": after + 1}
+
+
+@pytest.fixture
+def actor(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr(RayAgent, "_run", lambda self: None)
+    monkeypatch.setattr("pitchpipe.manager.ray_agent.POLL_SECONDS", 0.05)
+    monkeypatch.setattr("pitchpipe.manager.ray_agent.Agent", Recorder)
+    return RayAgent(AgentSetup("a", "secret", str(tmp_path)))
+
+
+HELLO = {"op": "hello", "token": "secret"}
+
+
+def packet(*parts) -> bytes:
+    return orjson.dumps(parts)
+
+
+def test_messages_are_handled_in_the_order_they_were_sent(actor):
+    actor.connect("s", HELLO)
+    actor.tell(packet("s", 1, [{"op": "start"}]))
+    assert actor._agent.heard == ["hello"]
+    actor.tell(packet("s", 0, [{"op": "configure"}]))
+    assert actor._agent.heard == ["hello", "configure", "start"]
+
+
+def test_message_of_an_earlier_manager_is_not_heard(actor):
+    actor.connect("old", HELLO)
+    actor.connect("new", HELLO)
+    answer = actor.exchange(packet("old", 0, [{"op": "kill"}], 5))
+    assert orjson.loads(answer) == {"events": [], "cursor": 5}
+    assert "kill" not in actor._agent.heard
+    assert orjson.loads(actor.exchange(packet("new", 0, [], 5)))["cursor"] == 6
+
+
+def test_earlier_manager_is_told_that_it_is_replaced(actor):
+    actor.connect("old", HELLO)
+    actor.connect("new", HELLO)
+    actor.until_replaced("old")  # returns
+
+
+def test_wrong_token_is_refused(actor):
+    with pytest.raises(PermissionError):
+        actor.connect("s", {"op": "hello", "token": "guess"})
+
+
+def test_agent_of_which_no_manager_was_heard_leaves(actor):
+    assert actor._agent.has_left.wait(10.0)
+
+
+def test_agent_whose_manager_polls_stays(actor):
+    actor.connect("s", HELLO)
+    actor._agent.orphan_timeout = 0.2
+    until = time.monotonic() + 1.0
+    number = 0
+    while time.monotonic() < until:
+        actor.exchange(packet("s", number, [], 0))
+        number += 1
+    assert not actor._agent.has_left.is_set()

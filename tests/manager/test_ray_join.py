@@ -1,0 +1,45 @@
+"""Addresses that cannot be joined are refused in words, without Ray's ten minutes of trying."""
+
+import asyncio
+import socket
+
+import pytest
+
+from pitchpipe.manager.executor import ExecutorError
+from pitchpipe.manager.ray_join import _why_not_joined, in_daemon_thread, join
+
+
+def refused(address: str) -> str:
+    with pytest.raises(ExecutorError) as caught:
+        asyncio.run(join(address, "exp"))
+    return str(caught.value)
+
+
+def test_address_where_nothing_listens():
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{bound.getsockname()[1]}"
+        assert refused(address) == f"no Ray cluster answers at {address} (connection refused)"
+
+
+@pytest.mark.parametrize("address", ["here", "host:port", ":6379"])
+def test_what_is_no_address(address):
+    assert "give host:port, or auto" in refused(address)
+
+
+def test_ray_client_address():
+    assert "give host:port of the head" in refused("ray://head:10001")
+
+
+def test_refused_token_is_said_in_words():
+    error = ConnectionError("Failed to connect")
+    error.__cause__ = RuntimeError("AuthenticationError: InvalidAuthToken")
+    assert "refuses our token" in _why_not_joined("head:1", error)
+
+
+def test_error_in_a_daemon_thread_reaches_whoever_waits():
+    def fail() -> None:
+        raise LookupError("x")
+
+    with pytest.raises(LookupError):
+        asyncio.run(in_daemon_thread(fail))
