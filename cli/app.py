@@ -14,7 +14,7 @@ import click
 
 from .failures import explained
 
-__all__ = ["INTERRUPTED", "VERBS", "main", "pitchpipe"]
+__all__ = ["INTERRUPTED", "VERBS", "main", "pitchpipe", "run"]
 
 INTERRUPTED = 130
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -100,7 +100,7 @@ def pitchpipe() -> None:
 def main() -> None:
     """Run the command line and exit the process."""
     try:
-        code = _run()
+        code = run(sys.argv[1:])
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
@@ -112,13 +112,14 @@ def main() -> None:
     sys.exit(code)
 
 
-def _run() -> int:
+def run(arguments: list[str]) -> int:
+    """Run a command line in this process and answer its exit code."""
     if not sys.platform.startswith(("linux", "darwin")):
         click.echo(f"error: pitchpipe runs on Linux and macOS, not on {sys.platform}", err=True)
         return 2
     try:
         with explained():
-            code = pitchpipe.main(prog_name="pitchpipe", standalone_mode=False)
+            code = pitchpipe.main(arguments, prog_name="pitchpipe", standalone_mode=False)
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["run", "watched"]
 
 INTERRUPTED = 130
+_COLOURS = {"DONE": "green", "ERROR": "red"}
 
 
 @verb("run", "pitchpipe run experiment.yml", "pitchpipe run experiment.yml --dir runs --json > result.json")
@@ -71,8 +72,10 @@ def report(manager: Manager, interrupted: bool, *, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(view.summary))
     else:
-        for line in outcome_lines(view):
-            click.echo(line)
+        first, *others = outcome_lines(view)
+        click.secho(first, bold=True, fg=_COLOURS.get(view.row.status))  # colours on a terminal only
+        for line in others:
+            click.secho(line, bold=line.startswith("best:"))
     if view.row.status == "DONE":
         return 0
     return INTERRUPTED if interrupted or view.row.status == "STOPPED" else FAILED

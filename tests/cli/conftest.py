@@ -1,0 +1,200 @@
+"""For the tests of the verbs: stored experiments that nothing has to run for, and the command line as a process."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pitchpipe.cli.app import run
+from pitchpipe.manager.folder import ExperimentFolder
+from pitchpipe.manager.store import ExperimentRow, Store, Tick
+from pitchpipe.manager.trial import Trial, TrialStatus
+from pitchpipe.manager.trial_runner import Changes, MetricRow
+
+MARK = "PPTEST_CLI"
+SECONDS_TO_LEAVE = 10.0
+
+QUICK = """\
+search_space:
+  x: {_type: uniform, _value: [0, 1]}
+trial_command: sh trial.sh
+max_trial_number: 4
+trial_concurrency: 2
+kill_grace: 1s
+seed: 1
+tuner: {name: Random}
+training_service: {platform: local}
+"""
+TRIAL = """\
+x=$(sed -n 's/.*"x": *\\([^,}]*\\).*/\\1/p' "$PITCHPIPE_PARAMETERS" | head -n 1)
+echo "x is $x"
+echo "{\\"intermediate\\": $x}" >> "$PITCHPIPE_REPORTS"
+echo "{\\"final\\": $x}" >> "$PITCHPIPE_REPORTS"
+"""
+
+
+@dataclass
+class Stored:
+    """One experiment to be stored."""
+
+    directory: Path
+    objectives: list[dict[str, str]] = field(
+        default_factory=lambda: [{"name": "default", "direction": "maximize"}]
+    )
+    status: str = "DONE"
+    reason: str = ""
+    error: str = ""
+    created: float = 1000.0
+    name: str | None = None
+
+    def write(
+        self, experiment_id: str, trials: list[Trial], metrics: list[MetricRow] | None = None
+    ) -> ExperimentFolder:
+        folder = ExperimentFolder.create(self.directory, experiment_id)
+        config = {"objectives": self.objectives, "maxTrialNumber": 10, "killGrace": 1.0}
+        row = ExperimentRow(experiment_id, self.name, "RUNNING", config, "token", self.created)
+        store = Store.create(folder.database, row, [o["name"] for o in self.objectives])
+        changes = Changes({trial.trial_id: trial for trial in trials}, metrics or [])
+        store.commit(Tick(changes, status=self.status, reason=self.reason, error=self.error, run_time=12.5))
+        store.close()
+        folder.disown()
+        return folder
+
+
+def make_trial(number: int, status: str, parameters: Any = None, final: Any = None, **more: Any) -> Trial:
+    record = json.dumps(
+        {"parameter_id": number, "parameters": {"x": number / 10} if parameters is None else parameters}
+    )
+    values = None
+    if isinstance(final, float | int):
+        values = (float(final),)
+    elif isinstance(final, dict):
+        values = tuple(final.values())
+    text = None if final is None else json.dumps(final)
+    times = {"start_time": 1000.0 + number, "end_time": 1010.0 + number}
+    found = {"status": TrialStatus(status), "final": text, "values": values, "attempt": 1, **times, **more}
+    return Trial(f"T{number:04}", number, number, record, 1000.0 + number, **found)
+
+
+@pytest.fixture
+def trial_of() -> Callable[..., Trial]:
+    """A function that makes a trial: number, status, parameters, final result, other fields."""
+    return make_trial
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that holds the experiments, where no other is named."""
+    path = tmp_path / "experiments"
+    monkeypatch.setenv("PITCHPIPE_DIR", str(path))
+    return path
+
+
+@pytest.fixture
+def stored(directory: Path) -> Callable[..., Stored]:
+    """A function that makes a `Stored` in the directory."""
+    return lambda **fields: Stored(directory, **fields)
+
+
+@dataclass
+class Called:
+    """What a command line did."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Called]:
+    """A function that runs a command line in this process."""
+
+    def call(*words: object) -> Called:
+        code = run([str(word) for word in words])
+        return Called(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A config whose 4 trials end at once, two at a time; its folder holds their script."""
+    (tmp_path / "trial.sh").write_text(TRIAL)
+    path = tmp_path / "experiment.yml"
+    path.write_text(QUICK)
+    return path
+
+
+class Started:
+    """A command line in a process of its own; `left` are the processes that it started and that are still there."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.mark = uuid.uuid4().hex
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "pitchpipe", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, MARK: self.mark},
+        )
+
+    def finish(self, timeout: float = 60.0) -> Called:
+        out, err = self.process.communicate(timeout=timeout)
+        return Called(self.process.returncode, out, err)
+
+    def left(self) -> list[list[str]]:
+        """The command lines of what is still there after 10 s."""
+        _, alive = psutil.wait_procs(list(self._marked()), timeout=SECONDS_TO_LEAVE)
+        return [process.cmdline() for process in alive]
+
+    def end(self) -> None:
+        for process in self._marked():
+            process.kill()
+        self.process.kill()
+        self.process.communicate()
+
+    def _marked(self) -> Iterator[psutil.Process]:
+        for process in psutil.process_iter():
+            try:
+                if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == self.mark:
+                    yield process
+            except psutil.Error:
+                continue
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Started]]:
+    """A function that starts a command line; what it leaves behind is killed after the test."""
+    all_started: list[Started] = []
+
+    def start(*words: object) -> Started:
+        all_started.append(Started([str(word) for word in words]))
+        return all_started[-1]
+
+    yield start
+    for started in all_started:
+        started.end()
+
+
+def until(condition: Callable[[], Any], timeout: float = 30.0) -> Any:
+    """What the condition answers once that is true."""
+    deadline = time.monotonic() + timeout
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.02)
+    return found
+
+
+@pytest.fixture(name="until")
+def until_fixture() -> Callable[..., Any]:
+    """A function that waits for a condition about other processes' files."""
+    return until

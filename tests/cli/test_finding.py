@@ -1,0 +1,90 @@
+"""Which experiment a verb means."""
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+
+def run_by_us(folder: Any) -> None:
+    me = {"pid": os.getpid(), "host": socket.gethostname(), "create_time": psutil.Process().create_time()}
+    (folder.path / "manager.json").write_text(json.dumps(me))
+
+
+@pytest.fixture
+def two(stored: Callable[..., Any]) -> list[Any]:
+    """Two experiments; the second is the newer one."""
+    return [stored(created=1.0).write("abc", []), stored(created=2.0).write("abd", [])]
+
+
+@pytest.mark.parametrize("words", [["abc"], ["--experiment-id", "abc"], ["abc", "--experiment-id", "abc"]])
+def test_an_experiment_is_named_by_word_or_option(
+    words: list[str], two: list[Any], call: Callable[..., Any]
+) -> None:
+    called = call("status", *words)
+    assert called.out.startswith("experiment abc: ")
+    assert called.err == ""
+
+
+def test_two_names_that_differ_are_refused(two: list[Any], call: Callable[..., Any]) -> None:
+    called = call("status", "abc", "--experiment-id", "abd")
+    assert called.code == 2
+    assert "give one of them" in called.err
+
+
+def test_the_beginning_of_one_id_is_enough(
+    stored: Callable[..., Any], two: list[Any], call: Callable[..., Any]
+) -> None:
+    stored().write("xyz", [])
+    assert call("status", "x").out.startswith("experiment xyz: ")
+    ambiguous = call("status", "ab")
+    assert (ambiguous.code, "abc, abd" in ambiguous.err) == (2, True)
+
+
+def test_an_experiment_is_named_by_its_folder(two: list[Any], call: Callable[..., Any]) -> None:
+    assert call("status", two[0].path).out.startswith("experiment abc: ")
+    wrong = call("status", two[0].path / "logs")
+    assert (wrong.code, "is not the folder of an experiment" in wrong.err) == (2, True)
+
+
+def test_without_a_name_the_newest_is_meant(two: list[Any], call: Callable[..., Any]) -> None:
+    called = call("status")
+    assert called.out.startswith("experiment abd: ")
+    assert "abd (the newest" in called.err
+
+
+def test_without_a_name_the_only_running_one_is_meant(two: list[Any], call: Callable[..., Any]) -> None:
+    run_by_us(two[0])
+    called = call("status")
+    assert called.out.startswith("experiment abc: ")
+    assert "abc (which runs" in called.err
+
+
+def test_without_a_name_several_running_ones_are_listed(two: list[Any], call: Callable[..., Any]) -> None:
+    for folder in two:
+        run_by_us(folder)
+    called = call("status")
+    assert called.code == 2
+    assert "which one? abc, abd" in called.err
+
+
+def test_another_directory_is_named_by_option(
+    two: list[Any], tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    called = call("status", "--dir", tmp_path / "other")
+    assert called.code == 2
+    assert f"there are no experiments in {tmp_path / 'other'}" in called.err
+    assert call("status", "nope", "--dir", two[0].path.parent).code == 2
+
+
+@pytest.mark.parametrize("verb", ["status", "trials", "stop", "resume", "export"])
+def test_unknown_experiment_is_a_sentence(verb: str, two: list[Any], call: Callable[..., Any]) -> None:
+    called = call(verb, "nope")
+    assert (called.code, called.out) == (2, "")
+    assert called.err.startswith("error: there is no experiment 'nope'")
+    assert len(called.err.splitlines()) == 1

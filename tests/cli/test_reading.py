@@ -1,0 +1,288 @@
+"""The verbs that read: they need a database and nothing that runs."""
+
+import csv
+import io
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pitchpipe.manager.trial_runner import MetricRow
+
+NESTED = {"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}}
+
+
+@pytest.fixture
+def three(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> list[Any]:
+    """Three trials: one that is best, one that failed, one without any end."""
+    failed = {
+        "error": "Traceback\n  File ...\nValueError: too big",
+        "reason": "ValueError: too big",
+        "exit_code": 1,
+    }
+    trials = [
+        trial_of(0, "SUCCEEDED", NESTED, 0.75),
+        trial_of(1, "FAILED", NESTED, **failed),
+        trial_of(2, "SUCCEEDED", NESTED, 0.5),
+    ]
+    metrics = [
+        MetricRow(trials[0], 1, "PERIODICAL", n, text, 0.0) for n, text in enumerate(["0.5", "NaN", "0.7"])
+    ]
+    metrics.append(MetricRow(trials[0], 1, "FINAL", 0, "0.75", 0.0))
+    stored(name="mine").write("first", trials, metrics)
+    return trials
+
+
+def test_list_shows_the_newest_first_with_the_best(
+    stored: Callable[..., Any], three: list[Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    stored(created=2000.0, status="STOPPED").write("second", [trial_of(0, "SYS_CANCELED")])
+    lines = call("list").out.splitlines()
+    assert [line.split()[:4] for line in lines[1:]] == [
+        ["second", "STOPPED", "1", "12"],
+        ["first", "DONE", "3", "0.75"],
+    ]
+    assert lines[2].endswith("mine")
+
+
+def test_list_as_json_has_numbers(three: list[Any], call: Callable[..., Any]) -> None:
+    (found,) = json.loads(call("list", "--json").out)
+    assert (found["id"], found["best"], found["counts"]) == ("first", 0.75, {"SUCCEEDED": 2, "FAILED": 1})
+    assert found["running"] is False
+
+
+def test_list_goes_on_over_a_database_that_cannot_be_read(
+    directory: Path, three: list[Any], call: Callable[..., Any]
+) -> None:
+    (directory / "broken").mkdir()
+    (directory / "broken" / "experiment.db").write_bytes(b"rubbish" * 1000)
+    called = call("list")
+    assert called.code == 0
+    assert "UNREADABLE" in called.out
+    assert "first" in called.out
+
+
+def test_list_of_an_empty_directory_is_a_sentence(directory: Path, call: Callable[..., Any]) -> None:
+    called = call("list")
+    assert (called.code, called.out) == (0, f"there are no experiments in {directory}\n")
+
+
+def test_status_tells_best_failures_and_folder(
+    three: list[Any], directory: Path, call: Callable[..., Any]
+) -> None:
+    called = call("status")
+    lines = called.out.splitlines()
+    assert called.err == f"experiment first (the newest in {directory})\n"
+    assert lines[0] == "experiment first (mine): DONE"
+    assert "trials: 3 of 10 (2 succeeded, 1 failed)" in lines
+    assert "best: 0.75 (trial 0, T0000)" in lines
+    assert [line for line in lines if "momentum" in line] == ["  solver.momentum  0.9"]
+    assert "trial 1 failed: ValueError: too big (pitchpipe trial log first 1)" in lines
+    assert lines[-1] == f"everything is in {directory / 'first'}"
+
+
+def test_status_as_json_is_the_object_of_run(
+    three: list[Any], directory: Path, call: Callable[..., Any]
+) -> None:
+    assert json.loads(call("status", "first", "--json").out) == {
+        "id": "first",
+        "status": "DONE",
+        "folder": str(directory / "first"),
+        "counts": {"SUCCEEDED": 2, "FAILED": 1},
+        "best": {"trial_id": "T0000", "sequence_id": 0, "value": 0.75, "parameters": NESTED},
+        "running": False,
+    }
+
+
+def test_best_of_several_objectives_is_a_list(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    objectives = [{"name": "default", "direction": "maximize"}, {"name": "size", "direction": "minimize"}]
+    finals = [{"default": 0.9, "size": 10.0}, {"default": 0.8, "size": 5.0}, {"default": 0.7, "size": 7.0}]
+    stored(objectives=objectives).write(
+        "two", [trial_of(n, "SUCCEEDED", None, final) for n, final in enumerate(finals)]
+    )
+    best = json.loads(call("status", "two", "--json").out)["best"]
+    assert [(one["sequence_id"], one["value"]) for one in best] == [(0, finals[0]), (1, finals[1])]
+
+
+def test_status_of_an_experiment_without_its_manager_says_how_to_go_on(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    stored(status="RUNNING").write("gone", [trial_of(0, "RUNNING", end_time=None)])
+    assert call("status", "gone").out.splitlines()[0] == (
+        "experiment gone: RUNNING, but its manager is gone: pitchpipe resume gone"
+    )
+    assert "RUNNING (manager gone)" in call("list").out
+
+
+def test_status_of_an_experiment_with_a_manager_is_running(
+    stored: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    folder = stored(status="RUNNING").write("alive", [])
+    me = {"pid": os.getpid(), "host": socket.gethostname(), "create_time": psutil.Process().create_time()}
+    (folder.path / "manager.json").write_text(json.dumps(me))
+    assert call("status", "alive").out.splitlines()[0] == "experiment alive: RUNNING"
+    assert json.loads(call("status", "alive", "--json").out)["running"] is True
+
+
+def test_status_of_a_failed_experiment_shows_reason_and_traceback(
+    stored: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    stored(status="ERROR", reason="the tuner raised", error="Traceback\nKeyError: 3").write("bad", [])
+    out = call("status", "bad").out
+    assert "reason: the tuner raised\n  Traceback\n  KeyError: 3\n" in out
+    assert "best: none, there are no trials" in out
+
+
+def test_trials_are_sorted_filtered_and_limited(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    values = [0.3, 0.9, 0.1, 0.5]
+    trials = [trial_of(n, "SUCCEEDED", None, value) for n, value in enumerate(values)]
+    trials.append(trial_of(4, "FAILED", None, reason="no good", end_time=2000.0))
+    stored().write("e", trials)
+
+    def numbers(*words: str) -> list[str]:
+        return [line.split()[0] for line in call("trials", "e", *words).out.splitlines()[1:]]
+
+    assert numbers() == ["0", "1", "2", "3", "4"]
+    assert numbers("--sort", "best") == ["1", "3", "0", "2", "4"]
+    assert numbers("--sort", "longest")[0] == "4"
+    assert numbers("--sort", "latest") == ["4", "3", "2", "1", "0"]
+    assert numbers("--limit", "2") == ["3", "4"]
+    assert numbers("--limit", "2", "--sort", "best") == ["1", "3"]
+    assert numbers("--status", "failed") == ["4"]
+    assert "no good" in call("trials", "e").out
+    assert "2 of 5 trials" in call("trials", "e", "--limit", "2").err
+
+
+@pytest.mark.parametrize("word", ["1", "T0001"])
+def test_trial_show_tells_a_trial_by_number_or_id(
+    word: str, three: list[Any], call: Callable[..., Any]
+) -> None:
+    lines = call("trial", "show", "first", word).out.splitlines()
+    assert lines[0] == "trial         1 (T0001) of experiment first"
+    assert "reason        ValueError: too big" in lines
+    assert "exit code     1" in lines
+    assert "  ValueError: too big" in lines
+
+
+def test_trial_show_as_json_is_as_in_the_export(three: list[Any], call: Callable[..., Any]) -> None:
+    shown = json.loads(call("trial", "show", "0", "--json").out)
+    assert shown == json.loads(call("export").out)["trials"][0]
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("9", "there is no trial '9'"),
+        ("nope", "there is no trial 'nope'"),
+        ("T", "may be any of T0000, T0001, T0002"),
+    ],
+)
+def test_wrong_trial_is_a_sentence(
+    word: str, sentence: str, three: list[Any], call: Callable[..., Any]
+) -> None:
+    called = call("trial", "show", "first", word)
+    assert called.code == 2
+    assert sentence in called.err
+    assert called.out == ""
+
+
+def test_trial_log_copies_stdout_to_stdout_and_stderr_to_stderr(
+    three: list[Any], directory: Path, call: Callable[..., Any]
+) -> None:
+    folder = directory / "first" / "trials" / "1"
+    folder.mkdir(parents=True)
+    (folder / "stdout").write_bytes(b"epoch 1\n")
+    (folder / "stderr").write_bytes(b"oh\n")
+    called = call("trial", "log", "first", "1")
+    assert (called.code, called.out, called.err) == (0, "epoch 1\n", "oh\n")
+    assert call("trial", "log", "first", "1", "--stdout").err == ""
+    assert call("trial", "log", "first", "1", "--follow").out == "epoch 1\n"  # it has ended already
+    assert call("trial", "log", "first", "0").code == 1
+
+
+def test_trial_kill_of_an_ended_trial_is_refused(three: list[Any], call: Callable[..., Any]) -> None:
+    called = call("trial", "kill", "first", "1")
+    assert (called.code, called.err) == (1, "error: trial 1 (T0001) has ended already: FAILED\n")
+
+
+def test_json_export_has_numbers_and_no_nan(three: list[Any], call: Callable[..., Any]) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    exported = json.loads(call("export", "first", "--format", "json").out, parse_constant=refuse)
+    assert exported["experiment"]["id"] == "first"
+    assert exported["trials"][0] == {
+        "id": "T0000",
+        "sequence_id": 0,
+        "status": "SUCCEEDED",
+        "parameters": NESTED,
+        "intermediate": [0.5, None, 0.7],
+        "final": 0.75,
+        "start_time": 1000.0,
+        "end_time": 1010.0,
+        "reason": "",
+    }
+    assert exported["trials"][1]["final"] is None
+    assert [trial["sequence_id"] for trial in exported["trials"]] == [0, 1, 2]
+
+
+def test_export_counts_a_later_attempt_instead_of_what_it_repeats(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    trial = trial_of(0, "SUCCEEDED", None, 1.0)
+    rows = [(1, 0, "10"), (1, 1, "11"), (1, 2, "12"), (2, 1, "21")]
+    stored().write("e", [trial], [MetricRow(trial, a, "PERIODICAL", n, value, 0.0) for a, n, value in rows])
+    assert json.loads(call("export").out)["trials"][0]["intermediate"] == [10, 21]
+
+
+def test_csv_export_flattens_parameters_and_results(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    trials = [
+        trial_of(0, "SUCCEEDED", {**NESTED, "status": "a, b"}, {"default": 0.5, "size": 3}, values=(0.5,)),
+        trial_of(1, "FAILED", {"lr": 1}, reason='he said "no"'),
+    ]
+    stored().write("e", trials)
+    one, other = csv.DictReader(io.StringIO(call("export", "--format", "csv").out))
+    assert (one["lr"], one["solver._name"], one["solver.momentum"]) == ("0.1", "sgd", "0.9")
+    assert (one["status"], one["parameters.status"]) == ("SUCCEEDED", "a, b")
+    assert (one["final.default"], one["final.size"]) == ("0.5", "3")
+    assert (other["sequence_id"], other["solver.momentum"], other["final.size"]) == ("1", "", "")
+    assert other["reason"] == 'he said "no"'
+
+
+def test_export_to_a_file_leaves_nothing_else(
+    three: list[Any], tmp_path: Path, call: Callable[..., Any]
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    called = call("export", "first", "--format", "csv", "-o", folder / "trials.csv")
+    assert (called.code, called.out) == (0, "")
+    assert [path.name for path in folder.iterdir()] == ["trials.csv"]
+    assert len((folder / "trials.csv").read_text().splitlines()) == 4
+
+
+def test_export_to_a_folder_that_is_not_there_is_a_sentence(
+    three: list[Any], call: Callable[..., Any]
+) -> None:
+    called = call("export", "first", "-o", "nowhere/trials.json")
+    assert called.code == 1
+    assert called.err.startswith("error: nowhere/")
+    assert "Traceback" not in called.err
+
+
+def test_reading_changes_nothing(three: list[Any], directory: Path, call: Callable[..., Any]) -> None:
+    database = directory / "first" / "experiment.db"
+    before = database.read_bytes()
+    for words in [("list",), ("status", "first"), ("trials", "first"), ("export", "first")]:
+        assert call(*words).code == 0
+    assert database.read_bytes() == before
