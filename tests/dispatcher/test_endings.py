@@ -166,16 +166,23 @@ def test_command_that_nobody_handles_has_the_known_message(host):
 # guarantee 4: terminate, and the end of the stream
 
 
-def test_terminate_lets_workers_finish_what_was_sent_before(host):
+def let_when_told_to_end(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the tuner go on as soon as its worker is told to end, in whatever way."""
+    worker = one.dispatcher.default_worker
+    for name in ("halt", "finish"):
+        tell = getattr(worker, name)
+        monkeypatch.setattr(worker, name, lambda tell=tell: (tell(), one.dispatcher.tuner.let.set()))
+
+
+def test_terminate_lets_workers_finish_what_was_sent_before(host, monkeypatch):
     tuner = Obedient()
     tuner.let.clear()
     one = host(tuner)
+    let_when_told_to_end(one, monkeypatch)
     for _ in range(3):
         one.send(CommandType.RequestTrialJobs, 1)
     assert tuner.started.wait(PATIENCE_S)
-    one.send(CommandType.Terminate)
-    tuner.let.set()
-    assert one.joined() is Ending.TERMINATED
+    assert one.terminate() is Ending.TERMINATED
     assert tuner.generated == 3
     assert len(one.rest_of(CommandType.NewTrialJob)) == 3
     assert one.dispatcher.abandoned == []
@@ -197,16 +204,13 @@ def test_end_of_the_stream_discards_what_is_queued(host, monkeypatch):
     tuner = Obedient()
     tuner.let.clear()
     one = host(tuner)
-    worker = one.dispatcher.default_worker
-    for name in ("halt", "finish"):  # the tuner is let as soon as its worker is told to end, in whatever way
-        tell = getattr(worker, name)
-        monkeypatch.setattr(worker, name, lambda tell=tell: (tell(), tuner.let.set()))
+    let_when_told_to_end(one, monkeypatch)
     for _ in range(3):
         one.send(CommandType.RequestTrialJobs, 1)
     assert tuner.started.wait(PATIENCE_S)
     one.channel.end()
     assert one.joined() is Ending.CLOSED
-    assert worker.ended(PATIENCE_S)
+    assert one.dispatcher.default_worker.ended(PATIENCE_S)
     assert tuner.generated == 1
 
 
