@@ -146,6 +146,8 @@ class Manager:
         if not commands:
             self._send_first([(CommandType.Initialize, json.dumps(self.config.search_space))])
         await self.executor.attach(runner.orders())
+        for trial in runner.condemned():
+            self.executor.stop_trial(trial.trial_id, trial.attempt)  # the kill may have come before it was done
         if self._inbox:
             self._schedule_tick()
 

@@ -191,6 +191,10 @@ class TrialRunner:
         """The attempts that an executor was told to run and that have not ended."""
         return [self._order(trial) for trial in self.live.values() if trial.is_assigned]
 
+    def condemned(self) -> list[Trial]:
+        """The trials that an executor was told to end and that have not ended."""
+        return [trial for trial in self.live.values() if trial.verdict is not None and trial.is_assigned]
+
     def why_waiting(self, trial: Trial) -> str:
         """Why a WAITING trial does not run yet."""
         if trial.is_assigned:
