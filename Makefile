@@ -54,11 +54,11 @@ lint: lint-ruff lint-format lint-imports
 
 lint-ruff: $(READY)
 	@echo "== lint"
-	@$(BIN)/ruff check .
+	@$(BIN)/ruff check --output-format concise .
 
 lint-format: $(READY)
 	@echo "== format"
-	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff format --check --output-format concise .
 
 lint-imports: $(READY)
 	@echo "== import rule"
