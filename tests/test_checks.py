@@ -69,25 +69,22 @@ def test_import_rule_is_part_of_lint(copied_tree: Path) -> None:
     assert "manager/planted.py:3: manager must not import tuners" in result.stdout
 
 
-def test_types_sees_a_wrong_argument_across_packages(copied_tree: Path) -> None:
+def test_types_sees_planted_errors_in_every_package(copied_tree: Path) -> None:
     # The wrong type comes out of another package: seen only if the relative import is resolved from the tree.
     source = '"""Planted."""\n\nfrom {} import encode_frame\n\nbad: int = encode_frame("no", 1)\n'
     plant(copied_tree, source.format("..protocol"))
     (copied_tree / "pitchpipe" / "planted.py").write_text(source.format(".protocol"))
+    source = (
+        '"""Planted."""\n\nfrom ..manager import no_such_name\n\n\ndef f(x):\n    return no_such_name, x\n'
+    )
+    (copied_tree / "cli" / "unknown.py").write_text(source)
+
     result = make(copied_tree, "types")
+
     assert result.returncode != 0
     for folder in FOLDERS:
         lines = [line for line in result.stdout.splitlines() if f"/{folder}/planted.py:5" in line]
         assert any('Type "bytes" is not assignable to declared type "int"' in line for line in lines), folder
         assert any('"CommandType"' in line for line in lines), folder
-
-
-def test_types_sees_a_missing_annotation_and_a_missing_name(copied_tree: Path) -> None:
-    source = (
-        '"""Planted."""\n\nfrom ..manager import no_such_name\n\n\ndef f(x):\n    return no_such_name, x\n'
-    )
-    (copied_tree / "cli" / "planted.py").write_text(source)
-    result = make(copied_tree, "types")
-    assert result.returncode != 0
-    assert "cli/planted.py:3" in result.stdout
-    assert "cli/planted.py:6" in result.stdout
+    assert '"no_such_name" is unknown import symbol' in result.stdout
+    assert "cli/unknown.py:6:7 - error: Type annotation is missing" in result.stdout
