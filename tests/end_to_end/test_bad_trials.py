@@ -1,0 +1,112 @@
+"""Trials that go wrong in every way a script can: a definite status, a readable reason, and the rest goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+# What the trials with an even sequence id do; the odd ones are well behaved.
+SCRIPT = """
+import os, signal, sys
+import pitchpipe
+x = pitchpipe.get_next_parameter()["x"]
+if pitchpipe.get_sequence_id() % 2 == 0:
+{body}
+pitchpipe.report_final_result(x)
+"""
+
+CASES = {
+    "raises": ("    raise KeyError('lr')", "FAILED", "KeyError: 'lr'"),
+    "exits": ("    sys.exit(7)", "FAILED", "exit code 7"),
+    "never reports": ("    sys.exit(0)", "FAILED", "ended without reporting a final result"),
+    "reports NaN": ("    pitchpipe.report_final_result(float('nan')); sys.exit()", "FAILED", "NaN"),
+    "reports a string": ("    pitchpipe.report_final_result('good'); sys.exit()", "FAILED", "'good'"),
+    "reports a dict without default": (
+        "    pitchpipe.report_final_result({'accuracy': 0.9}); sys.exit()",
+        "FAILED",
+        "'default'",
+    ),
+    "reports a string on the way": ("    pitchpipe.report_intermediate_result('good')", "FAILED", "'good'"),
+    "reports twice": (
+        "    pitchpipe.report_final_result(x)",
+        "SUCCEEDED",
+        "reported a final result 2 times; the first counts",
+    ),
+    "kills itself": ("    os.kill(os.getpid(), signal.SIGSEGV)", "FAILED", "SIGSEGV"),
+    "writes rubbish": ("    open(os.environ['PITCHPIPE_REPORTS'], 'a').write('hello\\n')", "FAILED", "'hello'"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_trial_fails_with_a_reason_and_the_experiment_goes_on(case: str, lab: Any) -> None:
+    body, status, reason = CASES[case]
+    result = lab.run_json(lab.write(SCRIPT.replace("{body}", body), max_trial_number=4))
+    assert result["status"] == "DONE"
+    trials = lab.trials()
+    assert [trial["status"] for trial in trials] == [status, "SUCCEEDED", status, "SUCCEEDED"]
+    for trial in trials[::2]:
+        assert reason in trial["reason"]
+
+
+def test_command_that_is_not_there_stops_the_experiment_with_the_reason(lab: Any) -> None:
+    config = lab.write("", trial_command="no-such-program --really", max_trial_number=50)
+    result = lab.run_json(config)
+    assert result["status"] == "ERROR"
+    assert "the first 5 trials failed alike" in result["reason"]
+    assert "no-such-program" in result["reason"]
+    assert result["counts"]["FAILED"] >= 5
+    assert sum(result["counts"].values()) <= 8
+
+
+def test_same_traceback_five_times_stops_the_experiment_and_is_shown(lab: Any) -> None:
+    config = lab.write("import nowhere_to_be_found", max_trial_number=50)
+    done = lab.run("run", config, "--experiment-id", "exp")
+    assert done.returncode == 1
+    shown = done.stdout + done.stderr
+    assert shown.count("Traceback (most recent call last)") == 1
+    assert "No module named 'nowhere_to_be_found'" in shown
+
+
+def test_shell_script_reports_by_appending_lines(lab: Any) -> None:
+    script = """
+for step in 1 2 3; do echo "{\\"intermediate\\": 0.$step}" >> "$PITCHPIPE_REPORTS"; done
+( sleep 0.1; echo '{"final": {"default": 0.4, "note": "from a child"}}' >> "$PITCHPIPE_REPORTS" ) &
+wait
+"""
+    lab.run_json(lab.write(script, name="trial.sh", max_trial_number=2))
+    for trial in lab.trials():
+        assert trial["intermediate"] == [0.1, 0.2, 0.3]
+        assert trial["final"] == {"default": 0.4, "note": "from a child"}
+        assert trial["status"] == "SUCCEEDED"
+
+
+def test_script_that_forks_reports_from_every_process(lab: Any) -> None:
+    script = """
+import os, pitchpipe
+pitchpipe.get_next_parameter()
+for rank in range(4):
+    if os.fork() == 0:
+        pitchpipe.report_intermediate_result(rank)
+        os._exit(0)
+for rank in range(4):
+    os.wait()
+pitchpipe.report_final_result(1)
+"""
+    lab.run_json(lab.write(script, max_trial_number=2))
+    for trial in lab.trials():
+        assert sorted(trial["intermediate"]) == [0, 1, 2, 3]
+
+
+@pytest.mark.slow
+def test_trial_over_its_time_is_killed_with_its_children(lab: Any) -> None:
+    import psutil
+
+    script = "trap '' TERM; sleep 300 & echo $! >> pids; echo $$ >> pids; wait; sleep 300"
+    result = lab.run_json(lab.write(script, name="trial.sh", max_trial_number=2, max_trial_duration=1, kill_grace=1))
+    assert result["counts"] == {"FAILED": 2}
+    for trial in lab.trials():
+        assert trial["reason"] == "ran longer than max_trial_duration (1 s)"
+    pids = [int(line) for line in (lab.folder / "pids").read_text().split()]
+    assert len(pids) == 4
+    lab.until(lambda: not any(psutil.pid_exists(pid) for pid in pids))

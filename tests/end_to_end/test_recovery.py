@@ -1,0 +1,118 @@
+"""Processes are killed for good in the middle of an experiment, and no result is lost or counted twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import Any
+
+import psutil
+import pytest
+
+# Reports ten results and says in a file of its own what it has reported, before and after.
+SCRIPT = """
+import json, os, time, pitchpipe
+x = pitchpipe.get_next_parameter()["x"]
+with open("witness-%s" % pitchpipe.get_sequence_id(), "a") as witness:
+    for step in range(10):
+        pitchpipe.report_intermediate_result(x + step)
+        witness.write("%r\\n" % (x + step))
+        witness.flush()
+        time.sleep(0.05)
+    pitchpipe.report_final_result(x)
+    witness.write("final %d\\n" % os.getpid())
+"""
+
+
+def check_nothing_is_lost(lab: Any, trials: int) -> None:
+    exported = lab.trials()
+    assert [trial["status"] for trial in exported] == ["SUCCEEDED"] * trials
+    for trial in exported:
+        lines = (lab.folder / f"witness-{trial['sequence_id']}").read_text().splitlines()
+        assert [repr(value) for value in trial["intermediate"]] == lines[:10]
+        assert len(lines) == 11  # it ran once
+        assert trial["final"] == trial["parameters"]["x"]
+
+
+@pytest.mark.slow
+def test_manager_killed_in_the_middle_loses_nothing(any_lab: Any) -> None:
+    lab = any_lab
+    config = lab.write(SCRIPT)
+    first = lab.start("run", config, "--experiment-id", "exp")
+    lab.until(lambda: lab.query("SELECT count(*) FROM metrics") > [(8,)], first)
+    before = lab.query("SELECT trial_id, pid FROM trials WHERE status = 'RUNNING'")
+    first.kill()
+    first.communicate()
+    assert before
+    assert all(psutil.pid_exists(pid) for _, pid in before)  # trials go on without their manager
+    done = lab.run("resume", "exp", "--json")
+    assert json.loads(done.stdout)["status"] == "DONE", done.stderr
+    after = dict(lab.query("SELECT trial_id, pid FROM trials"))
+    assert {trial: after[trial] for trial, _ in before} == dict(before)
+    check_nothing_is_lost(lab, 6)
+
+
+@pytest.mark.slow
+def test_dispatcher_killed_in_the_middle_is_brought_back(lab: Any) -> None:
+    config = lab.write(SCRIPT)
+    running = lab.start("run", config, "--experiment-id", "exp", "--json")
+    lab.until(lambda: lab.query("SELECT count(*) FROM metrics") > [(8,)], running)
+    (dispatcher,) = [child for child in psutil.Process(running.pid).children() if is_dispatcher(child)]
+    dispatcher.kill()
+    output, errors = running.communicate(timeout=60)
+    assert json.loads(output)["status"] == "DONE", errors
+    check_nothing_is_lost(lab, 6)
+
+
+def is_dispatcher(process: psutil.Process) -> bool:
+    return "pitchpipe.dispatcher" in process.cmdline()
+
+
+@pytest.mark.slow
+def test_killed_agent_keeps_what_its_trial_reported(lab: Any) -> None:
+    config = lab.write(SCRIPT)
+    running = lab.start("run", config, "--experiment-id", "exp", "--json")
+    lab.until(lambda: lab.query("SELECT count(*) FROM metrics") > [(4,)], running)
+    agents = [child for child in psutil.Process(running.pid).children() if "pitchpipe.trial_agent" in child.cmdline()]
+    agents[0].kill()
+    output, errors = running.communicate(timeout=60)
+    result = json.loads(output)
+    assert result["status"] == "DONE", errors
+    assert result["counts"] == {"FAILED": 1, "SUCCEEDED": 5}
+    (lost,) = [trial for trial in lab.trials() if trial["status"] == "FAILED"]
+    assert "killed by signal 9" in lost["reason"]
+    lines = (lab.folder / f"witness-{lost['sequence_id']}").read_text().splitlines()
+    # It may have been killed between a report and the line about it.
+    assert [repr(value) for value in lost["intermediate"]][: len(lines)] == lines
+    assert len(lost["intermediate"]) <= len(lines) + 1
+
+
+@pytest.mark.slow
+def test_script_killed_right_after_its_final_result_has_it_kept(lab: Any) -> None:
+    script = """
+import os, signal, pitchpipe
+pitchpipe.get_next_parameter()
+pitchpipe.report_final_result(0.5)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    lab.run_json(lab.write(script, max_trial_number=4, max_identical_failures=0))
+    trials = lab.trials()
+    assert [trial["final"] for trial in trials] == [0.5] * 4
+    assert {trial["status"] for trial in trials} == {"FAILED"}
+    assert {trial["reason"] for trial in trials} == {"killed by SIGKILL"}
+
+
+@pytest.mark.slow
+def test_stop_of_a_dead_managers_experiment_ends_its_trials(lab: Any) -> None:
+    config = lab.write(SCRIPT.replace("0.05", "30"))
+    running = lab.start("run", config, "--experiment-id", "exp")
+    lab.until(lambda: len(lab.query("SELECT pid FROM trials WHERE status = 'RUNNING'")) == 2, running)
+    pids = [pid for (pid,) in lab.query("SELECT pid FROM trials WHERE status = 'RUNNING'")]
+    os.kill(running.pid, signal.SIGKILL)
+    running.communicate()
+    assert all(psutil.pid_exists(pid) for pid in pids)
+    done = lab.run("stop", "exp")
+    assert done.returncode == 0, done.stderr
+    lab.until(lambda: not any(psutil.pid_exists(pid) for pid in pids))
+    assert "STOPPED" in lab.run("status", "exp").stdout
