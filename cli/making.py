@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,12 +37,19 @@ def make_experiment(
     path: Path, experiment_id: str | None, directory: Path | None, interrupts: Interrupts
 ) -> Manager:
     """Check a config and make the experiment's folder and store; nothing is left behind if that fails."""
-    from ..manager.experiments import create_experiment
-
+    threading.Thread(target=_import_ahead, daemon=True).start()
     with interruptible():
         config = checked_config(path)
     interrupts.hold()
+    from ..manager.experiments import create_experiment
+
     return create_experiment(config, directory=directory, experiment_id=experiment_id, source=path)
+
+
+def _import_ahead() -> None:
+    """Import what running an experiment needs while the check of the plug-ins is waited for."""
+    for name in ("..manager.experiments", "..manager.local_executor", ".running"):
+        import_module(name, __package__)
 
 
 @contextmanager

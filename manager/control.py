@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..trial_agent.unix_server import peer_uid
 from .runtime_directory import runtime_directory
 
 __all__ = ["ControlError", "ControlServer", "ask_manager", "control_socket"]
@@ -74,6 +73,8 @@ class ControlServer:
         (self._folder / "control.sock").unlink(missing_ok=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from ..trial_agent.unix_server import peer_uid  # an import that only the first request pays for
+
         peer = writer.get_extra_info("socket")
         if peer_uid(peer) not in (None, os.geteuid()):
             writer.close()

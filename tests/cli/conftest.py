@@ -1,4 +1,4 @@
-"""For the tests of the verbs: stored experiments that nothing has to run for, and the command line as a process."""
+"""For the tests of the verbs: stored experiments, and the command line in this process and in its own."""
 
 import json
 import os
@@ -135,7 +135,7 @@ def config(tmp_path: Path) -> Path:
 
 
 class Started:
-    """A command line in a process of its own; `left` are the processes that it started and that are still there."""
+    """A command line in a process of its own, and everything that it started."""
 
     def __init__(self, words: list[str]) -> None:
         self.mark = uuid.uuid4().hex

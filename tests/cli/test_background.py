@@ -1,0 +1,189 @@
+"""`create`, `resume`, `stop` and `trial kill`: experiments in processes of their own."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+LONG = """\
+echo "{\\"intermediate\\": 1}" >> "$PITCHPIPE_REPORTS"
+echo started
+exec sleep 600
+"""
+
+
+@pytest.fixture
+def long(config: Path) -> Path:
+    """A config whose trials never end."""
+    (config.parent / "trial.sh").write_text(LONG)
+    return config
+
+
+def create(start: Callable[..., Any], config: Path, *words: str) -> tuple[Any, dict[str, Any]]:
+    started = start("create", config, "--json", "--experiment-id", "e", *words)
+    called = started.finish()
+    assert called.code == 0, called.err
+    return started, json.loads(called.out)
+
+
+def exported(call: Callable[..., Any]) -> dict[str, Any]:
+    return json.loads(call("export", "e").out)
+
+
+def all_reported(call: Callable[..., Any]) -> bool:
+    return [trial["intermediate"] for trial in exported(call)["trials"]] == [[1], [1]]
+
+
+def test_create_returns_when_trials_can_run_and_stop_ends_them(
+    long: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    started, told = create(start, long)
+    assert (told["id"], told["folder"]) == ("e", str(directory / "e"))
+    assert told["status"] in ("RUNNING", "NO_MORE_TRIAL")
+    assert os.getsid(told["pid"]) == told["pid"]
+    assert json.loads(call("status", "e", "--json").out)["running"] is True
+
+    stopped = call("stop", "e")
+    assert stopped.out.startswith("experiment e is STOPPED")
+    assert started.left() == []
+    assert exported(call)["experiment"]["reason"] == "stopped by the user"
+    assert call("stop", "e").out == "experiment e does not run\n"
+
+
+def test_create_says_how_to_follow_and_to_stop(
+    long: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    called = start("create", long, "--experiment-id", "e").finish()
+    assert called.out.startswith(f"experiment e runs in {directory / 'e'} (process ")
+    assert "to stop it: pitchpipe stop e\n" in called.out
+    assert call("stop", "--all").out.startswith("experiment e is STOPPED")
+    assert call("stop", "--all").out == f"no experiment runs in {directory}\n"
+
+
+def test_create_with_a_bad_config_starts_nothing(
+    long: Path, directory: Path, start: Callable[..., Any]
+) -> None:
+    long.write_text(long.read_text().replace("Random", "Randm"))
+    started = start("create", long)
+    called = started.finish()
+    assert (called.code, called.out) == (2, "")
+    assert "did you mean Random?" in called.err
+    assert not directory.exists()
+    assert started.left() == []
+
+
+def test_create_of_what_can_never_run_says_why(
+    long: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    long.write_text(long.read_text() + "trial_resources: {unicorn: 1}\n")
+    started = start("create", long, "--experiment-id", "e")
+    called = started.finish()
+    assert (called.code, called.out) == (1, "")
+    assert "unicorn" in called.err
+    assert "Traceback" not in called.err
+    assert started.left() == []
+
+
+def test_trial_kill_ends_one_trial_and_the_next_begins(
+    long: Path,
+    directory: Path,
+    start: Callable[..., Any],
+    call: Callable[..., Any],
+    until: Callable[..., Any],
+) -> None:
+    create(start, long)
+    until(lambda: all_reported(call))
+    assert call("trial", "kill", "e", "0").code == 0
+    until(lambda: len(exported(call)["trials"]) == 3)
+    first = until(
+        lambda: [trial for trial in exported(call)["trials"] if trial["status"] == "USER_CANCELED"]
+    )[0]
+    assert (first["sequence_id"], first["reason"]) == (0, "killed by the user")
+    assert call("trial", "log", "e", "1").out == "started\n"
+    call("stop", "e")
+
+
+def test_what_a_killed_manager_left_running_is_told_and_ended(
+    long: Path,
+    directory: Path,
+    start: Callable[..., Any],
+    call: Callable[..., Any],
+    until: Callable[..., Any],
+) -> None:
+    started, told = create(start, long)
+    until(lambda: all_reported(call))
+    psutil.Process(told["pid"]).kill()
+    psutil.Process(told["pid"]).wait(10)
+    assert "its manager is gone: pitchpipe resume e" in call("status", "e").out
+    refused = call("trial", "kill", "e", "0")
+    assert (refused.code, "does not run" in refused.err) == (1, True)
+
+    stopped = start("stop", "e").finish()
+    assert (stopped.code, stopped.out.split(",")[0]) == (0, "experiment e is STOPPED")
+    assert started.left() == []
+    found = exported(call)
+    assert found["experiment"]["status"] == "STOPPED"
+    assert [(t["status"], t["intermediate"]) for t in found["trials"]] == [("SYS_CANCELED", [1])] * 2
+
+
+def test_a_stopped_experiment_goes_on_to_its_end(
+    long: Path,
+    directory: Path,
+    start: Callable[..., Any],
+    call: Callable[..., Any],
+    until: Callable[..., Any],
+) -> None:
+    create(start, long)
+    until(lambda: all_reported(call))
+    running = start("resume", "e").finish()
+    assert (running.code, "is run by process" in running.err) == (2, True)
+    call("stop", "e")
+    (long.parent / "trial.sh").write_text('echo "{\\"final\\": 1}" >> "$PITCHPIPE_REPORTS"')
+
+    resumed = start("resume", "e", "--json").finish()
+    assert resumed.code == 0, resumed.err
+    assert json.loads(resumed.out)["counts"] == {"SYS_CANCELED": 2, "SUCCEEDED": 2}
+    again = start("resume", "e").finish()
+    assert (again.code, again.err) == (2, "error: experiment e is DONE: there is nothing to go on with\n")
+
+
+def test_resume_in_the_background(
+    long: Path,
+    directory: Path,
+    start: Callable[..., Any],
+    call: Callable[..., Any],
+    until: Callable[..., Any],
+) -> None:
+    create(start, long)
+    call("stop", "e")
+    started = start("resume", "e", "--detach", "--quiet")
+    assert started.finish().out == "e\n"
+    assert json.loads(call("status", "e", "--json").out)["running"] is True
+    call("stop", "e")
+    assert started.left() == []
+
+
+def test_a_signal_to_create_stops_what_it_started(
+    config: Path, directory: Path, start: Callable[..., Any], until: Callable[..., Any]
+) -> None:
+    slow = "import time\nfrom pathlib import Path\nif Path('experiments/e').exists():\n    time.sleep(60)\n"
+    slow = slow.replace("experiments/e", str(directory / "e"))
+    (config.parent / "slow_tuner.py").write_text(
+        slow + "from pitchpipe.tuners.random import RandomTuner as Slow\n"
+    )
+    config.write_text(
+        config.read_text().replace("{name: Random}", "{class_name: slow_tuner.Slow, code_directory: .}")
+    )
+    started = start("create", config, "--experiment-id", "e")
+    until((directory / "e" / "logs" / "dispatcher.out").exists)
+    started.process.send_signal(signal.SIGINT)
+    called = started.finish(timeout=15)
+
+    assert (called.code, called.out) == (130, "")
+    assert "STOPPED" in called.err
+    assert started.left() == []

@@ -1,0 +1,165 @@
+"""What a run shows while it goes on."""
+
+import io
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from pitchpipe.cli.display import PlainDisplay, SilentDisplay, make_display, plain_line
+from pitchpipe.cli.live import LiveDisplay, render
+from pitchpipe.cli.progress import Best, FailedTrial, Progress, ProgressMeter
+from pitchpipe.manager.executor import AttemptOrder
+from pitchpipe.manager.results import Objective
+from pitchpipe.manager.trial import TrialStatus
+
+HALF = Progress(
+    "k3x9a2bq",
+    "digits",
+    "RUNNING",
+    "",
+    elapsed=42.0,
+    counts={"RUNNING": 2, "SUCCEEDED": 15, "EARLY_STOPPED": 4, "FAILED": 1},
+    total=40,
+    rate=0.5,
+    remaining=40.0,
+    best=(Best("Xy3fA", 17, 0.9722, {"lr": 0.01, "solver": {"_name": "sgd", "momentum": 0.9}}),),
+    failures=(FailedTrial(3, "exit code 1", "ValueError: too big"),),
+)
+
+
+def drawn(progress: Progress, width: int = 100) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(render(progress))
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+
+
+def test_plain_line_has_it_all_on_one_line() -> None:
+    assert plain_line(HALF) == (
+        "42 s: RUNNING; 20/40 trials; 2 running, 15 succeeded, 4 stopped early, 1 failed; 30 trials/min;"
+        " about 40 s left; best 0.9722 (trial 17: lr=0.01 solver=sgd solver.momentum=0.9)"
+    )
+
+
+def test_table_shows_counts_best_throughput_and_the_last_line_of_failures() -> None:
+    head, bar, counts, best, failure, last = drawn(HALF)
+    assert head == "digits  k3x9a2bq  RUNNING  42 s"
+    assert bar.endswith("20/40 trials  30 trials/min  about 40 s left")
+    assert counts.split("   ") == ["  2 running", "15 succeeded", "4 stopped early", "1 failed"]
+    assert best == "  best  0.9722  trial 17  lr 0.01  solver sgd  solver.momentum 0.9"
+    assert failure == "  trial 3 failed exit code 1: ValueError: too big"
+    assert "Ctrl-C" in last
+
+
+def test_table_fits_a_narrow_terminal() -> None:
+    many = Best("Xy3fA", 17, 0.9722, {f"parameter_{n}": n for n in range(50)})
+    narrow = Progress("k3x9a2bq", "", "RUNNING", "", 1.0, {}, best=(many,))
+    assert max(map(len, drawn(narrow, width=60))) <= 60
+    assert len(drawn(narrow, width=60)) == 5
+
+
+def test_text_of_trials_is_not_taken_for_markup() -> None:
+    odd = Progress("e", "[red]x", "RUNNING", "", 1.0, {}, failures=(FailedTrial(1, "[bold]KeyError[/]", ""),))
+    assert "[bold]KeyError[/]" in "\n".join(drawn(odd))
+    assert "[red]x" in "\n".join(drawn(odd))
+
+
+def test_several_objectives_are_shown_by_name() -> None:
+    both = Progress(
+        "e", "", "RUNNING", "", 1.0, {}, best=(Best("a", 1, {"default": 0.9, "size": 3.0}, {}),) * 2
+    )
+    assert sum("default 0.9  size 3" in line for line in drawn(both)) == 2
+
+
+class Waits(io.StringIO):
+    """A terminal that takes nothing until `close`d; it says when it was first written to."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_display_is_chosen_by_where_it_goes() -> None:
+    errors = io.StringIO()
+    assert isinstance(make_display(Waits(), errors, quiet=False), LiveDisplay)
+    assert isinstance(make_display(io.StringIO(), errors, quiet=False), PlainDisplay)
+    quiet = make_display(Waits(), errors, quiet=True)
+    for display in (quiet, make_display(io.StringIO(), errors, quiet=False, lines=False)):
+        assert type(display) is SilentDisplay
+
+
+def test_plain_display_says_nothing_twice() -> None:
+    output, errors = io.StringIO(), io.StringIO()
+    display = PlainDisplay(output, errors)
+    for _ in range(3):
+        display.draw(HALF)
+    display.write("warning: careful")
+    assert output.getvalue() == plain_line(HALF) + "\n"
+    assert errors.getvalue() == "warning: careful\n"
+
+
+def test_live_display_leaves_only_messages_on_the_screen() -> None:
+    terminal = Waits()
+    with LiveDisplay(terminal) as display:
+        display.update(HALF)
+        display.message("warning: careful")
+    assert "warning: careful" in terminal.getvalue()
+    assert terminal.getvalue().rstrip().endswith("\x1b[2K")  # the table was wiped away
+
+
+def test_a_terminal_that_is_gone_does_not_disturb() -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    with PlainDisplay(Gone(), Gone()) as display:
+        display.update(HALF)
+        display.message("warning: careful")
+
+
+@pytest.fixture
+def manager(trial_of: Callable[..., Any]) -> Any:
+    """What a meter reads of a manager, with one trial that is best."""
+    best = trial_of(3, "SUCCEEDED", {"x": 1}, 0.5)
+    runner = SimpleNamespace(
+        status=TrialStatus.RUNNING, reason="", counts={TrialStatus.RUNNING: 1, TrialStatus.FAILED: 0},
+        failures=[],
+        objectives=(Objective("default", "minimize"),), best=SimpleNamespace(front=[best]), waiting=[],
+        elapsed=lambda now: now,
+    )  # fmt: skip
+    config = SimpleNamespace(experiment_name=None, max_trial_number=20, max_experiment_duration=None)
+    return SimpleNamespace(folder=SimpleNamespace(experiment_id="e"), config=config, runner=runner)
+
+
+def test_meter_before_the_start(manager: Any) -> None:
+    manager.runner = None
+    assert ProgressMeter(manager).read(0.0) == Progress("e", "", "STARTING", "", 0.0, {}, 20)
+
+
+def test_meter_forecasts_from_the_throughput(manager: Any) -> None:
+    meter = ProgressMeter(manager)
+    assert meter.read(0.0).rate is None
+    for end in range(1, 11):
+        manager.runner.counts[TrialStatus.SUCCEEDED] = end
+        progress = meter.read(end * 2.0)
+    assert progress.finished == 10
+    assert progress.rate == pytest.approx(0.5)
+    assert progress.remaining == pytest.approx(20.0)
+    assert progress.counts == {"RUNNING": 1, "SUCCEEDED": 10}
+    assert progress.best == (Best("T0003", 3, 0.5, {"x": 1}),)
+    assert meter.read(21.0).rate == pytest.approx(0.5)  # the next end is not overdue yet
+    assert (meter.read(60.0).rate or 1.0) < 0.2  # now it is
+
+
+def test_meter_forecasts_the_end_of_the_time(manager: Any) -> None:
+    manager.config.max_experiment_duration = 100.0
+    assert ProgressMeter(manager).read(30.0).remaining == pytest.approx(70.0)
+
+
+def test_meter_tells_why_nothing_runs(manager: Any) -> None:
+    manager.runner.waiting = [AttemptOrder]
+    manager.runner.why_waiting = lambda trial: "no GPU is free"
+    assert ProgressMeter(manager).read(0.0).waiting_for == ""
+    manager.runner.counts = {TrialStatus.WAITING: 1}
+    assert ProgressMeter(manager).read(0.0).waiting_for == "no GPU is free"

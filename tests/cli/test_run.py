@@ -1,0 +1,173 @@
+"""`pitchpipe run` as a process: what it prints, what it leaves, how it exits."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_run_to_the_end_tells_the_best_and_where_everything_is(
+    start: Callable[..., Any], config: Path, directory: Path
+) -> None:
+    started = start("run", config, "--experiment-id", "mine")
+    called = started.finish()
+
+    assert (called.code, called.err) == (0, "")
+    lines = called.out.splitlines()
+    assert lines[0] == f"experiment mine in {directory / 'mine'}"
+    assert "DONE: experiment mine, 4 trials (4 succeeded) in " in called.out
+    assert any(line.startswith("best: 0.") for line in lines)
+    assert f"everything is in {directory / 'mine'}" in lines
+    assert (directory / "mine" / "experiment.yml").read_text() == config.read_text()
+    assert "experiment mine is DONE" in (directory / "mine" / "logs" / "manager.log").read_text()
+    assert started.left() == []
+
+
+def test_json_is_one_object_and_nothing_else_on_stdout(
+    start: Callable[..., Any], call: Callable[..., Any], config: Path, tmp_path: Path
+) -> None:
+    called = start("run", config, "--json", "--dir", tmp_path / "runs").finish()
+    result = json.loads(called.out)
+
+    assert (called.code, called.err) == (0, "")
+    assert sorted(result) == ["best", "counts", "folder", "id", "status"]
+    assert (result["status"], result["counts"]) == ("DONE", {"SUCCEEDED": 4})
+    assert result["folder"] == str(tmp_path / "runs" / result["id"])
+    exported = json.loads(call("export", result["id"], "--dir", tmp_path / "runs").out)["trials"]
+    smallest = min(exported, key=lambda trial: trial["final"])
+    assert result["best"] == {
+        "trial_id": smallest["id"],
+        "sequence_id": smallest["sequence_id"],
+        "value": smallest["final"],
+        "parameters": smallest["parameters"],
+    }
+    assert [trial["intermediate"] for trial in exported] == [[trial["final"]] for trial in exported]
+
+
+def test_quiet_shows_only_the_result(start: Callable[..., Any], config: Path, directory: Path) -> None:
+    called = start("run", config, "--quiet").finish()
+    assert called.out.startswith("DONE: experiment ")
+    assert called.err == ""
+
+
+def test_all_problems_of_a_config_come_at_once_and_nothing_is_left(
+    start: Callable[..., Any], config: Path, directory: Path
+) -> None:
+    text = config.read_text().replace("max_trial_number: 4", "max_trial_numbr: 4").replace("[0, 1]", "[1, 0]")
+    config.write_text(
+        text.replace("concurrency: 2", "concurrency: two").replace("name: Random", "name: Randm")
+    )
+    started = start("run", config, "--json")
+    called = started.finish()
+
+    assert (called.code, called.out) == (2, "")
+    *problems, last = called.err.splitlines()
+    assert len(problems) == 4
+    assert last == "4 problems found, nothing was started"
+    assert all(line.startswith(f"{config}:") for line in problems)
+    places = [line.removeprefix(f"{config}:").split(":")[0] for line in problems]
+    assert places == ["2", "4", "5", "8"]
+    assert "did you mean max_trial_number?" in called.err
+    assert not directory.exists()
+    assert started.left() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["missing.yml"], "there is no file missing.yml"),
+        (["."], ". is not a file"),
+        ([], "Missing argument 'CONFIG'"),
+    ],
+)
+def test_wrong_usage_is_a_sentence(words: list[str], sentence: str, call: Callable[..., Any]) -> None:
+    called = call("run", *words)
+    assert (called.code, called.out) == (2, "")
+    assert sentence in called.err
+
+
+def test_a_folder_that_is_taken_is_a_sentence(
+    stored: Callable[..., Any], call: Callable[..., Any], config: Path
+) -> None:
+    folder = stored().write("mine", [])
+    called = call("run", config, "--experiment-id", "mine")
+    assert (called.code, called.out) == (2, "")
+    assert called.err == (
+        f"error: {folder.path} exists already: choose another --experiment-id, or delete the folder\n"
+    )
+
+
+@pytest.mark.parametrize("experiment_id", ["../out", "a b", "x" * 33])
+def test_an_id_that_is_none_is_refused(
+    experiment_id: str, call: Callable[..., Any], config: Path, directory: Path
+) -> None:
+    called = call("run", config, "--experiment-id", experiment_id)
+    assert called.code == 2
+    assert "is no experiment id" in called.err
+    assert not directory.exists()
+
+
+def test_a_directory_that_cannot_be_made_is_a_sentence(
+    call: Callable[..., Any], config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    called = call("run", config, "--dir", tmp_path / "file" / "runs")
+    assert called.code == 2
+    assert "cannot be made: Not a directory" in called.err
+    assert "Traceback" not in called.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_directory_that_cannot_be_written_is_a_sentence(
+    call: Callable[..., Any], config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "locked").mkdir(mode=0o500)
+    called = call("run", config, "--dir", tmp_path / "locked")
+    assert called.code == 2
+    assert "cannot be made: Permission denied" in called.err
+
+
+def test_an_experiment_whose_trials_all_fail_alike_ends_with_the_traceback(
+    start: Callable[..., Any], config: Path, directory: Path
+) -> None:
+    config.write_text(
+        config.read_text().replace("sh trial.sh", "sh fail.sh").replace("number: 4", "number: 20")
+    )
+    (config.parent / "fail.sh").write_text("echo 'Traceback' >&2; echo 'KeyError: lr' >&2; exit 3")
+    called = start("run", config, "--experiment-id", "bad").finish()
+
+    assert called.code == 1
+    assert "reason: the first 5 trials failed alike: KeyError: lr" in called.out
+    assert "\n  Traceback\n  KeyError: lr\n" in called.out
+    assert "to go on: pitchpipe resume bad" in called.out
+    assert called.out.count("trials failed: ") == 1
+
+
+def test_failed_trials_are_summed_up_by_kind(
+    start: Callable[..., Any], config: Path, directory: Path
+) -> None:
+    script = 'case $PITCHPIPE_SEQUENCE_ID in [12]) echo "ValueError: too big" >&2; exit 1;; esac\n'
+    trial = config.parent / "trial.sh"
+    trial.write_text(script + trial.read_text())
+    called = start("run", config, "--experiment-id", "some").finish()
+
+    assert called.code == 0
+    assert "2 trials failed: ValueError: too big (pitchpipe trial log some 1)" in called.out
+
+
+def test_an_experiment_that_can_never_run_fails_with_a_sentence(
+    start: Callable[..., Any], config: Path, directory: Path
+) -> None:
+    config.write_text(config.read_text() + "trial_resources: {unicorn: 1}\n")
+    started = start("run", config, "--experiment-id", "never", "--json")
+    called = started.finish()
+
+    result = json.loads(called.out)
+    assert called.code == 1
+    assert result["status"] == "ERROR"
+    assert "unicorn" in result["reason"]
+    assert "Traceback" not in called.err
+    assert started.left() == []
