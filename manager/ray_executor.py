@@ -12,16 +12,8 @@ from .agent_executor import AgentLink, AgentTrialExecutor
 from .executor import Deliver, ExecutorError, RunSetup
 from .ledger import Ledger, Request, Totals
 from .ray_agent import AgentSetup, RayAgent
-from .ray_join import (
-    connected_to,
-    import_ray,
-    in_daemon_thread,
-    is_connected_elsewhere,
-    join,
-    leave,
-    named_actors,
-)
-from .ray_lease import RayLease, acquire
+from .ray_connection import RayConnection
+from .ray_join import in_daemon_thread, named_actors
 from .ray_link import RayLink
 
 __all__ = ["RayTrialExecutor"]
@@ -48,75 +40,60 @@ class RayTrialExecutor(AgentTrialExecutor):
         resources: Mapping[str, float] | None = None,
     ) -> None:
         super().__init__()
-        self._address = address
-        self._idle_timeout = idle_timeout
         self._runtime_env = runtime_env
-        self._resources = resources
-        self._lease: RayLease | None = None
-        self._is_private = address is None
         self._is_open = False
-        self._joined = False
+        self._make_connection = lambda: RayConnection(
+            address, idle_timeout, runtime_env, resources, self._lose_agents
+        )
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         """Join Ray, start it if need be; agents are made when trials need them."""
         self._setup, self._deliver = setup, deliver
         (setup.folder / "agents").mkdir(exist_ok=True)
+        self._connection = self._make_connection()
         try:
-            await self._join()
+            await self._connection.open(setup.experiment_id)
             totals = await in_daemon_thread(_totals)
-            if self._is_private and (why := Ledger(totals).infeasible(setup.request)) is not None:
+            if self._connection.is_private and (why := Ledger(totals).infeasible(setup.request)) is not None:
                 raise ExecutorError(f"no trial can ever run on this machine: {why}")
         except BaseException:
-            await self._disconnect()
+            await self._connection.close()
             raise
         self._is_open = True
         return totals
 
     async def close(self) -> None:
         """End all agents of the experiment, also those of an earlier manager, and leave Ray."""
-        if self._is_open:
-            self._is_open = False
-            await super().close()
-            await in_daemon_thread(self._kill_strays)
-        await self._disconnect()
-
-    async def _join(self) -> None:
-        if is_connected_elsewhere():
-            self._is_private = False
+        if not self._is_open:
             return
-        address, token_path = self._address, None
-        if address is None:
-            # The import takes as long as the keeper needs to answer.
-            starting = acquire(self._idle_timeout, self._resources)
-            self._lease, _ = await asyncio.gather(starting, in_daemon_thread(import_ray))
-            address, token_path = self._lease.address, self._lease.token_path
-        if connected_to() != address:
-            await join(
-                address, self.setup.experiment_id, token_path=token_path, runtime_env=self._runtime_env
-            )
-        self._joined = True
+        self._is_open = False
+        await super().close()
+        if self._connection.is_up:
+            await in_daemon_thread(self._kill_strays)
+        await self._connection.close()
 
-    async def _disconnect(self) -> None:
-        if self._joined:
-            self._joined = False
-            await leave()
-        if self._lease is not None:
-            lease, self._lease = self._lease, None
-            await lease.close()
+    def _lose_agents(self, reason: str) -> None:
+        for link in list(self._links.values()):
+            if isinstance(link, RayLink):
+                link.lose(reason)
 
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
         import ray
 
         hello = {"op": "hello", "token": self.setup.token, "experiment": self.setup.experiment_id}
         if spawn:
-            return RayLink(agent, lambda: self._spawn(agent), hello, self)
+            return RayLink(agent, self._spawn(agent), hello, self)
         try:
             actor = ray.get_actor(agent, namespace=self.setup.experiment_id)
         except ValueError:
             return None
-        return RayLink(agent, lambda: actor, hello, self)
+        return RayLink(agent, _answer(actor), hello, self)
 
-    def _spawn(self, agent: str) -> Any:
+    async def _spawn(self, agent: str) -> Any:
+        await self._connection.ready()
+        return await asyncio.to_thread(self._make_actor, agent)
+
+    def _make_actor(self, agent: str) -> Any:
         """Make the actor, or take the one of this name that an earlier manager made."""
         import ray
 
@@ -133,7 +110,7 @@ class RayTrialExecutor(AgentTrialExecutor):
         return actor_class.remote(self._agent_setup(agent))
 
     def _agent_setup(self, agent: str) -> AgentSetup:
-        local = self._is_private and self._runtime_env is None
+        local = self._connection.is_private and self._runtime_env is None
         return AgentSetup(
             agent_id=agent,
             token=self.setup.token,
@@ -154,6 +131,10 @@ class RayTrialExecutor(AgentTrialExecutor):
             if each["namespace"] == namespace:
                 with contextlib.suppress(ValueError):  # it has ended meanwhile
                     ray.kill(ray.get_actor(each["name"], namespace=namespace), no_restart=True)
+
+
+async def _answer(value: Any) -> Any:
+    return value
 
 
 def _totals() -> Totals:

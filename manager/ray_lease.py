@@ -34,6 +34,13 @@ class RayLease:
         self.keeper_pid = keeper_pid
         self._line = line
 
+    async def until_lost(self) -> None:
+        """Return when the keeper is gone. Not to be awaited while `close` is."""
+        try:
+            await self._line.until_end(None)
+        except OSError:
+            return
+
     async def close(self) -> None:
         """Give the lease back; if the keeper leaves because of that, wait until it is gone (bounded)."""
         try:

@@ -62,7 +62,7 @@ class KeeperLine:
             return None
         return json.loads(answer)
 
-    async def until_end(self, timeout: float) -> None:
+    async def until_end(self, timeout: float | None) -> None:
         """Wait until the keeper is gone; raises TimeoutError or OSError."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(timeout):

@@ -11,7 +11,7 @@ import asyncio
 import concurrent.futures
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -28,10 +28,10 @@ _KILL_TIMEOUT = 10.0
 
 
 class RayLink(AgentLink):
-    """Makes or takes an actor (`find`, run in a thread: Ray may take its time) and talks to it."""
+    """Talks to the actor that `finding` answers, which may take its time."""
 
     def __init__(
-        self, agent: str, find: Callable[[], Any], hello: dict[str, Any], listener: Listener
+        self, agent: str, finding: Awaitable[Any], hello: dict[str, Any], listener: Listener
     ) -> None:
         self._agent = agent
         self._hello = hello
@@ -46,7 +46,7 @@ class RayLink(AgentLink):
         self._closing = False
         self._stands = asyncio.Event()  # also set when it never will
         self._gone = asyncio.Event()
-        self._finding = self._loop.create_task(self._find(find))
+        self._finding = self._loop.create_task(self._find(finding))
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message that has no answer, at the end of this turn of the loop."""
@@ -82,11 +82,11 @@ class RayLink(AgentLink):
             await self._kill()
             await self._wait_gone(_KILL_TIMEOUT)
 
-    async def _find(self, find: Callable[[], Any]) -> None:
+    async def _find(self, finding: Awaitable[Any]) -> None:
         try:
-            self._actor = await asyncio.to_thread(find)
-        except (_ray_error(), ValueError) as error:
-            self._lose(_reason(error))
+            self._actor = await finding
+        except (_ray_error(), ValueError, TypeError, RuntimeError, OSError) as error:
+            self.lose(_reason(error))
             return
         # Calls may overtake each other: nothing else is sent before the session has begun.
         self._expect(self._actor.connect.remote(self._session, self._hello), self._stand)
@@ -100,7 +100,7 @@ class RayLink(AgentLink):
 
     def _be_replaced(self, nothing: None) -> None:
         del nothing
-        self._lose("another manager has taken over its agent")
+        self.lose("another manager has taken over its agent")
 
     def _flush_soon(self) -> None:
         if self._stands.is_set() and not self._flush_is_due:
@@ -137,7 +137,7 @@ class RayLink(AgentLink):
         if error is not None:
             if isinstance(error, _task_error()):
                 self.kill()  # our own bug: whatever it runs, nobody would hear of it
-            self._lose(_reason(error))
+            self.lose(_reason(error))
         elif not self._gone.is_set():
             then(answer.result())
 
@@ -168,7 +168,8 @@ class RayLink(AgentLink):
             return False
         return True
 
-    def _lose(self, reason: str) -> None:
+    def lose(self, reason: str) -> None:
+        """The agent is gone, or nobody can talk to it any more."""
         if self._gone.is_set():
             return
         self._gone.set()
@@ -201,6 +202,8 @@ def _reason(error: BaseException) -> str:
 
     if isinstance(error, RayTaskError):
         return f"its agent failed: {str(error).strip().splitlines()[-1]}"
+    if isinstance(error, ConnectionError):
+        return str(error)
     if isinstance(error, ActorUnavailableError):
         return "its agent cannot be reached (its node may be gone)"
     if isinstance(error, ActorUnschedulableError):

@@ -17,6 +17,7 @@ from pitchpipe.manager.executor import AttemptOrder, ExecutorError
 from pitchpipe.manager.ledger import Request
 from pitchpipe.manager.ray_executor import _is_internal, _resource_options
 from pitchpipe.manager.ray_lease import ray_status
+from pitchpipe.manager.ray_places import KeeperPlace, session_processes
 
 from .ray_support import lives
 from .test_executors import Bench, Session
@@ -82,6 +83,30 @@ def test_killed_manager_leaves_its_trial_to_the_next(own_bench: Bench, tmp_path:
             assert session.told(order) == [("final", 0, 7), "ended"]
         # The idle timeout was 0, and now there is nobody left.
         assert not lives(keeper.pid)
+
+    asyncio.run(check())
+
+
+def test_killed_keeper_takes_its_ray_along_and_the_executor_goes_on_with_another(
+    own_bench: Bench, tmp_path: Path
+):
+    async def check() -> None:
+        async with own_bench.session() as session:
+            lost = session.start(reports=[1], wait_for=str(tmp_path / "never"))
+            await session.until(lambda: bool(session.of(lost, Reported)))
+            state = KeeperPlace.current().read_state()
+            assert state is not None
+            processes = session_processes(state.temp_dir)
+            assert len(processes) > 4
+            os.kill(state.pid, signal.SIGKILL)
+            ended = await session.end_of(lost)
+            assert (ended.lost, ended.error) == (True, "the private Ray has ended")
+            again = session.start(final=2)  # waits for the next Ray
+            await asyncio.to_thread(psutil.wait_procs, processes, 10.0)
+            assert [process for process in processes if lives(process.pid)] == []
+            await session.end_of(again)
+            assert session.told(again) == [("final", 0, 2), "ended"]
+            assert not Path(state.temp_dir).exists()
 
     asyncio.run(check())
 
