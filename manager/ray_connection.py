@@ -1,7 +1,7 @@
 """The manager's connection to Ray: joined, watched, and for a private Ray made anew when it is lost.
 
 Ray ends the process of a driver whose cluster has been gone for a minute. So when the keeper of a private Ray
-dies, the manager must disconnect, and goes on with another.
+dies, the manager must disconnect; it goes on with another one.
 """
 
 from __future__ import annotations

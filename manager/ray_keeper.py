@@ -64,8 +64,9 @@ def main(arguments: list[str]) -> int:
     place = KeeperPlace(Path(options["--directory"]))
     temp_dir = make_temp_directory()
     lock = StartLock(place.lock)
-    guard = _guard(temp_dir)
+    guard = Guard()
     try:
+        _tie_ray_to_us(guard, temp_dir)
         state = _start_ray(place, temp_dir, json.loads(options["--resources"]))
         asyncio.run(Keeper(place, state, lock, _agents_of_ray, _pids_of_ray(temp_dir)).serve(listener))
     finally:
@@ -76,13 +77,11 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _guard(temp_dir: Path) -> Guard:
-    """A watchdog that kills this Ray if we are killed: some of its helpers would stay for ever."""
+def _tie_ray_to_us(guard: Guard, temp_dir: Path) -> None:
+    """Let a watchdog kill this Ray if we are killed: some of its helpers would stay for ever."""
     os.environ[_SESSION] = str(temp_dir)
-    guard = Guard()
     guard.expect(f"{_SESSION}={temp_dir}".encode())
     guard.watch(os.getpgid(0))
-    return guard
 
 
 def _leave_now(number: int, frame: object) -> None:
