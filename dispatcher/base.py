@@ -247,11 +247,11 @@ class MsgDispatcherBase(Recoverable):
         """The payload of Initialized: what this dispatcher speaks and wants, to a peer; nothing to others."""
         if self.protocol is None:
             return ""
-        return dumps({"protocol": PROTOCOL_VERSION, "wants_periodical": self.wants_periodical()})
+        return dumps({"protocol": PROTOCOL_VERSION, "periodical_queues": self.periodical_queues()})
 
-    def wants_periodical(self) -> bool:
-        """Whether intermediate results are of any use here."""
-        return True
+    def periodical_queues(self) -> list[str]:
+        """The queues that intermediate results go to; none when they are of no use here."""
+        return ["default"]
 
     # handlers: each receives the decoded payload
 

@@ -54,9 +54,10 @@ class MsgDispatcher(MsgDispatcherBase):
         self.send(command, payload)
         self._channel.flush()
 
-    def wants_periodical(self) -> bool:
-        """Whether the assessor or the tuner makes use of intermediate results."""
-        return self.assessor is not None or self._tuner_wants_periodical()
+    def periodical_queues(self) -> list[str]:
+        """Intermediate results are for the assessor, and for a tuner that asks for them."""
+        for_tuner = ["default"] if self._tuner_wants_periodical() else []
+        return ["assessor", *for_tuner] if self.assessor is not None or for_tuner else []
 
     def _tuner_wants_periodical(self) -> bool:
         return bool(getattr(self.tuner, "wants_periodical", False))

@@ -90,7 +90,9 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         if (order.trial_id, order.attempt) in self._orders:
             return
         self._orders[order.trial_id, order.attempt] = order
-        link = self._links.get(order.agent) or self._take_up(order.agent, self._connect(order.agent, spawn=True))
+        link = self._links.get(order.agent) or self._take_up(
+            order.agent, self._connect(order.agent, spawn=True)
+        )
         if link is not None:
             link.send(_start_message(order))
 
@@ -104,7 +106,9 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
     def _replace_agent(self, order: AttemptOrder) -> None:
         """A condemned trial is still there (a function that never reports): its agent is ended with it."""
-        if (order.trial_id, order.attempt) in self._orders and (link := self._links.get(order.agent)) is not None:
+        if (order.trial_id, order.attempt) in self._orders and (
+            link := self._links.get(order.agent)
+        ) is not None:
             _log.warning("trial %s does not end when told to: its agent is killed", order.trial_id)
             link.kill()
 
@@ -170,7 +174,12 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._links[agent] = link
         setup = self.setup
         link.send(
-            {"op": "configure", "experiment": setup.experiment_id, "folder": str(setup.folder), "run": dict(setup.run)}
+            {
+                "op": "configure",
+                "experiment": setup.experiment_id,
+                "folder": str(setup.folder),
+                "run": dict(setup.run),
+            }
         )
         link.poll(0)
         return link

@@ -242,7 +242,8 @@ class ConfigFields(Section):
         default_factory=dict, description="Environment variables of a trial, added to those there are."
     )
     max_experiment_duration: PositiveDuration | None = Field(
-        default=None, description="The experiment ends after this much running time; trials that run then are stopped."
+        default=None,
+        description="The experiment ends after this much running time; trials that run then are stopped.",
     )
     max_trial_number: int | None = Field(default=None, gt=0, description="No new trials after this many.")
     max_trial_duration: PositiveDuration | None = Field(

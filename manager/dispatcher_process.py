@@ -35,10 +35,19 @@ def dispatcher_command(config: Mapping[str, Any]) -> list[str]:
     """The command line of our dispatcher; `config` is the canonical configuration."""
     told = {key: value for key, value in config.items() if key != "searchSpace"}
     parameters = base64.b64encode(json.dumps(told).encode()).decode()
-    return [sys.executable, "-P", "-m", f"{__package__.partition('.')[0]}.dispatcher", "--exp_params", parameters]
+    return [
+        sys.executable,
+        "-P",
+        "-m",
+        "pitchpipe.dispatcher",
+        "--exp_params",
+        parameters,
+    ]
 
 
-def dispatcher_environment(folder: Path, *, mode: str, log_level: str, gpu_indices: Sequence[int] = ()) -> dict[str, str]:
+def dispatcher_environment(
+    folder: Path, *, mode: str, log_level: str, gpu_indices: Sequence[int] = ()
+) -> dict[str, str]:
     """The environment that NNI gives its dispatcher, and the announcement of our protocol."""
     return {
         **os.environ,
@@ -85,13 +94,17 @@ class DispatcherProcess(asyncio.Protocol):
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ]
         try:
-            self.pid = os.posix_spawnp(command[0], command, environment, file_actions=actions, setsid=True)
+            self.pid = os.posix_spawnp(
+                command[0], list(command), environment, file_actions=actions, setsid=True
+            )
         finally:
             os.close(child_reads)
             os.close(child_writes)
         threading.Thread(target=self._reap, args=(self.pid,), name="dispatcher-end", daemon=True).start()
         self._reader, _ = await self._loop.connect_read_pipe(lambda: self, os.fdopen(we_read, "rb", 0))
-        self._writer, _ = await self._loop.connect_write_pipe(lambda: _Valve(self), os.fdopen(we_write, "wb", 0))
+        self._writer, _ = await self._loop.connect_write_pipe(
+            lambda: _Valve(self), os.fdopen(we_write, "wb", 0)
+        )
 
     def write(self, data: bytes) -> None:
         """Send encoded frames; to a process that has ended nothing is sent."""

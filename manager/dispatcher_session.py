@@ -59,12 +59,15 @@ class DispatcherSession:
         self._processed = {"default": 0, "assessor": 0}
         self._last = {"default": 0, "assessor": 0}
         self._has_diverged = False
+        self._periodical_queues: tuple[str, ...] = ("assessor",)
         self.on_divergence: Callable[[str], None] = lambda why: None
         self.on_unclogged: Callable[[], None] = lambda: None
 
     # ------------------------------------------------------------------ starting, restoring, ending
 
-    async def start(self, commands: Sequence[Record] = (), replies: Sequence[Record] = (), mode: str = "start") -> None:
+    async def start(
+        self, commands: Sequence[Record] = (), replies: Sequence[Record] = (), mode: str = "start"
+    ) -> None:
         """Start a dispatcher and send it what was recorded, if anything was."""
         setup = self._setup
         self._sent = commands[-1][0] if commands else 0
@@ -87,7 +90,9 @@ class DispatcherSession:
         )
         self.write(commands)
 
-    async def restart(self, commands: Sequence[Record], replies: Sequence[Record], mode: str = "start") -> None:
+    async def restart(
+        self, commands: Sequence[Record], replies: Sequence[Record], mode: str = "start"
+    ) -> None:
         """Replace a failed dispatcher by a fresh one that is told the same."""
         if self._process is not None:
             await self._process.kill()
@@ -118,11 +123,19 @@ class DispatcherSession:
         data = bytearray()
         for n, code, payload in commands:
             command = CommandType(code.encode())
-            for queue in _queues(command, payload):
+            for queue in self._queues(command, payload):
                 self._last[queue] = n
             data += encode_frame(command, payload)
         if data and self._process is not None:
             self._process.write(bytes(data))
+
+    def _queues(self, command: CommandType, payload: str) -> tuple[str, ...]:
+        """The queues of the dispatcher that a command goes to."""
+        if command is CommandType.TrialEnd:
+            return "default", "assessor"
+        if command is CommandType.ReportMetricData and '"type": "PERIODICAL"' in payload:
+            return self._periodical_queues
+        return ("default",)
 
     @property
     def is_clogged(self) -> bool:
@@ -155,7 +168,8 @@ class DispatcherSession:
                 self._processed[told["queue"]] = told["n"]
             elif frame.command is CommandType.Initialized:
                 told = loads(frame.payload) if frame.payload else {}
-                self._deliver(DispatcherReady(self._now(), told.get("wants_periodical", True)))
+                self._periodical_queues = tuple(told.get("periodical_queues", ("assessor",)))
+                self._deliver(DispatcherReady(self._now(), bool(self._periodical_queues)))
             elif frame.command is CommandType.Error:
                 self._deliver(self._failure(loads(frame.payload)))
             elif not self._is_repeated(frame):
@@ -196,7 +210,9 @@ class DispatcherSession:
 
     def _failure(self, told: dict[str, Any]) -> DispatcherFailed:
         message = f"the {told['plugin']} raised {told['type']}: {told['message']}"
-        return DispatcherFailed(self._now(), message, told.get("where", ""), told.get("traceback", ""), told.get("command"))
+        return DispatcherFailed(
+            self._now(), message, told.get("where", ""), told.get("traceback", ""), told.get("command")
+        )
 
     def _on_end(self, code: int, sentence: str) -> None:
         undone = min(self._processed.values()) + 1
@@ -211,15 +227,6 @@ class DispatcherSession:
 
     def _now(self) -> float:
         return self._setup.clock()
-
-
-def _queues(command: CommandType, payload: str) -> tuple[str, ...]:
-    """The queues of the dispatcher that a command goes to."""
-    if command is CommandType.TrialEnd:
-        return "default", "assessor"
-    if command is CommandType.ReportMetricData and '"type": "PERIODICAL"' in payload:
-        return ("assessor",)
-    return ("default",)
 
 
 def _same(one: str, other: str) -> bool:

@@ -91,7 +91,9 @@ class ExperimentFolder:
         """Make the folder of a new experiment and own it; raises `FolderError` if it is taken or cannot be made."""
         experiment_id = experiment_id or new_experiment_id()
         if not _ID.fullmatch(experiment_id):
-            raise FolderError(f"'{experiment_id}' is no experiment id: use up to 32 letters, digits, '-' and '_'")
+            raise FolderError(
+                f"'{experiment_id}' is no experiment id: use up to 32 letters, digits, '-' and '_'"
+            )
         folder = cls(directory.expanduser().absolute() / experiment_id)
         try:
             folder.path.mkdir(parents=True)
@@ -117,7 +119,9 @@ class ExperimentFolder:
             return known[matching[0]]
         if matching:
             raise FolderError(f"'{experiment_id}' may be any of {', '.join(sorted(matching))} in {directory}")
-        raise FolderError(f"there is no experiment '{experiment_id}' in {directory}: see pitchpipe list --dir DIR")
+        raise FolderError(
+            f"there is no experiment '{experiment_id}' in {directory}: see pitchpipe list --dir DIR"
+        )
 
     @classmethod
     def all(cls, directory: Path) -> Iterator[ExperimentFolder]:

@@ -105,8 +105,9 @@ class Ledger:
                 return f"a trial needs {_show(name, amount)}, and there is {_show(name, there)} in all"
         gpus = request.gpus or 0
         there = len(self.totals.devices) or self.totals.anonymous_gpus
+        are = "is" if there == 1 else "are"
         if gpus > there:
-            return f"a trial needs {gpus:g} GPU{'s' * (gpus > 1)}, and there {'is' if there == 1 else 'are'} {there:g} in all"
+            return f"a trial needs {gpus:g} GPU{'s' * (gpus > 1)}, and there {are} {there:g} in all"
         return None
 
     def why_not(self, request: Request) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import socket
@@ -28,6 +29,8 @@ from .socket_link import SocketLink
 
 __all__ = ["LocalTrialExecutor", "agent_sockets"]
 
+# -P: what lies in the working directory must not hide the package.
+_AGENT = (sys.executable, "-P", "-m", "pitchpipe.trial_agent")
 # An agent that is told to shut down and does not is killed so long after the grace of its trial.
 _SHUTDOWN_MARGIN = 2.0
 # Between the closing of a socket and the end of its process.
@@ -67,7 +70,9 @@ class LocalTrialExecutor(AgentTrialExecutor):
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         """Look at the machine; agents are started when trials need them."""
-        totals = local_totals(setup.request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom)
+        totals = local_totals(
+            setup.request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom
+        )
         if (why := Ledger(totals).infeasible(setup.request)) is not None:
             raise ExecutorError(f"no trial can ever run on this machine: {why}")
         self._setup, self._deliver = setup, deliver
@@ -86,7 +91,9 @@ class LocalTrialExecutor(AgentTrialExecutor):
             if taken:
                 why = f"another experiment holds GPU {', '.join(map(str, taken))}"
                 now = self.setup.clock()
-                self._emit([StartRefused(now, order.trial_id, order.attempt, why, tuple(self._neighbours.look()))])
+                self._emit(
+                    [StartRefused(now, order.trial_id, order.attempt, why, tuple(self._neighbours.look()))]
+                )
                 return
         super().start_trial(order)
 
@@ -100,7 +107,10 @@ class LocalTrialExecutor(AgentTrialExecutor):
     def _claims(self) -> GpuClaims:
         folder = self.setup.folder
         return GpuClaims(
-            runtime_directory(), folder, self._sockets, lambda path: ExperimentFolder(path).manager() is not None
+            runtime_directory(),
+            folder,
+            self._sockets,
+            lambda path: ExperimentFolder(path).manager() is not None,
         )
 
     async def close(self) -> None:
@@ -133,12 +143,22 @@ class LocalTrialExecutor(AgentTrialExecutor):
     def _spawn(self, agent: str, path: Path) -> subprocess.Popen[bytes]:
         """Start an agent on a socket that is listening already: whoever connects need not wait for it."""
         setup = self.setup
-        with socket.socket(socket.AF_UNIX) as listener, (setup.folder / "logs" / "agents.log").open("ab") as log:
+        with (
+            socket.socket(socket.AF_UNIX) as listener,
+            (setup.folder / "logs" / "agents.log").open("ab") as log,
+        ):
             listener.bind(str(path))
             listener.listen(4)
             return subprocess.Popen(
-                [sys.executable, "-P", "-m", f"{__package__.partition('.')[0]}.trial_agent"]
-                + ["--agent", agent, "--listen-fd", str(listener.fileno()), "--folder", str(setup.folder)],
+                [
+                    *_AGENT,
+                    "--agent",
+                    agent,
+                    "--listen-fd",
+                    str(listener.fileno()),
+                    "--folder",
+                    str(setup.folder),
+                ],
                 pass_fds=[listener.fileno()],
                 env={**os.environ, environ.TOKEN: setup.token},
                 stdin=subprocess.DEVNULL,
@@ -193,7 +213,11 @@ class LocalAgentLink(SocketLink):
             code = await asyncio.to_thread(self._process.wait, _EXIT_MARGIN)
         except subprocess.TimeoutExpired:
             return reason
-        return f"its agent ended with exit code {code}" if code >= 0 else f"its agent was killed by signal {-code}"
+        return (
+            f"its agent ended with exit code {code}"
+            if code >= 0
+            else f"its agent was killed by signal {-code}"
+        )
 
 
 class _Neighbours:
@@ -248,12 +272,11 @@ async def _end_child(process: subprocess.Popen[bytes]) -> None:
 
 async def _end_stranger(hello: dict[str, Any], patience: float = _EXIT_MARGIN) -> None:
     """Kill an agent that an earlier manager started, if it is still there after `patience` seconds."""
-    try:
+    with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(hello["pid"])
         if "trial_agent" not in " ".join(process.cmdline()):
             return  # its process id belongs to somebody else by now
-        await asyncio.to_thread(process.wait, patience)
-    except psutil.TimeoutExpired:
-        process.kill()
-    except psutil.NoSuchProcess:
-        return
+        try:
+            await asyncio.to_thread(process.wait, patience)
+        except psutil.TimeoutExpired:
+            process.kill()

@@ -56,6 +56,10 @@ def _gpus() -> list[_Gpu]:
 
 def _nvidia_smi(query: str) -> list[str]:
     done = subprocess.run(
-        ["nvidia-smi", query, "--format=csv,noheader"], capture_output=True, text=True, timeout=30, check=False
+        ["nvidia-smi", query, "--format=csv,noheader"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     return [line.strip() for line in done.stdout.splitlines() if line.strip()] if done.returncode == 0 else []

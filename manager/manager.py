@@ -147,7 +147,9 @@ class Manager:
             self._send_first([(CommandType.Initialize, json.dumps(self.config.search_space))])
         await self.executor.attach(runner.orders())
         for trial in runner.condemned():
-            self.executor.stop_trial(trial.trial_id, trial.attempt)  # the kill may have come before it was done
+            self.executor.stop_trial(
+                trial.trial_id, trial.attempt
+            )  # the kill may have come before it was done
         if self._inbox:
             self._schedule_tick()
 
@@ -204,7 +206,7 @@ class Manager:
     def _guarded_tick(self) -> None:
         try:
             self._tick()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # Nothing is known to be right any more: stop acting, and let `run` raise it.
             if not self._over.done():
                 self._over.set_exception(error)
@@ -257,7 +259,12 @@ class Manager:
 
     def _on_progress(self) -> None:
         """Tell the executor when nothing is left to do and the dispatcher owes no answer."""
-        if self.runner is not None and not self._inbox and self._session.has_answered_all and not self._over.done():
+        if (
+            self.runner is not None
+            and not self._inbox
+            and self._session.has_answered_all
+            and not self._over.done()
+        ):
             self.executor.on_idle(self.runner.next_deadline())
 
     # ------------------------------------------------------------------ time
@@ -290,7 +297,9 @@ class Manager:
         """The experiment is stopping, and some trials do not end: count them as ended, their agents are killed."""
         now = self._clock()
         orders = self._opened_runner.orders()
-        self._post([AttemptEnded(now, o.trial_id, o.attempt, error="did not end when killed") for o in orders])
+        self._post(
+            [AttemptEnded(now, o.trial_id, o.attempt, error="did not end when killed") for o in orders]
+        )
 
     def _cancel_timers(self) -> None:
         for timer in (self._deadline, self._last_deadline):
@@ -303,7 +312,9 @@ class Manager:
 
     def _on_divergence(self, why: str) -> None:
         """The tuner is not reproducible: begin a new record and tell a fresh one the results so far."""
-        _log.warning("the tuner is not reproducible (%s): it starts afresh and is told all results so far", why)
+        _log.warning(
+            "the tuner is not reproducible (%s): it starts afresh and is told all results so far", why
+        )
         self._start_task(self._begin_new_record())
 
     async def _begin_new_record(self) -> None:
@@ -342,7 +353,11 @@ def history_of(runner: TrialRunner) -> list[tuple[CommandType, str]]:
     """The commands that tell a dispatcher what an earlier one knew: results, and which parameter ids are taken."""
     trials = runner.get_trials()
     results = [
-        {"parameter": json.loads(trial.record)["parameters"], "value": trial.final, "trialJobId": trial.trial_id}
+        {
+            "parameter": json.loads(trial.record)["parameters"],
+            "value": trial.final,
+            "trialJobId": trial.trial_id,
+        }
         for trial in trials
         if trial.final is not None
     ]

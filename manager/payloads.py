@@ -10,7 +10,9 @@ from json.encoder import encode_basestring_ascii as quoted
 __all__ = ["metric_payload", "trial_end_payload"]
 
 
-def metric_payload(parameter_id: int | str | None, trial_id: str, kind: str, sequence: int, value: str) -> str:
+def metric_payload(
+    parameter_id: int | str | None, trial_id: str, kind: str, sequence: int, value: str
+) -> str:
     """The payload of ReportMetricData (PERIODICAL or FINAL).
 
     >>> metric_payload(3, "AbCdE", "FINAL", 0, "0.5")

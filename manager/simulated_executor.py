@@ -34,6 +34,7 @@ class VirtualClock:
         self._now = start
 
     def __call__(self) -> float:
+        """The time now, in seconds."""
         return self._now
 
     def advance_to(self, time: float) -> None:

@@ -17,6 +17,19 @@ from .trial_runner import Changes
 __all__ = ["ExperimentRow", "Store", "StoreError", "Tick"]
 
 Durability = Literal["process", "power"]
+_EXPERIMENT_COLUMNS = (
+    "id",
+    "name",
+    "status",
+    "config",
+    "token",
+    "created",
+    "reason",
+    "error",
+    "end_time",
+    "run_time",
+    "snapshot",
+)
 _SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 
 
@@ -59,7 +72,9 @@ class Tick:
 class Store:
     """Reads and writes an experiment's database."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, objectives: Sequence[str] = ("default",)) -> None:
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, objectives: Sequence[str] = ("default",)
+    ) -> None:
         self.path = path
         self.objectives = tuple(objectives)
         self._db = connection
@@ -79,7 +94,9 @@ class Store:
             return store
 
     @classmethod
-    def open(cls, path: Path, objectives: Sequence[str] = ("default",), durability: Durability = "process") -> Store:
+    def open(
+        cls, path: Path, objectives: Sequence[str] = ("default",), durability: Durability = "process"
+    ) -> Store:
         """Open the database of an experiment to go on with it."""
         if not path.exists():
             raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
@@ -110,7 +127,10 @@ class Store:
             db.executemany(_UPSERT_TRIAL, [_trial_to_row(trial) for trial in changes.trials.values()])
             db.executemany(
                 "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?, ?)",
-                [(m.trial.sequence_id, m.kind, m.sequence, m.attempt, m.value, m.time) for m in changes.metrics],
+                [
+                    (m.trial.sequence_id, m.kind, m.sequence, m.attempt, m.value, m.time)
+                    for m in changes.metrics
+                ],
             )
             db.executemany("INSERT OR IGNORE INTO objective_values VALUES (?, ?, ?)", self._values(changes))
             db.executemany("INSERT INTO commands VALUES (?, ?, ?)", tick.commands)
@@ -134,13 +154,13 @@ class Store:
     def experiment(self) -> ExperimentRow:
         """The experiment's row."""
         with _explained(self.path):
-            row = self._db.execute(
-                "SELECT id, name, status, config, token, created, reason, error, end_time, run_time, snapshot"
-                " FROM experiment"
-            ).fetchone()
+            row = self._db.execute(f"SELECT {', '.join(_EXPERIMENT_COLUMNS)} FROM experiment").fetchone()
         if row is None:
             raise StoreError(f"{self.path} holds no experiment: it was never started")
-        return ExperimentRow(*row[:3], json.loads(row[3]), *row[4:10], snapshot=json.loads(row[10]))
+        found = dict(zip(_EXPERIMENT_COLUMNS, row, strict=True))
+        for name in ("config", "snapshot"):
+            found[name] = json.loads(found[name])
+        return ExperimentRow(**found)
 
     def trials(self) -> Iterator[Trial]:
         """All trials by sequence id, as the runner had them."""
@@ -191,7 +211,9 @@ class Store:
     def _objective_values(self) -> dict[int, dict[str, float]]:
         values: dict[int, dict[str, float]] = {}
         with _explained(self.path):
-            for sequence_id, name, value in self._db.execute("SELECT sequence_id, name, value FROM objective_values"):
+            for sequence_id, name, value in self._db.execute(
+                "SELECT sequence_id, name, value FROM objective_values"
+            ):
                 values.setdefault(sequence_id, {})[name] = value
         return values
 

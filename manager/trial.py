@@ -7,7 +7,16 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ["TRIAL_MOVES", "Cause", "FailureKind", "Trial", "TrialStatus", "Verdict", "WrongMove", "new_trial_id"]
+__all__ = [
+    "TRIAL_MOVES",
+    "Cause",
+    "FailureKind",
+    "Trial",
+    "TrialStatus",
+    "Verdict",
+    "WrongMove",
+    "new_trial_id",
+]
 
 
 class TrialStatus(StrEnum):
@@ -84,7 +93,9 @@ class WrongMove(Exception):
 
     def __init__(self, trial: Trial, cause: Cause) -> None:
         told = "; ".join(trial.story) or "nothing"
-        super().__init__(f"trial {trial.trial_id} is {trial.status} and cannot be '{cause}'; its story: {told}")
+        super().__init__(
+            f"trial {trial.trial_id} is {trial.status} and cannot be '{cause}'; its story: {told}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +165,9 @@ def new_trial_id(experiment_id: str, sequence_id: int, taken: Container[str]) ->
     """
     for attempt in range(1000):
         digest = hashlib.blake2b(f"{experiment_id}/{sequence_id}/{attempt}".encode(), digest_size=5).digest()
-        trial_id = _LETTERS[digest[0] % len(_LETTERS)] + "".join(_SIGNS[byte % len(_SIGNS)] for byte in digest[1:])
+        trial_id = _LETTERS[digest[0] % len(_LETTERS)] + "".join(
+            _SIGNS[byte % len(_SIGNS)] for byte in digest[1:]
+        )
         if trial_id not in taken:
             return trial_id
     raise RuntimeError("no free trial id: the experiment holds too many trials for ids of five characters")

@@ -162,7 +162,9 @@ class TrialRunner:
         """Take up an experiment where the store says it was (trials in the order of their sequence ids)."""
         self.requested = snapshot.get("requested", 0)
         self._tuner_has_more = snapshot.get("tuner_has_more", True)
-        self._incarnations.update({int(slot): count for slot, count in snapshot.get("incarnations", {}).items()})
+        self._incarnations.update(
+            {int(slot): count for slot, count in snapshot.get("incarnations", {}).items()}
+        )
         self.run_time = run_time
         for trial in trials:
             self._restore_trial(trial)
@@ -215,7 +217,9 @@ class TrialRunner:
         for slot, trial in self._slots.items():
             if trial.slot != slot or trial.status.is_final:
                 wrong.append(f"slot {slot} holds trial {trial.trial_id}, which does not run there")
-        if sorted([*self._slots, *self._freed_slots]) != list(range(len(self._slots) + len(self._freed_slots))):
+        if sorted([*self._slots, *self._freed_slots]) != list(
+            range(len(self._slots) + len(self._freed_slots))
+        ):
             wrong.append("slots are neither taken nor free")
         if any(trial.is_assigned for trial in self.waiting):
             wrong.append("a trial that waits has a slot")
@@ -486,7 +490,9 @@ class TrialRunner:
         self.failures.append(trial)
         if self._streak.add(trial.reason):
             self.error = trial.error or ""
-            self._stop(ExperimentStatus.ERROR, f"the first {self._streak.count} trials failed alike: {trial.reason}")
+            self._stop(
+                ExperimentStatus.ERROR, f"the first {self._streak.count} trials failed alike: {trial.reason}"
+            )
 
     def _stop(self, final: ExperimentStatus, reason: str) -> None:
         """End the experiment: nothing new starts, what runs is ended, and then its status is `final`."""

@@ -1,5 +1,8 @@
 """`Experiment`: the tuner from Python, for functions and for commands, without a YAML file."""
 
+# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import asyncio
@@ -36,7 +39,7 @@ class ExperimentResult:
     status: str
     folder: Path
     counts: dict[str, int]
-    best: BestTrial | None | list[BestTrial]
+    best: BestTrial | list[BestTrial] | None
     reason: str = ""
 
 

@@ -76,8 +76,8 @@ class Judge(Assessor):
 
 
 def test_initialized_tells_a_peer_what_is_wanted(host):
-    assert host(Recorder()).initialize() == {"protocol": 1, "wants_periodical": False}
-    assert host(Recorder(), Judge()).initialize() == {"protocol": 1, "wants_periodical": True}
+    assert host(Recorder()).initialize() == {"protocol": 1, "periodical_queues": []}
+    assert host(Recorder(), Judge()).initialize() == {"protocol": 1, "periodical_queues": ["assessor"]}
 
 
 def test_initialized_is_empty_for_another_manager(host):
@@ -232,7 +232,7 @@ def test_intermediate_results_reach_a_tuner_that_wants_them(host):
     tuner, indifferent = Curious(), Recorder()
     for each in (tuner, indifferent):
         one = host(each)
-        assert one.initialize()["wants_periodical"] is (each is tuner)
+        assert ("default" in one.initialize()["periodical_queues"]) is (each is tuner)
         one.request()
         one.metric("t", 3, 0.4)
         one.terminate()

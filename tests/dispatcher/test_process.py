@@ -63,7 +63,7 @@ def marks(folder: Path) -> set[str]:
 
 def test_experiment_is_served_and_ended_by_terminate(spawn):
     one = spawn({**RANDOM, "assessor": {"name": "Medianstop"}, "objectives": [{"direction": "minimize"}]})
-    assert one.initialize(SPACE)["wants_periodical"] is True
+    assert one.initialize(SPACE)["periodical_queues"] == ["assessor"]
     assert [record["parameter_id"] for record in one.request(3)] == [0, 1, 2]
     assert one.terminate() == 0
 

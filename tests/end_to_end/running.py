@@ -62,7 +62,11 @@ class Lab:
     def start(self, *words: str | Path) -> subprocess.Popen[str]:
         """Start a verb."""
         return subprocess.Popen(
-            self.command(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+            self.command(*words),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
 
     def run_json(self, config: Path, *options: str) -> dict[str, Any]:

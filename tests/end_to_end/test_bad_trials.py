@@ -34,7 +34,11 @@ CASES = {
         "reported a final result 2 times; the first counts",
     ),
     "kills itself": ("    os.kill(os.getpid(), signal.SIGSEGV)", "FAILED", "SIGSEGV"),
-    "writes rubbish": ("    open(os.environ['PITCHPIPE_REPORTS'], 'a').write('hello\\n')", "FAILED", "'hello'"),
+    "writes rubbish": (
+        "    open(os.environ['PITCHPIPE_REPORTS'], 'a').write('hello\\n')",
+        "FAILED",
+        "'hello'",
+    ),
 }
 
 
@@ -103,7 +107,9 @@ def test_trial_over_its_time_is_killed_with_its_children(lab: Any) -> None:
     import psutil
 
     script = "trap '' TERM; sleep 300 & echo $! >> pids; echo $$ >> pids; wait; sleep 300"
-    result = lab.run_json(lab.write(script, name="trial.sh", max_trial_number=2, max_trial_duration=1, kill_grace=1))
+    result = lab.run_json(
+        lab.write(script, name="trial.sh", max_trial_number=2, max_trial_duration=1, kill_grace=1)
+    )
     assert result["counts"] == {"FAILED": 2}
     for trial in lab.trials():
         assert trial["reason"] == "ran longer than max_trial_duration (1 s)"

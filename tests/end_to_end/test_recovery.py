@@ -74,7 +74,11 @@ def test_killed_agent_keeps_what_its_trial_reported(lab: Any) -> None:
     config = lab.write(SCRIPT)
     running = lab.start("run", config, "--experiment-id", "exp", "--json")
     lab.until(lambda: lab.query("SELECT count(*) FROM metrics") > [(4,)], running)
-    agents = [child for child in psutil.Process(running.pid).children() if "pitchpipe.trial_agent" in child.cmdline()]
+    agents = [
+        child
+        for child in psutil.Process(running.pid).children()
+        if "pitchpipe.trial_agent" in child.cmdline()
+    ]
     agents[0].kill()
     output, errors = running.communicate(timeout=60)
     result = json.loads(output)

@@ -120,7 +120,9 @@ class Session:
     def told(self, order: AttemptOrder) -> list[Any]:
         """What an attempt reported, and that it ended, in order."""
         return [
-            "ended" if isinstance(event, AttemptEnded) else (event.kind, event.sequence, json.loads(event.value))
+            "ended"
+            if isinstance(event, AttemptEnded)
+            else (event.kind, event.sequence, json.loads(event.value))
             for event in self.of(order, Reported, AttemptEnded)
         ]
 
@@ -147,7 +149,13 @@ class Bench:
         return LocalTrialExecutor(**options)
 
     def setup(self, request: Request | None = None, **run: Any) -> RunSetup:
-        run = {"kind": "function", "path": str(self.folder / "trial.pkl"), "grace": 1.0, "orphan_timeout": 30.0, **run}
+        run = {
+            "kind": "function",
+            "path": str(self.folder / "trial.pkl"),
+            "grace": 1.0,
+            "orphan_timeout": 30.0,
+            **run,
+        }
         return RunSetup("exp", self.folder, "secret", run, 2, self.clock, request or Request())
 
     @asynccontextmanager
@@ -316,7 +324,11 @@ async def check_command(bench: Bench, tmp_path: Path) -> list[int]:
     )
     child = tmp_path / "child.pid"
     async with bench.session(
-        kind="command", command=f"sh {script} {child}", code_directory=str(tmp_path), environment={}, shell=True
+        kind="command",
+        command=f"sh {script} {child}",
+        code_directory=str(tmp_path),
+        environment={},
+        shell=True,
     ) as session:
         order = session.start()
         await session.until(lambda: bool(session.of(order, Reported)))

@@ -66,7 +66,9 @@ def visible_devices(parameters: dict[str, Any]) -> dict[str, Any]:
     from pathlib import Path
 
     deadline = time.monotonic() + 30
-    while "wait_for" in parameters and not Path(parameters["wait_for"]).exists() and time.monotonic() < deadline:
+    while (
+        "wait_for" in parameters and not Path(parameters["wait_for"]).exists() and time.monotonic() < deadline
+    ):
         time.sleep(0.01)
     return {"default": 0, "devices": os.environ.get("CUDA_VISIBLE_DEVICES")}
 
@@ -167,7 +169,9 @@ def test_trial_sees_the_gpus_it_was_given(
             await machine.until(AttemptEnded)
         finally:
             await machine.executor.close()
-        finals = [json.loads(event.value) for event in machine.events if getattr(event, "kind", "") == "final"]
+        finals = [
+            json.loads(event.value) for event in machine.events if getattr(event, "kind", "") == "final"
+        ]
         assert finals[0]["devices"] == seen
 
     asyncio.run(check())

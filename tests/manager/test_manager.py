@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
 from collections.abc import Mapping
@@ -26,10 +27,12 @@ SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}, "y": {"_type": "choice", 
 def bowl(parameters: Mapping[str, Any]) -> SimulatedRun:
     """Ten steps towards a value that the parameters decide; longer for some than for others."""
     goal = (parameters["x"] - 1.0) ** 2 + (parameters["y"] == "b")
-    return SimulatedRun(goal, [goal + 10.0 / (step + 1) for step in range(10)], step=1.0 + abs(parameters["x"]))
+    return SimulatedRun(
+        goal, [goal + 10.0 / (step + 1) for step in range(10)], step=1.0 + abs(parameters["x"])
+    )
 
 
-class Crash(BaseException):
+class Killed(Exception):
     """The manager is killed here."""
 
 
@@ -38,7 +41,9 @@ def config(**fields: Any) -> ExperimentConfig:
     return ExperimentConfig.from_dict(data, needs_command=False)
 
 
-def simulated(directory: Path, simulate: Any = bowl, clock: VirtualClock | None = None, **fields: Any) -> Manager:
+def simulated(
+    directory: Path, simulate: Any = bowl, clock: VirtualClock | None = None, **fields: Any
+) -> Manager:
     clock = clock or VirtualClock(1000.0)
     executor = SimulatedTrialExecutor(simulate, clock)
     made = create_experiment(
@@ -150,7 +155,9 @@ def test_max_trial_duration_fails_only_the_slow(tmp_path: Path) -> None:
     trials = trials_of(tmp_path)
     slow = [trial for trial in trials if 10 * (1 + abs(json.loads(trial.record)["parameters"]["x"])) > 35]
     assert 0 < len(slow) < 20
-    assert {trial.trial_id for trial in trials if trial.status is TrialStatus.FAILED} == {t.trial_id for t in slow}
+    assert {trial.trial_id for trial in trials if trial.status is TrialStatus.FAILED} == {
+        t.trial_id for t in slow
+    }
     assert all(math.isclose((trial.end_time or 0) - (trial.start_time or 0), 35) for trial in slow)
 
 
@@ -220,7 +227,9 @@ def troubled(tmp_path: Path, trouble: str) -> Manager:
         "code_directory": str(code),
         "class_args": {"trouble": trouble, "marker": str(tmp_path / "marker")},
     }
-    return simulated(tmp_path, lambda p: SimulatedRun(1.0), tuner=tuner, max_trial_number=6, trial_concurrency=1)
+    return simulated(
+        tmp_path, lambda p: SimulatedRun(1.0), tuner=tuner, max_trial_number=6, trial_concurrency=1
+    )
 
 
 @pytest.mark.parametrize(
@@ -288,21 +297,24 @@ class CrashingStore:
 
     def _die(self) -> None:
         self.crashed = True
-        raise RuntimeError("killed")
+        raise Killed
 
 
 def run_with_crash(directory: Path, manager: Manager, at: int, after: bool) -> bool:
     """Run until the manager is killed around its n-th commit; False if it ended before."""
     store = CrashingStore(manager.store, at, after)
     manager.store = store  # type: ignore[assignment]
-    try:
+    with contextlib.suppress(Killed):
         run(manager)
-    except RuntimeError as error:
-        assert str(error) == "killed"
     return store.crashed
 
 
-SEARCH = {"trial_concurrency": 3, "max_trial_number": 8, "tuner": {"name": "TPE"}, "assessor": {"name": "Medianstop"}}
+SEARCH = {
+    "trial_concurrency": 3,
+    "max_trial_number": 8,
+    "tuner": {"name": "TPE"},
+    "assessor": {"name": "Medianstop"},
+}
 
 
 @pytest.mark.slow

@@ -109,10 +109,18 @@ def test_tick_that_fails_leaves_nothing(store: Store) -> None:
 
 def test_experiment_row_is_read_back(store: Store) -> None:
     snapshot = '{"requested": 2}'
-    store.commit(tick(status="DONE", reason="why", error="trace", run_time=3.5, end_time=7.0, snapshot=snapshot))
+    store.commit(
+        tick(status="DONE", reason="why", error="trace", run_time=3.5, end_time=7.0, snapshot=snapshot)
+    )
     row = store.experiment()
     assert (row.id, row.name, row.config, row.token) == ("exp", "a name", {"trialConcurrency": 2}, "secret")
-    assert (row.status, row.reason, row.error, row.run_time, row.end_time) == ("DONE", "why", "trace", 3.5, 7.0)
+    assert (row.status, row.reason, row.error, row.run_time, row.end_time) == (
+        "DONE",
+        "why",
+        "trace",
+        3.5,
+        7.0,
+    )
     assert row.snapshot == {"requested": 2}
 
 
