@@ -1,6 +1,7 @@
 """The environment variables through which an agent and a trial speak, and the environment a trial gets."""
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 
 REPORTS = "PITCHPIPE_REPORTS"  # path of the spool to which reports are appended
@@ -30,15 +31,21 @@ def starting_environment() -> dict[str, str]:
     return {os.fsdecode(name): os.fsdecode(value) for name, value in pairs}
 
 
-def base_environment(environment: Mapping[str, str]) -> dict[str, str]:
+def base_environment(environment: Mapping[str, str], python: str = sys.executable) -> dict[str, str]:
     """Return `environment` without what belongs to the agent's own hosts (Ray, an outer experiment).
 
-    >>> base_environment({"HOME": "/home/ada", "RAY_JOB_ID": "01", "PITCHPIPE_TRIAL_ID": "AbCdE"})
-    {'HOME': '/home/ada'}
+    The folder of the agent's own Python comes first on PATH: `python train.py` finds the packages that Pitchpipe
+    was installed beside, also where its virtual environment was not activated.
+
+    >>> base_environment({"PATH": "/bin", "RAY_JOB_ID": "01", "PITCHPIPE_TRIAL_ID": "AbCdE"}, "/venv/bin/python")
+    {'PATH': '/venv/bin:/bin'}
     """
-    return {
+    kept = {
         name: value for name, value in environment.items() if not name.startswith((OWN_PREFIX, RAY_PREFIX))
     }
+    folder = os.path.dirname(python)
+    others = [entry for entry in kept.get("PATH", os.defpath).split(os.pathsep) if entry != folder]
+    return {**kept, "PATH": os.pathsep.join([folder, *others])}
 
 
 def visible_devices(gpus: Sequence[int] | None) -> dict[str, str]:

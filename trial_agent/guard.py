@@ -16,7 +16,11 @@ class Guard:
 
     def expect(self, mark: bytes) -> None:
         """Say, before it is started, by which mark the attempt's processes will be known."""
-        self._tell(b"+ " + mark.hex().encode(), restart=True)
+        line = b"+ " + mark.hex().encode()
+        if not self._tell(line):  # the first trial, or somebody killed the watchdog
+            self.close()
+            self._process = _start()
+            self._tell(line)
 
     def watch(self, group: int) -> None:
         """Say in which process group the attempt runs."""
@@ -33,15 +37,15 @@ class Guard:
             self._process.wait()
             self._process = None
 
-    def _tell(self, line: bytes, *, restart: bool = False) -> None:
-        if restart and (self._process is None or self._process.poll() is not None):
-            self._process = _start()
-        if self._process is None or self._process.stdin is None:
-            return
+    def _tell(self, line: bytes) -> bool:
+        """Say something to the watchdog, and return whether there is one."""
+        if self._process is None or self._process.stdin is None or self._process.poll() is not None:
+            return False
         try:
             os.write(self._process.stdin.fileno(), line + b"\n")
-        except BrokenPipeError:  # somebody killed the watchdog; the next attempt gets a new one
-            pass
+        except BrokenPipeError:
+            return False
+        return True
 
 
 def _start() -> subprocess.Popen[bytes]:

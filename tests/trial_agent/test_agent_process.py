@@ -17,7 +17,7 @@ from .client import Client, LocalAgent, is_gone, start, wait_until
 REPORT = 'echo \'{"intermediate": 1}\' >> "$PITCHPIPE_REPORTS"'
 
 
-@pytest.mark.parametrize("way", ["sleep 600 &", "setsid sleep 600 &"])
+@pytest.mark.parametrize("way", ["sleep 600 &", "setsid sleep 600 &", "env -i sleep 600 &"])
 def test_nothing_of_a_trial_outlives_the_kill_of_its_agent_and_no_report_is_lost(
     agent: LocalAgent, way: str
 ) -> None:
@@ -25,11 +25,11 @@ def test_nothing_of_a_trial_outlives_the_kill_of_its_agent_and_no_report_is_lost
     client.tell(start())
     client.events_until(lambda event: event["e"] == "report")
     children = psutil.Process(agent.process.pid).children(recursive=True)
-    trial = agent.trial_processes()
-    assert len(trial) >= 2
+    pids = {*agent.trial_processes(), *(child.pid for child in children)}
+    assert len(pids) >= 3  # the script, what it left in the background, the watchdog
     agent.process.kill()
     agent.process.wait()
-    for pid in [*trial, *(child.pid for child in children)]:
+    for pid in pids:
         wait_until(lambda pid=pid: is_gone(pid), f"the end of process {pid}")
     events = read_spool(agent.trial_file("reports-1.jsonl"), "AbCdE", 1)
     assert [(event["e"], event["value"]) for event in events] == [("report", "1")]
@@ -67,6 +67,7 @@ def test_watchdog_that_was_killed_is_replaced_for_the_next_trial(agent: LocalAge
     (watchdog,) = psutil.Process(agent.process.pid).children()
     assert "watchdog.py" in " ".join(watchdog.cmdline())
     watchdog.kill()
+    wait_until(lambda: is_gone(watchdog.pid))
     client.tell(start(attempt=2), start(attempt=3))
     client.until_ended(attempt=3)
     (second,) = [c for c in psutil.Process(agent.process.pid).children() if c.status() != "zombie"]

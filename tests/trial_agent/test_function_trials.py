@@ -3,12 +3,15 @@
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from pitchpipe.trial_agent import read_spool
+from pitchpipe.trial_agent import Job, RunSpec, read_spool
+from pitchpipe.trial_agent.function_trial import FunctionChannel
+from pitchpipe.trial_agent.outbox import Outbox
 
 from .client import LocalAgent, start, wait_until
 
@@ -171,6 +174,35 @@ def test_threads_of_a_function_report_and_no_number_is_used_twice(agent: LocalAg
 
     events = run(agent, train)
     assert [sequence for _, sequence, _ in reports(events)] == list(range(800))
+
+
+class SlowSpool:
+    """A spool whose first append lasts until another report is done, or 0.2 s when that has to wait."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.first_is_in = threading.Event()
+        self.second_is_done = threading.Event()
+
+    def append(self, line: str) -> None:
+        self.lines.append(line)
+        if len(self.lines) == 1:
+            self.first_is_in.set()
+            self.second_is_done.wait(0.2)
+
+
+def test_order_in_the_spool_is_the_order_of_the_numbers() -> None:
+    spool, outbox = SlowSpool(), Outbox()
+    job = Job("AbCdE", 1, 0, "{}", RunSpec("function", "exp", "/exp"))
+    channel = FunctionChannel(job, spool, outbox)  # type: ignore[arg-type]
+    first = threading.Thread(target=channel.report, args=("intermediate", "1"))
+    first.start()
+    spool.first_is_in.wait(30)
+    channel.report("intermediate", "2")
+    spool.second_is_done.set()
+    first.join(30)
+    assert ['"intermediate": 1' in line for line in spool.lines] == [True, False]
+    assert [(e["sequence"], e["value"]) for e in outbox.take(0)[0]] == [(0, "1"), (1, "2")]
 
 
 def test_forked_child_of_a_function_cannot_report(agent: LocalAgent) -> None:

@@ -95,6 +95,7 @@ def test_anything_but_a_hello_closes_the_connection(server: Server, first: bytes
 
 
 def test_other_users_are_not_listened_to(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unix_server, "HELLO_TIMEOUT", 600)
     monkeypatch.setattr(unix_server, "peer_uid", lambda peer: 12345)
     assert is_closed(server.connect(token=None))
 
