@@ -12,7 +12,6 @@ House rules of this file:
 
 from __future__ import annotations
 
-import heapq
 import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +27,7 @@ from .experiment_status import EXPERIMENT_MOVES, ExperimentStatus
 from .ledger import Assignment, Ledger, Request
 from .payloads import metric_payload, trial_end_payload
 from .results import BestTrials, Objective
+from .slots import Slots
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict, new_trial_id
 from .verdicts import FailureStreak, check_final, check_intermediate, judge_end
 
@@ -106,10 +106,8 @@ class TrialRunner:
         self._tuner_has_more = True
         self._failed_command: int | None = None
         self._final_status = ExperimentStatus.DONE
-        self._slots: dict[int, Trial] = {}
-        self._freed_slots: list[int] = []
+        self._slots = Slots()
         self._timed: dict[str, Trial] = {}  # those whose time runs, the earliest started first
-        self._incarnations: Counter[int] = Counter()
         self._changes = Changes()
         self._effects: list[Effect] = []
         self._handlers: dict[type, Callable[[Any], None]] = {
@@ -155,22 +153,19 @@ class TrialRunner:
         return {
             "requested": self.requested,
             "tuner_has_more": self._tuner_has_more,
-            "incarnations": {str(slot): count for slot, count in self._incarnations.items()},
+            "lost_agents": self._slots.snapshot(),
         }
 
     def restore(self, trials: Iterable[Trial], snapshot: dict[str, Any], run_time: float) -> None:
         """Take up an experiment where the store says it was (trials in the order of their sequence ids)."""
         self.requested = snapshot.get("requested", 0)
         self._tuner_has_more = snapshot.get("tuner_has_more", True)
-        self._incarnations.update(
-            {int(slot): count for slot, count in snapshot.get("incarnations", {}).items()}
-        )
         self.run_time = run_time
         for trial in trials:
             self._restore_trial(trial)
-        taken = sorted(self._slots)
-        self._freed_slots = [slot for slot in range(taken[-1] if taken else 0) if slot not in self._slots]
-        for trial in sorted(self._slots.values(), key=lambda trial: trial.start_time or 0.0):
+        running = {trial.slot: trial for trial in self.live.values() if trial.slot is not None}
+        self._slots.restore(running, snapshot.get("lost_agents", {}))
+        for trial in sorted(running.values(), key=lambda trial: trial.start_time or 0.0):
             self._time(trial)
 
     def elapsed(self, now: float) -> float:
@@ -207,20 +202,13 @@ class TrialRunner:
 
     def invariants(self) -> list[str]:
         """What is wrong with the runner's state; tests call it after every event and expect nothing."""
-        wrong = []
+        wrong = self._slots.invariants()
         if Counter(trial.status for trial in self.trials.values()) != +self.counts:
             wrong.append("the counts are not those of the trials")
         if {trial.trial_id for trial in self.trials.values() if not trial.status.is_final} != set(self.live):
             wrong.append("live trials are not the trials without a final status")
         if len(self._slots) > max(self.limits.trial_concurrency, len(self.orders())):
             wrong.append("more slots taken than trial_concurrency allows")
-        for slot, trial in self._slots.items():
-            if trial.slot != slot or trial.status.is_final:
-                wrong.append(f"slot {slot} holds trial {trial.trial_id}, which does not run there")
-        if sorted([*self._slots, *self._freed_slots]) != list(
-            range(len(self._slots) + len(self._freed_slots))
-        ):
-            wrong.append("slots are neither taken nor free")
         if any(trial.is_assigned for trial in self.waiting):
             wrong.append("a trial that waits has a slot")
         if self.limits.max_trial_number is not None and self.requested < 0:
@@ -330,8 +318,8 @@ class TrialRunner:
             return
         trial.exit_code = event.exit_code if event.signal is None else -event.signal
         trial.error = event.error
-        if event.lost and trial.slot is not None:
-            self._incarnations[trial.slot] += 1  # a lost agent's name is never used again
+        if event.lost:
+            self._slots.lose(trial)
         self._end(trial, judge_end(trial, event), event.time)
         self._go_on()
 
@@ -421,12 +409,9 @@ class TrialRunner:
         return self._ready and self.status is not ExperimentStatus.STOPPING and not self.status.is_final
 
     def _assign(self, trial: Trial, assignment: Assignment) -> None:
-        # The lowest free slot; the slots ever used are those taken and those freed.
-        slot = heapq.heappop(self._freed_slots) if self._freed_slots else len(self._slots)
         trial.attempt += 1
-        trial.slot, trial.gpus = slot, assignment.gpus
-        trial.agent = f"{slot}-{self._incarnations[slot]}"
-        self._slots[slot] = trial
+        trial.gpus = assignment.gpus
+        self._slots.take(trial)
         self._note(trial)
         self._effects.append(StartTrial(self._order(trial)))
 
@@ -536,11 +521,9 @@ class TrialRunner:
         self._changes.trials[trial.trial_id] = trial
 
     def _free_slot(self, trial: Trial) -> None:
-        if trial.slot is not None:
-            del self._slots[trial.slot]
-            heapq.heappush(self._freed_slots, trial.slot)
+        if trial.is_assigned:
+            self._slots.free(trial)
             self.ledger.release(trial.trial_id)
-            trial.slot = None
 
     def _order(self, trial: Trial) -> AttemptOrder:
         if trial.slot is None or trial.agent is None:
@@ -582,5 +565,4 @@ class TrialRunner:
         if trial.slot is None:
             self.waiting.append(trial)
             return
-        self._slots[trial.slot] = trial
         self.ledger.claim(trial.trial_id, self.request, Assignment(trial.gpus))
