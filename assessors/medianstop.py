@@ -24,8 +24,9 @@ class _Curve:
     averages: array[float] = field(default_factory=lambda: array("d"))
 
     def append(self, gain: float) -> None:
+        """Add a result; NaN, which is not above anything, never becomes the best, and makes averages the worst."""
         self.total += gain
-        self.best = max(self.best, gain)
+        self.best = gain if gain > self.best else self.best
         average = self.total / (len(self.averages) + 1)
         self.averages.append(-math.inf if math.isnan(average) else average)
 
@@ -77,7 +78,7 @@ class MedianstopAssessor(Assessor):
     def trial_end(self, trial_job_id: str, success: bool) -> None:
         """Count the trial among those that others are compared with, if it succeeded."""
         curve = self._running.pop(trial_job_id, None)
-        if curve is None or not success or len(curve.averages) < self._start_step:
+        if curve is None or not success:
             return
         for step, average in enumerate(curve.averages):
             if step == len(self._finished):
@@ -90,12 +91,8 @@ class MedianstopAssessor(Assessor):
         if len(history) <= len(curve.averages):  # a new attempt began, or the call was repeated
             curve = self._running[trial_job_id] = _Curve()
         for value in history[len(curve.averages) :]:
-            curve.append(self._gain(value))
+            curve.append(self._sign * metric_value(value))
         return curve
-
-    def _gain(self, value: Any) -> float:
-        gain = self._sign * metric_value(value)
-        return -math.inf if math.isnan(gain) else gain
 
     def _explain(self, best: float, median: float, count: int, step: int) -> str:
         shown = [f"{self._sign * value + 0.0:.6g}" for value in (best, median)]

@@ -39,7 +39,7 @@ class BatchTuner(Tuner):
             )
         self._queue = _allowed([plain_copy(option) for option in options], self.constraints)[::-1]
 
-    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Return the next configuration of the list."""
         if not self._queue:
             raise NoMoreTrialError("every configuration of the list was run")

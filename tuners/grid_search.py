@@ -23,7 +23,7 @@ class GridSearchTuner(Tuner):
     [4.0, 2.0, 6.0, 1.0, 3.0, 5.0, 7.0]
     """
 
-    def __init__(self, optimize_mode: str | None = None) -> None:  # noqa: ARG002
+    def __init__(self, optimize_mode: str | None = None) -> None:
         self._explored: Explored | None = None
 
     def update_search_space(self, search_space: Any) -> None:
@@ -31,16 +31,16 @@ class GridSearchTuner(Tuner):
         space = SearchSpace.parse(search_space, self.constraints)
         self._explored = Explored(space, self._explored, everything=True)
 
-    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Return the next point of the grid that meets the constraints and was not measured before."""
         return ready(self._explored).next_left()
 
     def receive_trial_result(
         self,
-        parameter_id: int,  # noqa: ARG002
+        parameter_id: int,
         parameters: Any,
         value: Any,
-        **kwargs: Any,  # noqa: ARG002
+        **kwargs: Any,
     ) -> None:
         """Leave the point out, in case somebody else suggested it."""
         self.import_data([{"parameter": parameters, "value": value}])

@@ -27,7 +27,7 @@ class RandomTuner(Tuner):
     [0, 1, 2]
     """
 
-    def __init__(self, seed: int | None = None, optimize_mode: str | None = None) -> None:  # noqa: ARG002
+    def __init__(self, seed: int | None = None, optimize_mode: str | None = None) -> None:
         self._rng = np.random.default_rng(seed_of(seed))
         self._explored: Explored | None = None
 
@@ -35,17 +35,17 @@ class RandomTuner(Tuner):
         """Take a search space; points of an earlier one are not suggested again."""
         self._explored = Explored(SearchSpace.parse(search_space, self.constraints), self._explored)
 
-    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Return a random point of the space that was not suggested before."""
         explored = ready(self._explored)
         return explored.new_point(lambda: explored.space.sample(self._rng))
 
     def receive_trial_result(
         self,
-        parameter_id: int,  # noqa: ARG002
+        parameter_id: int,
         parameters: Any,
         value: Any,
-        **kwargs: Any,  # noqa: ARG002
+        **kwargs: Any,
     ) -> None:
         """Remember the point, in case somebody else suggested it."""
         self.import_data([{"parameter": parameters, "value": value}])

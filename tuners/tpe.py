@@ -91,7 +91,7 @@ class TPETuner(Tuner):
             if not space.validate(parameters):
                 self._history.settle(self._history.add(space.encode(parameters)), loss)
 
-    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Return the candidate with the highest l / g that is new and meets the constraints."""
         explored = ready(self._explored)
         parameters = next((p for p in self._ordered() if explored.add(p)), None)
@@ -101,7 +101,7 @@ class TPETuner(Tuner):
         self._rows[parameter_id] = self._running[parameter_id] = row
         return parameters
 
-    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:  # noqa: ARG002
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
         """Learn a result; a second one for the same id replaces the first, an unknown id is imported."""
         row = self._rows.get(parameter_id)
         if row is None:
@@ -110,7 +110,7 @@ class TPETuner(Tuner):
             self._history.settle(row, self._loss(value))
             self._running.pop(parameter_id, None)
 
-    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:  # noqa: ARG002
+    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Take a trial that ended without a result as the worst."""
         row = self._running.pop(parameter_id, None)
         if row is not None:

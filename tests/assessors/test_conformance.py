@@ -53,8 +53,8 @@ class WrongWayRound(MedianstopAssessor):
 
 
 class NumbersOnly(MedianstopAssessor):
-    def _gain(self, value: Any) -> float:
-        return float(value)
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
+        return super().assess_trial(trial_job_id, [float(value) for value in trial_history])
 
 
 class Forgets(MedianstopAssessor):

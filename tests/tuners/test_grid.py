@@ -6,6 +6,7 @@ import itertools
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,6 +102,15 @@ def test_a_branch_without_new_points_is_not_visited_again() -> None:
     space = {"o": spec("choice", {"_name": "A", "x": spec("uniform", 0, 1)}, {"_name": "B"})}
     names = [point["o"]["_name"] for point in grid(space, 8)]
     assert names == ["A", "B", *"AAAAAA"]
+
+
+def test_the_walk_itself_visits_no_point_twice() -> None:
+    inner = spec("choice", {"_name": "u", "z": spec("randint", 0, 5)}, {"_name": "v"})
+    space = SearchSpace.parse({"o": spec("choice", {"_name": "A", "k": inner}, {"_name": "B"})})
+    walk = GridWalk(space)
+    vectors = list(itertools.takewhile(lambda vector: vector is not None, (walk.next() for _ in range(99))))
+    assert len(vectors) == space.size == 7
+    assert all((~np.isnan(vector) == space.active(vector)).all() for vector in vectors)
 
 
 def test_an_empty_space_has_one_point() -> None:

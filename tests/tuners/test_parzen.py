@@ -118,6 +118,13 @@ def test_the_history_ranks_as_sorting_does(events: list[tuple[int, float]]) -> N
     assert history.successes == sum(loss < math.inf for loss in known.values())
 
 
+def test_equal_losses_rank_in_order_of_arrival() -> None:
+    history = History(Layout.of(SearchSpace.parse({"x": {"_type": "uniform", "_value": [0, 1]}})))
+    for loss in (1.0, 0.0, 1.0, 0.0):
+        history.settle(history.add(np.array([0.5])), loss)
+    assert history.ranked.tolist() == [1, 3, 0, 2]
+
+
 def test_kept_features_are_those_of_the_bandwidth_asked_for() -> None:
     layout = Layout.of(SearchSpace.parse(NESTED))
     history = History(layout)
