@@ -1,0 +1,193 @@
+"""Runs probes: small programs that answer with a few numbers.
+
+Each runs in a process and an empty folder of its own. Probes of ours and of peers take turns (ours, peer, ours,
+peer, ...), so that whatever else the machine does meets all of them alike. What a probe leaves behind is ended by
+its mark in the environment, never by name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+__all__ = ["Bench", "Outcome", "Probe"]
+
+PROBES = Path(__file__).parent / "probes"
+MARK = "BENCHMARK_PROBE"
+# What would make one side slower than the other, or than users have it.
+UNWANTED = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONHOME", "PYTHONUNBUFFERED", "XDG_RUNTIME_DIR")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One side of a measurement: `script` in probes/, run `size` large (`quick` large for a trial run).
+
+    `needs` is the distribution that must be installed: ours, or one of the peers'.
+    """
+
+    name: str
+    script: str
+    size: int
+    quick: int
+    options: tuple[str, ...] = ()
+    needs: str = "pitchpipe"
+    timeout: float = 240.0
+    repetitions: int | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it measures Pitchpipe."""
+        return self.needs == "pitchpipe"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a probe answered in each repetition, and what went wrong in the others."""
+
+    values: dict[str, list[float]] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    skipped: str = ""
+
+    def median(self, key: str) -> float | None:
+        """The median over the repetitions, None if there is nothing."""
+        found = self.values.get(key)
+        return statistics.median(found) if found else None
+
+    def add(self, answer: dict[str, float]) -> None:
+        """Take the answer of one repetition."""
+        for key, value in answer.items():
+            self.values.setdefault(key, []).append(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """How to measure: which interpreter has the peers, how often, how large."""
+
+    peers: Path | None
+    repetitions: int = 3
+    quick: bool = False
+
+    def measure(self, probes: Sequence[Probe]) -> dict[str, Outcome]:
+        """Run the probes in turn, `repetitions` times, and collect their answers by name."""
+        outcomes = {probe.name: Outcome() for probe in probes}
+        for repetition in range(self.repetitions):
+            for probe in probes:
+                self._measure_once(probe, outcomes[probe.name], repetition)
+        return outcomes
+
+    def version(self, distribution: str) -> str | None:
+        """The installed version of a distribution of ours or of the peers."""
+        python = self._python(distribution)
+        if python is None:
+            return None
+        ask = f"from importlib.metadata import version; print(version({distribution!r}))"
+        done = subprocess.run([python, "-c", ask], capture_output=True, text=True, cwd=PROBES, check=False)
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    def _measure_once(self, probe: Probe, outcome: Outcome, repetition: int) -> None:
+        if probe.repetitions is not None and repetition >= probe.repetitions:
+            return
+        if outcome.skipped or len(outcome.errors) > 1:
+            return
+        if self.version(probe.needs) is None:
+            outcome.skipped = f"{probe.needs} is not installed"
+            _say(f"{probe.name}: skipped, {outcome.skipped}")
+            return
+        answer = self._run(probe)
+        if isinstance(answer, str):
+            outcome.errors.append(answer)
+            _say(f"{probe.name}: failed: {answer}")
+        else:
+            outcome.add(answer)
+            _say(f"{probe.name}: " + ", ".join(f"{key} {value:.5g}" for key, value in answer.items()))
+
+    def _python(self, distribution: str) -> str | None:
+        if distribution == "pitchpipe":
+            return sys.executable
+        return str(self.peers / "bin" / "python") if self.peers is not None else None
+
+    def _run(self, probe: Probe) -> dict[str, float] | str:
+        """The numbers that a probe answered, or why there are none."""
+        folder = Path(tempfile.mkdtemp(prefix="bench-"))
+        mark = uuid.uuid4().hex
+        command = [self._python(probe.needs) or "", str(PROBES / probe.script)]
+        command += ["--size", str(probe.quick if self.quick else probe.size), *probe.options]
+        try:
+            with (folder / "output").open("wb") as output:
+                process = subprocess.Popen(
+                    command,
+                    cwd=folder,
+                    env=_environment(folder, mark, command[0]),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                )
+                return _answer(process, probe.timeout, folder)
+        finally:
+            _end_leftovers(mark)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _environment(folder: Path, mark: str, python: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in UNWANTED}
+    runtime = folder / "run"
+    runtime.mkdir(mode=0o700)
+    return {
+        **kept,
+        "PATH": f"{Path(python).parent}{os.pathsep}{kept.get('PATH', '')}",
+        "HOME": str(folder),
+        "PITCHPIPE_RUNTIME_DIR": str(runtime),
+        MARK: mark,
+        "BENCHMARK_ANSWER": str(folder / "answer.json"),
+        "BENCHMARK_BEGAN": repr(time.time()),
+    }
+
+
+def _answer(process: subprocess.Popen[bytes], timeout: float, folder: Path) -> dict[str, float] | str:
+    try:
+        code = process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return f"not done after {timeout:g} s"
+    answer = folder / "answer.json"
+    if code == 0 and answer.exists():
+        return json.loads(answer.read_text())
+    lines = (folder / "output").read_text(errors="replace").strip().splitlines()
+    return f"exit code {code}: {' | '.join(lines[-3:])}"
+
+
+def _end_leftovers(mark: str) -> None:
+    """End the processes that a probe left behind: a Ray, a web server, an agent."""
+    left = [process for process in psutil.process_iter() if _is_marked(process, mark)]
+    for process in left:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(left, timeout=10)
+
+
+def _is_marked(process: psutil.Process, mark: str) -> bool:
+    try:
+        return process.environ().get(MARK) == mark
+    except (psutil.Error, OSError):
+        return False
+
+
+def _say(line: str) -> None:
+    print(f"  {line}", file=sys.stderr, flush=True)

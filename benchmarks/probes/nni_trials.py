@@ -1,0 +1,43 @@
+"""What the probes of NNI have in common."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from harness import SPACE
+from nni.experiment import CustomAlgorithmConfig, Experiment
+
+__all__ = ["condemning", "run"]
+
+
+def run(trial: Path, number: int, assessor: CustomAlgorithmConfig | None = None) -> list[Any]:
+    """Run an experiment of `number` trials, two at once, and return NNI's records of them."""
+    experiment = Experiment("local")
+    config = experiment.config
+    config.trial_command = f"{sys.executable} {trial}"
+    config.trial_code_directory = str(trial.parent)
+    config.search_space = SPACE
+    config.tuner.name = "Random"
+    config.max_trial_number = number
+    config.trial_concurrency = 2
+    config.experiment_working_directory = str(Path.cwd() / "nni-experiments")
+    if assessor is not None:
+        config.assessor = assessor
+    experiment.run(_free_port(), wait_completion=True)
+    jobs = experiment.list_trial_jobs()
+    experiment.stop()
+    return jobs
+
+
+def condemning(folder: Path) -> CustomAlgorithmConfig:
+    """An assessor that finds every result bad."""
+    return CustomAlgorithmConfig(class_name="nni_condemn.Condemn", code_directory=str(folder), class_args={})
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,59 @@
+"""What a suggestion of Optuna's TPE costs after many results, ten parameters, stored in memory."""
+
+import random
+import time
+
+import optuna
+from harness import answer, options
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+SPACE = {
+    **{f"u{i}": FloatDistribution(0, 1) for i in range(4)},
+    **{f"l{i}": FloatDistribution(1e-5, 1, log=True) for i in range(3)},
+    **{f"r{i}": IntDistribution(0, 99) for i in range(2)},
+    "c": CategoricalDistribution(["a", "b", "c"]),
+}
+MEASURED = {1_000: 40, 10_000: 10, 50_000: 3}
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+chosen = options()
+rng = random.Random(0)
+
+
+def point() -> dict:
+    drawn = {f"u{i}": rng.random() for i in range(4)}
+    drawn |= {f"l{i}": 10 ** rng.uniform(-5, 0) for i in range(3)}
+    drawn |= {f"r{i}": rng.randrange(100) for i in range(2)}
+    return drawn | {"c": rng.choice("abc")}
+
+
+def value(parameters: dict) -> float:
+    return sum((parameters[f"u{i}"] - 0.3) ** 2 for i in range(4)) + parameters["l0"] + parameters["r0"] / 100
+
+
+def fill(results: int) -> None:
+    points = [point() for _ in range(results)]
+    study.add_trials(
+        [optuna.create_trial(params=each, distributions=SPACE, value=value(each)) for each in points]
+    )
+
+
+def suggestion(number: int) -> float:
+    """Seconds of a suggestion and of telling its result, the mean of `number`."""
+    began = time.perf_counter()
+    for _ in range(number):
+        trial = study.ask(SPACE)
+        study.tell(trial, value(trial.params))
+    return (time.perf_counter() - began) / number
+
+
+study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
+known, found = 0, {}
+for results, number in MEASURED.items():
+    if results > chosen.size:
+        break
+    fill(results - known)
+    suggestion(1)
+    found[f"after_{results}"] = suggestion(number)
+    known = results + number + 1
+answer(**found)

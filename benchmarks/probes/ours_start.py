@@ -1,0 +1,58 @@
+"""From `pitchpipe run` to the first thing that the first trial does."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from harness import SPACE, answer, options
+
+RAY_ALONE = """
+import ray
+ray.init(address="local", include_dashboard=False, log_to_driver=False)
+print(flush=True)
+"""
+TRIAL = """
+date +%s.%N >> {path}
+echo '{{"final": 1}}' >> "$PITCHPIPE_REPORTS"
+"""
+
+
+def to_first_trial(number: int, platform: str) -> float:
+    """Seconds until the first trial's command runs; the trial then reports, and that is all."""
+    began_file = Path(f"first-{number}")
+    script = Path(f"trial-{number}.sh")
+    script.write_text(TRIAL.format(path=began_file.absolute()))
+    service = {"platform": platform} | ({"idle_timeout": 0} if platform == "ray" else {})
+    config = {"search_space": SPACE, "trial_command": f"sh {script.absolute()}", "max_trial_number": 1}
+    config |= {"tuner": {"name": "TPE"}, "training_service": service}
+    path = Path(f"experiment-{number}.yml")
+    path.write_text(json.dumps(config))
+    program = Path(sys.executable).with_name("pitchpipe")
+    began = time.time()
+    subprocess.run([program, "run", path, "--dir", Path.cwd()], check=True)
+    return float(began_file.read_text().split()[0]) - began
+
+
+def ray_alone() -> float:
+    """Seconds until a Ray that nothing else is done with is up; it is down again on return."""
+    began = time.time()
+    process = subprocess.Popen([sys.executable, "-c", RAY_ALONE], stdout=subprocess.PIPE)
+    if process.stdout is None or not process.stdout.readline():
+        raise SystemExit("Ray did not start")
+    took = time.time() - began
+    process.wait()
+    return took
+
+
+chosen = options(platform="local")
+if chosen.platform == "ray":
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    alone = ray_alone()
+    took = to_first_trial(0, "ray")
+    answer(seconds=took, ray_alone=alone, beyond_ray=took - alone)
+else:
+    answer(seconds=statistics.median(to_first_trial(n, "local") for n in range(chosen.size)))

@@ -1,0 +1,12 @@
+"""An assessor that finds everything bad."""
+
+from pitchpipe import Assessor, AssessResult
+
+
+class Condemn(Assessor):
+    """Ends every trial at its first result."""
+
+    def assess_trial(self, trial_job_id: str, trial_history: list) -> AssessResult:
+        """Bad."""
+        del trial_job_id, trial_history
+        return AssessResult.Bad
