@@ -40,11 +40,11 @@ class LazyGroup(click.Group):
 
     table = VERBS
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """The verbs, in the order in which one needs them."""
         return list(self.table)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a verb; None for a word that is none."""
         if cmd_name not in self.table:
             return None
@@ -63,7 +63,7 @@ class LazyGroup(click.Group):
             ctx.fail(f"there is no verb '{args[0]}': {hint}")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the table, and import nothing."""
         with formatter.section("Verbs"):
             formatter.write_dl([(verb, text) for verb, (_, text) in self.table.items()])

@@ -15,6 +15,7 @@ from .interrupts import Interrupts
 from .verb import new_experiment_options, verb, watch_options
 
 if TYPE_CHECKING:
+    from ..manager.folder import ExperimentFolder
     from ..manager.manager import Manager
 
 __all__ = ["run", "watched"]
@@ -60,15 +61,18 @@ def watched(
     if announce_fd is not None:
         running.on_running = lambda: announce(announce_fd, {"pid": os.getpid()})
     interrupted = running.run()
-    return report(manager, interrupted, as_json=as_json)
+    return report(folder, interrupted, running.error, as_json=as_json)
 
 
-def report(manager: Manager, interrupted: bool, *, as_json: bool) -> int:
-    """Say how a run went, and answer the exit code."""
+def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: bool) -> int:
+    """Say how a run went, and answer the exit code; `error` says why it could not go on."""
     from .outcome import outcome_lines
     from .reading import read
 
-    view = read(manager.folder)
+    view = read(folder)
+    if error:
+        # What could not be written down (the disk is full) is said all the same.
+        view.row.status, view.row.reason = "ERROR", error
     if as_json:
         click.echo(json.dumps(view.summary))
     else:

@@ -150,7 +150,15 @@ class RunningExperiment:
     def _kill(self) -> None:
         """Nothing gets grace any more; if even that does not end the manager, the process ends itself."""
         self._deadline.start(_KILL_PATIENCE)
-        threading.Thread(target=kill_descendants, daemon=True).start()
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=self._kill_processes, args=(loop,), daemon=True).start()
+
+    def _kill_processes(self, loop: asyncio.AbstractEventLoop) -> None:
+        kill_descendants()
+        try:
+            _in_loop(loop, self._manager.kill)  # agents elsewhere are not our descendants
+        except RuntimeError:
+            return  # the loop is closed: the manager has ended
 
     def _write_last_words(self) -> None:
         # The manager's connection belongs to its thread.

@@ -41,9 +41,8 @@ def log(
     wanted = [only] if only else ["stdout", "stderr"]
     here = folder.trial(found.sequence_id)
     if not follow and not any((here / name).exists() for name in wanted):
-        raise Failure(
-            f"trial {found.sequence_id} ({found.trial_id}) has no output of its own in {here}", FAILED
-        )
+        which = f"trial {found.sequence_id} ({found.trial_id})"
+        raise Failure(f"{which} has no output in {here}; what functions print is in logs/agents.log", FAILED)
     with ExitStack() as stack:
         tails = [stack.enter_context(_Tail(here / name, _stream(name))) for name in wanted]
         _copy(folder, found.trial_id, tails, follow)

@@ -11,6 +11,7 @@ import asyncio
 import base64
 import logging
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,9 @@ class AgentLink(ABC):
     def poll(self, after: int) -> None:
         """Acknowledge the events up to `after` and ask for the next; they arrive by `Listener.on_batch`."""
 
+    def flush(self) -> None:  # noqa: B027  (a hook: a link may send at once)
+        """Send what was kept so far in one go, now."""
+
     @abstractmethod
     async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """Send a message and wait for its answer (hello, read_file)."""
@@ -72,6 +76,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._links: dict[str, AgentLink] = {}
         self._orders: dict[tuple[str, int], AttemptOrder] = {}
         self._to_acknowledge: dict[str, int] = {}
+        self._busy: Counter[str] = Counter()  # attempts by agent
         self._closing = False
 
     @abstractmethod
@@ -115,7 +120,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
         """Take up attempts after a restart: from their live agents, else from their spools."""
         for order in orders:
-            self._orders[order.trial_id, order.attempt] = order
+            self._remember(order)
         agents = {order.agent for order in orders}
         links = {agent: self._connect(agent, spawn=False) for agent in sorted(agents)}
         for order in orders:
@@ -129,11 +134,14 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                         link.send(_start_message(order))
 
     def acknowledge(self) -> None:
-        """Ask every agent that delivered something for more; that also acknowledges what it delivered."""
-        for agent, cursor in self._to_acknowledge.items():
-            if (link := self._links.get(agent)) is not None:
-                link.poll(cursor)
-        self._to_acknowledge.clear()
+        """Ask every agent that delivered something for more; that also acknowledges what it delivered.
+
+        An agent without a trial has nothing more to say: it is asked together with its next start, in one message.
+        """
+        for agent in [agent for agent in self._to_acknowledge if self._busy[agent]]:
+            self._poll(agent)
+        for link in self._links.values():
+            link.flush()
 
     async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
         """Read a file of the attempt's folder through its agent, or here when the agent is gone."""
@@ -152,6 +160,11 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         links = list(self._links.values())
         self._links.clear()
         await asyncio.gather(*(link.close(grace) for link in links))
+
+    def kill(self) -> None:
+        """Kill all agents; their attempts are buried as they go."""
+        for link in list(self._links.values()):
+            link.kill()
 
     def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
         """Translate an agent's batch into events and deliver them."""
@@ -187,7 +200,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
     def _bury_or_start(self, order: AttemptOrder) -> None:
         """An agent that nobody finds may never have been made: an attempt that left no trace is started now."""
         if order.start_time is None and not self._left_by(order):
-            del self._orders[order.trial_id, order.attempt]
+            self._forget((order.trial_id, order.attempt))
             self.start_trial(order)
         else:
             self._bury(order, "its agent is gone")
@@ -208,6 +221,11 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._forget((order.trial_id, order.attempt))
         self._emit(events)
 
+    def _poll(self, agent: str) -> None:
+        cursor = self._to_acknowledge.pop(agent, None)
+        if cursor is not None and (link := self._links.get(agent)) is not None:
+            link.poll(cursor)
+
     def _translate(self, raw: Iterable[dict[str, Any]]) -> Iterable[Event]:
         for event in raw:
             key = event["trial"], event["attempt"]
@@ -217,9 +235,14 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                 self._forget(key)
             yield _EVENTS[event["e"]](event)
 
+    def _remember(self, order: AttemptOrder) -> None:
+        self._orders[order.trial_id, order.attempt] = order
+        self._busy[order.agent] += 1
+
     def _forget(self, key: tuple[str, int]) -> None:
         order = self._orders.pop(key, None)
         if order is not None:
+            self._busy[order.agent] -= 1
             self._on_end(order)
 
     def _on_end(self, order: AttemptOrder) -> None:

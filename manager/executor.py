@@ -102,6 +102,9 @@ class TrialExecutor(ABC):
     async def close(self) -> None:
         """End all agents and what they run; nothing of ours is left when this returns."""
 
+    def kill(self) -> None:  # noqa: B027  (a hook: there may be nothing to kill)
+        """End all agents at once, without grace; the ends of their attempts arrive as events."""
+
     def has_resources(self, request: Request) -> bool:
         """Can `request` be met now, as far as the executor itself can tell?"""
         return True

@@ -104,6 +104,10 @@ class Manager:
         if self.runner is None:
             self._opening.cancel()
 
+    def kill(self) -> None:
+        """Let an experiment that is being stopped end at once: its trials get no grace any more."""
+        self.executor.kill()
+
     def kill_trial(self, trial_id: str) -> None:
         """End one trial."""
         self._post([TrialKillAsked(self._clock(), trial_id)])
