@@ -13,11 +13,9 @@ import click
 
 from ..manager.folder import ExperimentFolder
 from .failures import FAILED
-from .interrupts import Interrupts
+from .interrupts import INTERRUPTED, Interrupts
 
 __all__ = ["announce", "run_in_background"]
-
-INTERRUPTED = 130
 
 
 def run_in_background(folder: ExperimentFolder, interrupts: Interrupts, *, as_json: bool, quiet: bool) -> int:

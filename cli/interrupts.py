@@ -1,19 +1,25 @@
 """What SIGINT, SIGTERM and SIGHUP do, in each phase of a run.
 
-At first they raise KeyboardInterrupt, which ends whatever the process waits for. Once the folder of an
-experiment is about to be made they are only counted, and once its manager runs they are told to a listener,
-which stops it.
+At first they end the process, and what it has started, on the spot: there is no experiment yet, so nothing has to be
+written down. (No KeyboardInterrupt: raised in the middle of an import, it can leave the import's lock locked for
+ever.) Once the folder of an experiment is about to be made they are only counted, and once its manager runs they are
+told to a listener, which stops it.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["Interrupts"]
+from .last_resort import kill_descendants
+
+__all__ = ["INTERRUPTED", "Interrupts"]
+
+INTERRUPTED = 130
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -58,7 +64,8 @@ class Interrupts:
         self.count += 1
         self._tell()
         if not self._is_held and self._listener is None:
-            raise KeyboardInterrupt
+            kill_descendants()  # the plug-ins are checked in a process of their own
+            os._exit(INTERRUPTED)
 
     def _tell(self) -> None:
         while self._listener is not None and self._told < self.count:

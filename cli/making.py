@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from ..manager.config import ExperimentConfig
     from ..manager.manager import Manager
 
-__all__ = ["checked_config", "interruptible", "make_experiment"]
+__all__ = ["checked_config", "make_experiment"]
 
 
 def checked_config(path: Path) -> ExperimentConfig:
@@ -38,8 +36,7 @@ def make_experiment(
 ) -> Manager:
     """Check a config and make the experiment's folder and store; nothing is left behind if that fails."""
     threading.Thread(target=_import_ahead, daemon=True).start()
-    with interruptible():
-        config = checked_config(path)
+    config = checked_config(path)
     interrupts.hold()
     from ..manager.experiments import create_experiment
 
@@ -50,15 +47,3 @@ def _import_ahead() -> None:
     """Import what running an experiment needs while the check of the plug-ins is waited for."""
     for name in ("..manager.experiments", "..manager.local_executor", ".running"):
         import_module(name, __package__)
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Leave no process behind when interrupted: plug-ins are checked in one of their own."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        from .last_resort import kill_descendants
-
-        kill_descendants()
-        raise

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .failures import FAILED
-from .interrupts import Interrupts
+from .interrupts import INTERRUPTED, Interrupts
 from .verb import new_experiment_options, verb, watch_options
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run", "watched"]
 
-INTERRUPTED = 130
 _COLOURS = {"DONE": "green", "ERROR": "red"}
 
 

@@ -20,9 +20,9 @@ def validate(config: Path) -> None:
     All problems are listed with file:line:column and a hint (exit code 2). The tuner and the assessor are
     constructed once, in a process of their own.
     """
-    from .making import checked_config, interruptible
+    from .making import checked_config
 
-    with Interrupts(), interruptible():
+    with Interrupts():
         checked = checked_config(config)
     tuner, assessor = checked.tuner, checked.assessor
     click.echo(f"{config} is good: nothing is wrong with it")
