@@ -94,12 +94,13 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         """Start an attempt on the agent the order names, which is made if need be."""
         if (order.trial_id, order.attempt) in self._orders:
             return
-        self._orders[order.trial_id, order.attempt] = order
+        self._remember(order)
         link = self._links.get(order.agent) or self._take_up(
             order.agent, self._connect(order.agent, spawn=True)
         )
         if link is not None:
             link.send(_start_message(order))
+            self._poll(order.agent)
 
     def stop_trial(self, trial_id: str, attempt: int) -> None:
         """Kill an attempt where it runs."""

@@ -50,6 +50,8 @@ def dispatcher_environment(
 ) -> dict[str, str]:
     """The environment that NNI gives its dispatcher, and the announcement of our protocol."""
     return {
+        # Suggestions are small sums: threads that wait for each other on a busy machine cost more than they save.
+        "OPENBLAS_NUM_THREADS": "1",
         **os.environ,
         PROTOCOL_ENVIRONMENT: str(PROTOCOL_VERSION),
         "SDK_PROCESS": "dispatcher",

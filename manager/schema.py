@@ -23,7 +23,7 @@ CREATE TABLE experiment (
 );
 CREATE TABLE trials (
     sequence_id   INTEGER PRIMARY KEY,
-    trial_id      TEXT NOT NULL UNIQUE,
+    trial_id      TEXT NOT NULL,              -- unique; no index, which every trial would have to pay for
     status        TEXT NOT NULL,
     parameter_id  TEXT NOT NULL,              -- JSON: a number, a string or null
     record        TEXT NOT NULL,              -- parameter record, JSON; $.parameters holds the parameters
@@ -69,7 +69,6 @@ CREATE TABLE replies (                        -- what the dispatcher answered, i
     code          TEXT NOT NULL,
     payload       TEXT NOT NULL
 );
-CREATE INDEX trials_by_status ON trials (status);
 """
 
 MIGRATIONS = (_FIRST,)

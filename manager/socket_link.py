@@ -40,7 +40,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         """Send a message that has no answer."""
         if not self._unsent and self._transport is not None:
             # What is sent in one turn of the loop (a poll and a start, usually) leaves in one write.
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         self._unsent += encode_message(message)
 
     def poll(self, after: int) -> None:
@@ -75,7 +75,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The line stands: send what was kept."""
         self._transport = cast(asyncio.Transport, transport)
-        self._flush()
+        self.flush()
 
     def data_received(self, data: bytes) -> None:
         """Batches go to the listener, other answers to whoever asked."""
@@ -92,8 +92,11 @@ class SocketLink(AgentLink, asyncio.Protocol):
         """The agent is gone, or has closed the line."""
         self._end(f"its agent closed the connection ({exc})" if exc else "its agent is gone")
 
-    def _flush(self) -> None:
-        if self._unsent and self._transport is not None and not self._transport.is_closing():
+    def flush(self) -> None:
+        """Write what this turn of the loop has sent so far, if the line stands."""
+        if self._transport is None:
+            return
+        if self._unsent and not self._transport.is_closing():
             self._transport.write(bytes(self._unsent))
         self._unsent.clear()
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from .schema import MIGRATIONS, SCHEMA_VERSION, TRIAL_COLUMNS
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
-from .trial_runner import Changes
+from .trial_runner import Changes, MetricRow
 
 __all__ = ["ExperimentRow", "Store", "StoreError", "Tick"]
 
@@ -123,18 +123,9 @@ class Store:
     def commit(self, tick: Tick) -> None:
         """Write a tick in one transaction: all of it or nothing."""
         with _explained(self.path), self._transaction() as db:
-            changes = tick.changes
-            db.executemany(_UPSERT_TRIAL, [_trial_to_row(trial) for trial in changes.trials.values()])
-            db.executemany(
-                "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (m.trial.sequence_id, m.kind, m.sequence, m.attempt, m.value, m.time)
-                    for m in changes.metrics
-                ],
-            )
-            db.executemany("INSERT OR IGNORE INTO objective_values VALUES (?, ?, ?)", self._values(changes))
-            db.executemany("INSERT INTO commands VALUES (?, ?, ?)", tick.commands)
-            db.executemany("INSERT INTO replies VALUES (?, ?, ?)", tick.replies)
+            for statement, rows in self._rows(tick):
+                if rows:
+                    db.executemany(statement, rows)
             db.execute(
                 "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
                 (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
@@ -217,11 +208,18 @@ class Store:
                 values.setdefault(sequence_id, {})[name] = value
         return values
 
-    def _values(self, changes: Changes) -> Iterator[tuple[int, str, float]]:
-        for trial in changes.trials.values():
-            if trial.values is not None:
-                for name, value in zip(self.objectives, trial.values, strict=True):
-                    yield trial.sequence_id, name, value
+    def _rows(self, tick: Tick) -> Iterator[tuple[str, Sequence[tuple[Any, ...]]]]:
+        """The statements of a tick, each with its rows."""
+        changes = tick.changes
+        yield _UPSERT_TRIAL, [_trial_to_row(trial) for trial in changes.trials.values()]
+        yield _INSERT_METRIC, [_metric_to_row(metric) for metric in changes.metrics]
+        yield _INSERT_VALUE, [row for trial in changes.trials.values() for row in self._values(trial)]
+        yield "INSERT INTO commands VALUES (?, ?, ?)", tick.commands
+        yield "INSERT INTO replies VALUES (?, ?, ?)", tick.replies
+
+    def _values(self, trial: Trial) -> Iterator[tuple[int, str, float]]:
+        for name, value in zip(self.objectives, trial.values or (), strict=False):
+            yield trial.sequence_id, name, value
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -284,6 +282,14 @@ _UPSERT_TRIAL = (
         if name not in ("sequence_id", "trial_id", "parameter_id", "record", "created")
     )
 )
+
+
+_INSERT_METRIC = "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_VALUE = "INSERT OR IGNORE INTO objective_values VALUES (?, ?, ?)"
+
+
+def _metric_to_row(metric: MetricRow) -> tuple[Any, ...]:
+    return metric.trial.sequence_id, metric.kind, metric.sequence, metric.attempt, metric.value, metric.time
 
 
 def _trial_to_row(trial: Trial) -> tuple[Any, ...]:
