@@ -5,6 +5,7 @@
 #   make check    lint, format, import rule and types (what CI runs next to the tests)
 #   make format   let ruff rewrite what it can
 #   make wheel    build dist/*.whl
+#   make bench    the budget table; next to Optuna, Ray Tune and NNI after `make peers`
 #   make clean    remove what was built (and .venv)
 
 PYTHON ?= python3
@@ -12,6 +13,8 @@ VENV ?= .venv
 BIN ?= $(VENV)/bin
 TEST_JOBS ?= 2
 PYTEST_ARGS ?=
+PEERS ?= .peers
+BENCH_ARGS ?=
 
 # Bytecode is compiled once, at installation; without it every process that is started compiles Ray anew.
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
@@ -33,7 +36,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
 
-.PHONY: demo test check lint lint-ruff lint-format lint-imports types types-folders types-face format wheel install clean
+.PHONY: demo test bench peers check lint lint-ruff lint-format lint-imports types types-folders types-face format wheel install clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -46,6 +49,18 @@ test: $(READY)
 	@echo "== tests"
 	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
 	    $(BIN)/pytest -n $(TEST_JOBS) --dist loadfile $(PYTEST_ARGS)
+
+bench: $(INSTALLED)
+	@echo "== benchmarks"
+	@$(BIN)/python benchmarks/run.py --peers $(PEERS) $(BENCH_ARGS)
+
+peers: $(PEERS)/.stamp
+
+$(PEERS)/.stamp: benchmarks/peers.txt
+	@echo "== Optuna, Ray Tune and NNI in $(PEERS) (this takes a few minutes)"
+	@$(PYTHON) -m venv --clear $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --compile -r benchmarks/peers.txt
+	@touch $@
 
 check: lint types
 
