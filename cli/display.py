@@ -17,7 +17,9 @@ __all__ = ["Display", "PlainDisplay", "SilentDisplay", "make_display"]
 
 _REFRESH = 0.25
 _PLAIN_INTERVAL = 5.0
+_FIRST_INTERVAL = 1.0
 _LAST_WORD = 2.0
+_ENDED = ("DONE", "STOPPED", "ERROR")
 
 
 class Display(ABC):
@@ -54,9 +56,11 @@ class Display(ABC):
     def _work(self) -> None:
         try:
             with self.drawing():
+                pause = min(self.interval, _FIRST_INTERVAL)
                 while not self._closing:
                     self._draw_all()
-                    self._wake.wait(self.interval)
+                    self._wake.wait(pause)
+                    pause = self.interval
                 self._draw_all()
         except OSError:
             pass  # the terminal is gone; the experiment is not
@@ -118,7 +122,8 @@ class PlainDisplay(SilentDisplay):
     def draw(self, progress: Progress) -> None:
         """Print a line if it says something new."""
         told = (progress.status, progress.counts, progress.best[:1], progress.waiting_for)
-        if told != self._told and not self._closing:
+        # The end is told by the result.
+        if told != self._told and not self._closing and progress.status not in _ENDED:
             self._told = told
             print(plain_line(progress), file=self._output, flush=True)
 

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -94,6 +95,7 @@ def test_plain_display_says_nothing_twice() -> None:
     display = PlainDisplay(output, errors)
     for _ in range(3):
         display.draw(HALF)
+    display.draw(replace(HALF, status="DONE"))
     display.write("warning: careful")
     assert output.getvalue() == plain_line(HALF) + "\n"
     assert errors.getvalue() == "warning: careful\n"

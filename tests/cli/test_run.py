@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,10 @@ def test_run_to_the_end_tells_the_best_and_where_everything_is(
 def test_json_is_one_object_and_nothing_else_on_stdout(
     start: Callable[..., Any], call: Callable[..., Any], config: Path, tmp_path: Path
 ) -> None:
+    trial = config.parent / "trial.sh"
+    trial.write_text(
+        "sleep 0.5; " + trial.read_text()
+    )  # long enough for lines of progress, if there were any
     called = start("run", config, "--json", "--dir", tmp_path / "runs").finish()
     result = json.loads(called.out)
 
@@ -45,6 +51,26 @@ def test_json_is_one_object_and_nothing_else_on_stdout(
         "parameters": smallest["parameters"],
     }
     assert [trial["intermediate"] for trial in exported] == [[trial["final"]] for trial in exported]
+
+
+def test_json_goes_alone_to_a_terminal(config: Path, directory: Path) -> None:
+    ours, its = os.openpty()
+    command = [sys.executable, "-P", "-m", "pitchpipe", "run", str(config), "--json"]
+    result = subprocess.run(command, stdout=its, stderr=subprocess.PIPE, text=True, timeout=60, check=True)
+    os.close(its)
+    assert json.loads(os.read(ours, 65536))["status"] == "DONE"
+    os.close(ours)
+    assert result.stderr == ""
+
+
+def test_lines_of_progress_come_where_there_is_no_terminal(
+    start: Callable[..., Any], config: Path, directory: Path
+) -> None:
+    trial = config.parent / "trial.sh"
+    trial.write_text("sleep 1; " + trial.read_text())
+    called = start("run", config).finish()
+    assert "/4 trials; " in called.out
+    assert called.out.index("/4 trials; ") < called.out.index("DONE: experiment")
 
 
 def test_quiet_shows_only_the_result(start: Callable[..., Any], config: Path, directory: Path) -> None:
