@@ -211,8 +211,8 @@ class TrialRunner:
             wrong.append("more slots taken than trial_concurrency allows")
         if any(trial.is_assigned for trial in self.waiting):
             wrong.append("a trial that waits has a slot")
-        if self.limits.max_trial_number is not None and self.requested < 0:
-            wrong.append("a negative number of trials is requested")
+        if self.created + self.requested > (self.limits.max_trial_number or float("inf")):
+            wrong.append("more trials are asked for than max_trial_number allows")
         return wrong
 
     # ------------------------------------------------------------------ the dispatcher

@@ -16,6 +16,7 @@ from pitchpipe.manager.config import ExperimentConfig
 from pitchpipe.manager.experiment_status import ExperimentStatus
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.folder import ExperimentFolder, FolderError
+from pitchpipe.manager.ledger import Totals
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.manager.store import Store
@@ -42,21 +43,26 @@ def config(**fields: Any) -> ExperimentConfig:
 
 
 def simulated(
-    directory: Path, simulate: Any = bowl, clock: VirtualClock | None = None, **fields: Any
+    directory: Path,
+    simulate: Any = bowl,
+    clock: VirtualClock | None = None,
+    totals: Totals | None = None,
+    **fields: Any,
 ) -> Manager:
     clock = clock or VirtualClock(1000.0)
-    executor = SimulatedTrialExecutor(simulate, clock)
+    executor = SimulatedTrialExecutor(simulate, clock, totals)
     made = create_experiment(
         config(**fields), directory=directory, experiment_id="exp", executor=executor, clock=clock
     )
     made.store.close()
     made.folder.disown()
-    return resumed(directory, simulate, clock)
+    return resumed(directory, simulate, clock, totals)
 
 
-def resumed(directory: Path, simulate: Any, clock: VirtualClock) -> Manager:
+def resumed(directory: Path, simulate: Any, clock: VirtualClock, totals: Totals | None = None) -> Manager:
     folder = ExperimentFolder.find(directory, "exp")
-    return resume_experiment(folder, executor=SimulatedTrialExecutor(simulate, clock), clock=clock)
+    executor = SimulatedTrialExecutor(simulate, clock, totals)
+    return resume_experiment(folder, executor=executor, clock=clock)
 
 
 def run(manager: Manager) -> ExperimentStatus:
@@ -168,6 +174,32 @@ def test_max_experiment_duration_stops_everything(tmp_path: Path) -> None:
     assert 5 < len(trials) < 100
     assert {trial.status for trial in trials} == {TrialStatus.SUCCEEDED, TrialStatus.SYS_CANCELED}
     assert max(trial.end_time or 0 for trial in trials) <= 1101
+
+
+MACHINE = Totals({"CPU": 4.0, "memory": 8.0 * 2**30, "licence": 3.0}, devices=(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("fields", "at_once"),
+    [
+        ({"trial_concurrency": 6}, 6),
+        ({"trial_concurrency": 6, "trial_cpu_number": 1}, 4),
+        ({"trial_concurrency": 6, "trial_memory_size": "3gb"}, 2),
+        ({"trial_concurrency": 6, "trial_resources": {"licence": 1}}, 3),
+        ({"trial_concurrency": 6, "trial_gpu_number": 1}, 2),
+        ({"trial_concurrency": 6, "trial_gpu_number": 0.5}, 4),
+        ({"trial_concurrency": 6, "trial_gpu_number": 2}, 1),
+        ({"trial_concurrency": 1, "trial_gpu_number": 0.25}, 1),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_resources_bound_how_many_trials_run_at_once(
+    fields: dict[str, Any], at_once: int, tmp_path: Path
+) -> None:
+    assert run(simulated(tmp_path, totals=MACHINE, max_trial_number=12, **fields)) is ExperimentStatus.DONE
+    times = [(trial.start_time or 0.0, trial.end_time or 0.0) for trial in trials_of(tmp_path)]
+    running = [sum(start <= moment < end for start, end in times) for moment, _ in times]
+    assert max(running) == at_once
 
 
 def test_ten_thousand_trials_at_once(tmp_path: Path) -> None:

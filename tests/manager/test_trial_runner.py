@@ -103,6 +103,13 @@ def test_request_is_bounded_by_max_trial_number() -> None:
     assert sent(driver.ready(), CommandType.RequestTrialJobs) == [2]
 
 
+def test_trials_asked_for_count_against_max_trial_number() -> None:
+    driver = Driver(trial_concurrency=3, max_trial_number=3)
+    driver.ready()
+    driver.propose(x=1)
+    assert sent(driver.end(driver.runner.get_trials()[0]), CommandType.RequestTrialJobs) == []
+
+
 def test_proposed_parameters_start_a_trial_on_the_lowest_free_slot() -> None:
     driver = Driver()
     driver.ready()
@@ -165,7 +172,7 @@ def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
     ("how", "status", "kind", "reason"),
     [
         ({"exit_code": 3}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 3"),
-        ({"exit_code": 1, "error": "Tr\nKeyError: 'lr'\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "KeyError: 'lr'"),
+        ({"exit_code": 1, "error": "Tr\nKeyError: 'l'\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "KeyError: 'l'"),
         ({"exit_code": None, "signal": 9}, TrialStatus.FAILED, FailureKind.USER_ERROR, "killed by SIGKILL"),
         ({"exit_code": None, "lost": True, "error": "gone"}, TrialStatus.FAILED, FailureKind.INFRA, "gone"),
         ({}, TrialStatus.FAILED, FailureKind.USER_ERROR, "ended without reporting a final result"),
