@@ -40,8 +40,12 @@ def _bad_report(message: str) -> Verdict:
 
 
 def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
-    """How a trial ends whose attempt is over: an earlier verdict stands, else the exit and the reports decide."""
-    if trial.verdict is not None:
+    """How a trial ends whose attempt is over: an earlier verdict stands, else the exit and the reports decide.
+
+    A trial that ends well of itself while the experiment is being stopped has succeeded all the same.
+    """
+    ended_well = not ended.lost and ended.exit_code == 0 and ended.error is None and trial.final is not None
+    if trial.verdict is not None and not (ended_well and trial.verdict.cause is Cause.SYSTEM_CANCEL):
         return trial.verdict
     if ended.lost:
         return Verdict(Cause.ENDED_BADLY, ended.error or "its agent was lost", FailureKind.INFRA)

@@ -342,6 +342,16 @@ def test_stop_ends_what_runs_and_keeps_the_results() -> None:
     assert (trial.status, trial.reason) == (TrialStatus.SYS_CANCELED, "interrupted")
 
 
+def test_trial_that_ends_well_while_the_experiment_stops_has_succeeded() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.report(trial, 0.4, "final")
+    driver.handle(happened.StopAsked(driver.now))
+    driver.end(trial)
+    assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "")
+    assert driver.runner.best.front == [trial]
+
+
 def test_time_limit_ends_the_experiment_as_done() -> None:
     driver = Driver(max_experiment_duration=60.0)
     trial = driver.running_trial()
