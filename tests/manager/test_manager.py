@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.manager.dispatcher_session import DispatcherSession
+from pitchpipe.manager.executor import AttemptOrder
 from pitchpipe.manager.experiment_status import ExperimentStatus
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.folder import ExperimentFolder, FolderError
@@ -361,6 +363,34 @@ def test_killed_manager_comes_back_as_if_nothing_had_happened(after: bool, tmp_p
         again = resumed(directory, bowl, clock)
         assert run(again) is ExperimentStatus.DONE
         assert story(directory) == story(whole), f"killed at commit {at}"
+
+
+def test_nothing_is_done_before_it_is_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[str, int]] = []
+    written: list[int] = []
+    start, write = SimulatedTrialExecutor.start_trial, DispatcherSession.write
+
+    def noted_start(executor: SimulatedTrialExecutor, order: AttemptOrder) -> None:
+        started.append((order.trial_id, order.attempt))
+        start(executor, order)
+
+    def noted_write(session: DispatcherSession, commands: Any) -> None:
+        written.extend(n for n, _, _ in commands)
+        write(session, commands)
+
+    monkeypatch.setattr(SimulatedTrialExecutor, "start_trial", noted_start)
+    monkeypatch.setattr(DispatcherSession, "write", noted_write)
+    for at in (1, 2, 3, 5, 12):
+        started.clear()
+        written.clear()
+        directory = tmp_path / str(at)
+        assert run_with_crash(directory, simulated(directory, **SEARCH), at, after=False)
+        known = {(trial.trial_id, trial.attempt) for trial in trials_of(directory)}
+        view = Store.view(directory / "exp" / "experiment.db")
+        numbers = {n for n, _, _ in view.commands()}
+        view.close()
+        assert set(started) <= known, f"killed at commit {at}"
+        assert set(written) <= numbers, f"killed at commit {at}"
 
 
 def test_second_manager_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
