@@ -114,8 +114,7 @@ class DispatcherProcess(asyncio.Protocol):
             self._writer.write(data)
 
     async def terminate(self, timeout: float) -> None:
-        """Ask the process to end, and kill it if it has not after `timeout` seconds; `on_end` is not told."""
-        self._on_end = lambda code, sentence: None
+        """Ask the process to end, and kill it if it has not after `timeout` seconds."""
         self.write(encode_frame(CommandType.Terminate))
         try:
             await asyncio.wait_for(asyncio.shield(self._ended), timeout)

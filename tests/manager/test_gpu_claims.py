@@ -11,7 +11,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pitchpipe.manager.events import AttemptEnded, Event, ResourcesChanged, StartRefused
+from pitchpipe.manager.events import AttemptEnded, AttemptStarted, Event, ResourcesChanged, StartRefused
 from pitchpipe.manager.executor import AttemptOrder, RunSetup
 from pitchpipe.manager.gpu_claims import GpuClaims
 from pitchpipe.manager.ledger import Request
@@ -132,17 +132,16 @@ async def check_two_managers(tmp_path: Path) -> None:
         refused = await other.until(StartRefused)
         assert (refused.devices, refused.trial_id) == ((0,), "T2")
         assert "another experiment holds GPU 0" in refused.reason
-        other.events.clear()
         go.touch()
         await one.until(AttemptEnded)
-        changed = await other.until(ResourcesChanged)
-        while changed.busy_devices:
-            other.events.clear()
-            changed = await other.until(ResourcesChanged)
+        while (await other.until(ResourcesChanged)).busy_devices:
+            other.events = [event for event in other.events if not isinstance(event, ResourcesChanged)]
         other.start(3, (0,))
         await other.until(AttemptEnded)
         finals = [json.loads(event.value) for event in other.events if getattr(event, "kind", "") == "final"]
         assert finals == [{"default": 0, "devices": "0"}]
+        started = {event.trial_id for event in other.events if isinstance(event, AttemptStarted)}
+        assert started == {"T3"}
     finally:
         await one.executor.close()
         await other.executor.close()
