@@ -1,0 +1,266 @@
+"""The documentation is true: links lead somewhere, names and tables are those of the code, examples run."""
+
+import ast
+import inspect
+import json
+import re
+import runpy
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pitchpipe
+from pitchpipe.dispatcher.plugin import Plugin
+from pitchpipe.manager.state_tables import TableError, redraw
+from pitchpipe.protocol import CommandType
+from pitchpipe.trial_agent import environ, sdk
+from pitchpipe.tuners import Tuner
+
+ROOT = Path(__file__).resolve().parent.parent
+OWN = [
+    "README.md",
+    "CHANGELOG.md",
+    "docs/architecture.md",
+    "docs/store.md",
+    "docs/trial.md",
+    "docs/plugins.md",
+]
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+)
+# `folder/file.py: Name.attribute`, as the pages name what is in a file.
+NAMED = re.compile(r"`((?:[\w-]+/)+\w+\.py)(?:: ([\w.]+))?`")
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
+
+
+def text(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The code blocks of one language, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text(page), re.MULTILINE | re.DOTALL)
+
+
+def definitions(file: Path) -> Iterator[str]:
+    """The functions and classes of a file, those of classes by `Class.name`."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        name = getattr(node, "name", "")
+        yield name
+        for inner in getattr(node, "body", []) if isinstance(node, ast.ClassDef) else []:
+            yield f"{name}.{getattr(inner, 'name', '')}"
+
+
+def test_every_page_is_looked_at() -> None:
+    assert set(OWN) < set(PAGES)
+    assert sum(page.startswith("docs/decisions/") for page in PAGES) >= 8
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files(page: str) -> None:
+    folder = (ROOT / page).parent
+    assert [target for target in LINK.findall(text(page)) if not (folder / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_and_names_are_those_of_the_code(page: str) -> None:
+    unknown = []
+    for file, name in NAMED.findall(text(page)):
+        places = [ROOT / file, (ROOT / page).parent / file]
+        found = next((place for place in places if place.exists()), None)
+        if found is None or (name and name not in definitions(found)):
+            unknown.append(f"{file}: {name}")
+    assert [
+        name for name in unknown if not name.startswith("plugins/my_plugins.py")
+    ] == []  # an example's own
+
+
+def test_routes_and_guarantees_name_what_they_speak_of() -> None:
+    named = NAMED.findall(text("docs/architecture.md"))
+    assert sum(file.startswith("tests/") and bool(name) for file, name in named) >= 20
+    assert sum(not file.startswith("tests/") and bool(name) for file, name in named) >= 20
+
+
+def test_short_names_of_methods_are_those_of_the_code() -> None:
+    classes: dict[str, set[str]] = {}
+    for file in ROOT.glob("*/*.py"):
+        for name in definitions(file):
+            owner, _, attribute = name.partition(".")
+            classes.setdefault(owner, set()).add(attribute)
+    for page in PAGES:
+        for owner, attribute in re.findall(r"`([A-Z]\w+)\.(?!md`)(\w+)`", text(page)):
+            assert attribute in classes.get(owner, ()), f"{page}: {owner}.{attribute}"
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/store.md"])
+def test_tables_are_as_drawn_from_the_code(page: str) -> None:
+    assert "<!-- table: " in text(page)
+    assert redraw(text(page)) == text(page), f"run: python -m pitchpipe.manager.state_tables {page}"
+
+
+def test_every_table_of_the_database_is_on_the_page() -> None:
+    from pitchpipe.manager.schema import MIGRATIONS
+
+    created = re.findall(r"CREATE TABLE (\w+)", "".join(MIGRATIONS))
+    assert [name for name in created if f"<!-- table: {name} -->" not in text("docs/store.md")] == []
+
+
+def test_table_that_there_is_not_is_named() -> None:
+    with pytest.raises(TableError, match="'feelings'"):
+        redraw("<!-- table: feelings -->\n<!-- end of table -->")
+
+
+def test_tables_are_rewritten_in_place(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- table: replies -->\nold\n<!-- end of table -->\nafter\n")
+    subprocess.run([sys.executable, "-P", "-m", "pitchpipe.manager.state_tables", page], check=True)
+    lines = page.read_text().splitlines()
+    assert (lines[0], lines[2], lines[-1]) == ("before", "| column | type | meaning |", "after")
+    assert "old" not in lines
+
+
+def test_every_command_of_the_pipe_has_its_row() -> None:
+    rows = dict(re.findall(r"^\| `([A-Z]{2})` \| (\w+) \|", text("docs/architecture.md"), re.MULTILINE))
+    assert rows == {command.value.decode(): command.name for command in CommandType}
+
+
+def test_parts_and_what_they_may_import_are_those_of_the_rule() -> None:
+    rules = runpy.run_path(str(ROOT / "tests" / "import_rules.py"))["MAY_IMPORT"]
+    rows = re.findall(r"^\| `(\w+)/` \| .* \| (.*) \|$", text("README.md"), re.MULTILINE)
+    assert {folder: set(re.findall(r"`(\w+)`", cell)) for folder, cell in rows} == rules
+
+
+def test_every_variable_and_function_of_a_trial_is_on_the_page() -> None:
+    page = text("docs/trial.md")
+    names = [value for name, value in vars(environ).items() if name.isupper() and "PREFIX" not in name]
+    names.remove(environ.TOKEN)
+    assert len(names) == 7
+    assert [name for name in names if f"| `{name}` |" not in page] == []
+    called = [name for name in pitchpipe.__all__ if inspect.isfunction(getattr(sdk, name, None))]
+    assert [name for name in called if f"`{name}" not in page] == []
+
+
+def test_every_method_of_a_tuner_is_on_the_page() -> None:
+    page = text("docs/plugins.md")
+    checkpoints = {"load_checkpoint", "save_checkpoint", "get_checkpoint_path"}
+    public = [name for name in vars(Tuner) if callable(getattr(Tuner, name)) and not name.startswith("_")]
+    assert [name for name in public if f"| `{name}(" not in page and name not in checkpoints] == []
+    assert "def receive_intermediate_result" not in inspect.getsource(
+        Tuner
+    )  # ours to name: only some have it
+    assert "| `receive_intermediate_result(" in page
+    assert Plugin("tuner", Tuner()).has("update_search_space")
+
+
+# the examples
+
+
+def pitchpipe_run(folder: Path, *words: str) -> str:
+    """Run the command line in a folder; gives what it printed."""
+    command = [str(Path(sys.executable).parent / "pitchpipe"), *words, "--dir", "runs"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+    """The experiment of the README, with fewer trials, when it is done: its folder and the summary."""
+    (config,), (script,) = blocks("README.md", "yaml"), blocks("README.md", "python")
+    assert len(config.splitlines()) == 15
+    (tmp_path / "experiment.yml").write_text(config.replace("max_trial_number: 30", "max_trial_number: 6"))
+    (tmp_path / "train.py").write_text(script)
+    summary = json.loads(pitchpipe_run(tmp_path, "run", "experiment.yml", "--json"))
+    return Path(summary["folder"]), summary
+
+
+def test_experiment_of_the_readme_runs_and_its_database_answers(line: tuple[Path, dict[str, Any]]) -> None:
+    folder, summary = line
+    assert summary["status"] == "DONE"
+    assert sum(summary["counts"].values()) == 6
+    assert 0.0 < summary["best"]["value"] < 5.0
+    assert set(summary["best"]["parameters"]) == {"lr", "momentum"}
+    with sqlite3.connect(f"file:{folder}/experiment.db?mode=ro", uri=True) as db:
+        answers = [db.execute(query).fetchall() for query in blocks("docs/store.md", "sql")]
+    db.close()
+    assert len(answers) == 4
+    assert answers[0][0][2:] == (summary["best"]["value"], summary["best"]["parameters"]["lr"])
+    assert all(answers)
+    (script,) = blocks("docs/store.md", "python")
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert len(done.stdout.splitlines()) == 3
+    files = set(re.findall(r"`([\w.-]+)", text("docs/store.md").split("experiment.db` is SQLite")[0]))
+    assert [
+        path.name for path in folder.iterdir() if path.name.split(".db-")[0] not in {*files, "experiment"}
+    ] == []
+
+
+def test_script_of_the_readme_runs_alone(tmp_path: Path) -> None:
+    (script,) = blocks("README.md", "python")
+    (tmp_path / "train.py").write_text(script)
+    done = subprocess.run(
+        [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert len(done.stdout.splitlines()) == 11
+    assert "Final result: 0.01" in done.stdout
+
+
+def test_trials_in_python_and_in_shell_run(tmp_path: Path) -> None:
+    (shell,), (script, _) = blocks("docs/trial.md", "sh"), blocks("docs/trial.md", "python")
+    for name, program, source in (("python", sys.executable, script), ("sh", "sh", shell)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "trial").write_text(source)
+        config = {
+            "trial_command": f"{program} trial",
+            "max_trial_number": 2,
+            "search_space": {"lr": {"_type": "uniform", "_value": [0, 1]}},
+            "tuner": {"name": "Random"},
+            "training_service": {"platform": "local"},
+        }
+        (folder / "experiment.yml").write_text(json.dumps(config))
+        summary = json.loads(pitchpipe_run(folder, "run", "experiment.yml", "--json"))
+        assert summary["counts"] == {"SUCCEEDED": 2}
+        trials = json.loads(pitchpipe_run(folder, "export", summary["id"]))["trials"]
+        for trial in trials:
+            expected = trial["parameters"]["lr"] * (5 if name == "python" else 1)
+            assert trial["final"]["default"] == pytest.approx(expected)
+            assert len(trial["intermediate"]) == (5 if name == "python" else 1)
+
+
+def test_function_as_a_trial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PITCHPIPE_DIR", str(tmp_path / "runs"))
+    _, script = blocks("docs/trial.md", "python")
+    (tmp_path / "tune.py").write_text(script)
+    done = subprocess.run(
+        [sys.executable, "tune.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("DONE ")
+
+
+def test_plug_ins_of_the_page_are_loaded_and_used(tmp_path: Path) -> None:
+    (source,), (config,) = blocks("docs/plugins.md", "python"), blocks("docs/plugins.md", "yaml")
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "my_plugins.py").write_text(source)
+    (tmp_path / "experiment.yml").write_text(config)
+    # It waits after an intermediate result: whoever is condemned is condemned before the end.
+    (tmp_path / "trial.sh").write_text(
+        'x=$(sed -n \'s/.*"x": *\\([^,}]*\\).*/\\1/p\' "$PITCHPIPE_PARAMETERS")\n'
+        'echo "{\\"intermediate\\": $x}" >> "$PITCHPIPE_REPORTS"\n'
+        "case $x in 6*|8*) sleep 60;; esac\n"
+        'echo "{\\"final\\": $x}" >> "$PITCHPIPE_REPORTS"\n'
+    )
+    summary = json.loads(pitchpipe_run(tmp_path, "run", "experiment.yml", "--json"))
+    assert (summary["status"], summary["best"]["value"]) == ("DONE", 0.0)
+    assert summary["counts"] == {"SUCCEEDED": 3, "EARLY_STOPPED": 2}
+    trials = json.loads(pitchpipe_run(tmp_path, "export", summary["id"]))["trials"]
+    reasons = {trial["reason"] for trial in trials if trial["status"] == "EARLY_STOPPED"}
+    assert reasons == {"6 is worse than 5", "8 is worse than 5"}
