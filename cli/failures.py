@@ -54,7 +54,7 @@ def explained() -> Iterator[None]:
 
 
 def _failure(error: Exception) -> Failure | None:
-    from ..manager.config_problems import ConfigError
+    from ..manager.config.problems import ConfigError
     from ..manager.control import ControlError
     from ..manager.executor import ExecutorError
     from ..manager.folder import FolderError

@@ -142,7 +142,7 @@ class MsgDispatcherBase(Recoverable):
             if length >= QUEUE_LENGTH_WARNING:
                 self._warn_of_queue(worker.name, length)
 
-    def route(self, command: CommandType, data: Any) -> tuple[Worker, ...]:  # noqa: ARG002 - for subclasses
+    def route(self, command: CommandType, data: Any) -> tuple[Worker, ...]:
         """The workers that are to handle a command."""
         return (self.default_worker,)
 

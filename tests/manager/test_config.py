@@ -23,7 +23,7 @@ from pitchpipe.manager.config import (
     LocalConfig,
     load_config,
 )
-from pitchpipe.manager.config_models import ConfigFields, camel_case
+from pitchpipe.manager.config.models import ConfigFields, camel_case
 
 SPACE = {"lr": {"_type": "loguniform", "_value": [1e-5, 0.1]}}
 SMALLEST = {"search_space": SPACE, "trial_command": "python train.py"}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.manager.config import load_config
-from pitchpipe.manager.config_docs import render_reference
-from pitchpipe.manager.config_models import (
+from pitchpipe.manager.config.docs import render_reference
+from pitchpipe.manager.config.models import (
     AlgorithmConfig,
     ConfigFields,
     LocalConfig,
@@ -22,12 +22,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "config.md"
 
 
 def test_reference_page_is_up_to_date() -> None:
-    hint = "run: python -m pitchpipe.manager.config_docs > docs/config.md"
+    hint = "run: python -m pitchpipe.manager.config.docs > docs/config.md"
     assert PAGE.read_text() == render_reference(), hint
 
 
 def test_reference_page_is_what_the_module_prints() -> None:
-    line = [sys.executable, "-P", "-m", "pitchpipe.manager.config_docs"]
+    line = [sys.executable, "-P", "-m", "pitchpipe.manager.config.docs"]
     assert subprocess.run(line, capture_output=True, text=True, check=True).stdout == render_reference()
 
 

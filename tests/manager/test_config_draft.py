@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.manager.config import ConfigError, ExperimentConfig
-from pitchpipe.manager.config_draft import OTHER_PLATFORMS, fold, make_draft
+from pitchpipe.manager.config.draft import OTHER_PLATFORMS, fold, make_draft
 
 SMALLEST = {"search_space": {}, "trial_command": "x"}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.manager.config import ConfigError, ExperimentConfig, check_plugins, load_config
-from pitchpipe.manager.config_plugins import plugin_findings
+from pitchpipe.manager.config.plugins import plugin_findings
 
 TEXT = """\
 search_space:

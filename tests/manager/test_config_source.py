@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.manager.config_problems import ConfigError
-from pitchpipe.manager.config_source import parse_source, read_source
+from pitchpipe.manager.config.problems import ConfigError
+from pitchpipe.manager.config.source import parse_source, read_source
 
 KEYS = st.text(st.characters(min_codepoint=32, max_codepoint=0xD7FF), max_size=6)
 JSON = st.recursive(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .config_draft import Draft
-from .config_models import AlgorithmConfig, ConfigFields, LocalConfig
-from .config_problems import Finding, Path, did_you_mean, shown
+from .draft import Draft
+from .models import AlgorithmConfig, ConfigFields, LocalConfig
+from .problems import Finding, Path, did_you_mean, shown
 
 DIRECTIONS = ("minimize", "maximize")
 
@@ -105,7 +105,7 @@ def _check_gpus(config: ConfigFields) -> list[Finding]:
 
 def check_space(config: ConfigFields) -> list[Finding]:
     """The problems of the search space and of the constraints over it."""
-    from ..search_space import check
+    from ...search_space import check
 
     findings = []
     for problem in check(config.search_space, config.constraints):

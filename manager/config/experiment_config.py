@@ -1,18 +1,4 @@
-"""The config of an experiment: read, checked as a whole, and frozen.
-
-`load_config` reads `experiment.yml`; `ExperimentConfig.from_dict` takes the same fields from Python;
-`canonical` and `from_canonical` are the form in which the store keeps it. All problems are reported at
-once, as one `ConfigError`. Tuners and assessors are never imported here: `check_plugins` asks a dispatcher.
-
-    config_source       text to plain data with positions
-    config_draft        spelling of keys, aliases, what NNI files may say
-    config_models       fields: type, range, default, meaning
-    config_validation   the models' refusals as sentences
-    config_checks       what several fields say together
-    config_plugins      the tuner and the assessor, asked in their own process
-    config_examination  all of these in turn
-    config_places       paths to file:line:column
-"""
+"""The config of an experiment: read, checked as a whole, and frozen."""
 
 from __future__ import annotations
 
@@ -20,33 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .config_examination import Examination
-from .config_models import (
-    DEFAULT_WORKING_DIRECTORY,
-    AlgorithmConfig,
-    ConfigFields,
-    LocalConfig,
-    ObjectiveConfig,
-    RayConfig,
-)
-from .config_places import Places
-from .config_plain import plain
-from .config_plugins import plugin_findings
-from .config_problems import ConfigError, ConfigProblem
-from .config_source import read_source
+from .examination import Examination
+from .models import ConfigFields, LocalConfig
+from .places import Places
+from .plain import plain
+from .plugins import plugin_findings
+from .problems import ConfigProblem
+from .source import read_source
 
-__all__ = [
-    "DEFAULT_WORKING_DIRECTORY",
-    "AlgorithmConfig",
-    "ConfigError",
-    "ConfigProblem",
-    "ExperimentConfig",
-    "LocalConfig",
-    "ObjectiveConfig",
-    "RayConfig",
-    "check_plugins",
-    "load_config",
-]
+__all__ = ["ExperimentConfig", "check_plugins", "load_config"]
 
 
 class ExperimentConfig(ConfigFields):

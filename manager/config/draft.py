@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .config_models import AlgorithmConfig, ConfigFields, LocalConfig, ObjectiveConfig, RayConfig, camel_case
-from .config_problems import Finding, Path, did_you_mean, nearest, shown
+from .models import AlgorithmConfig, ConfigFields, LocalConfig, ObjectiveConfig, RayConfig, camel_case
+from .problems import Finding, Path, did_you_mean, nearest, shown
 
 PLATFORMS = {"local": LocalConfig, "ray": RayConfig}
 # Known to NNI, but not run here.

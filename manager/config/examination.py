@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Any, Generic
 
-from .config_checks import check_fields, check_space, fill_defaults
-from .config_draft import make_draft
-from .config_places import Places
-from .config_plugins import plugin_findings
-from .config_problems import ConfigError, ConfigProblem, Finding
-from .config_source import Source, read_source
-from .config_validation import Fields, validate_fields
+from .checks import check_fields, check_space, fill_defaults
+from .draft import make_draft
+from .places import Places
+from .plugins import plugin_findings
+from .problems import ConfigError, ConfigProblem, Finding
+from .source import Source, read_source
+from .validation import Fields, validate_fields
 
 
 class Examination(Generic[Fields]):

@@ -1,6 +1,6 @@
 """The fields of a config: one frozen model per section, with type, range, default and meaning of each field.
 
-Everything here is about one field alone; what several fields say together is in config_checks.
+Everything here is about one field alone; what several fields say together is in `checks`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-from .config_problems import shown
-from .config_units import UnitError, parse_duration, parse_gpu_indices, parse_memory
+from .problems import shown
+from .units import UnitError, parse_duration, parse_gpu_indices, parse_memory
 
 DEFAULT_WORKING_DIRECTORY = "~/pitchpipe-experiments"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from .config_problems import ConfigProblem, Finding, Path, dotted
-from .config_source import Source
+from .problems import ConfigProblem, Finding, Path, dotted
+from .source import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from .config_problems import ConfigError, ConfigProblem, Path
+from .problems import ConfigError, ConfigProblem, Path
 
 _TAG = "tag:yaml.org,2002:"
 # Aliases may repeat nodes any number of times: this stops a few lines from growing without end.

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from .config_models import ConfigFields
-from .config_problems import Finding, did_you_mean, shown
-from .config_units import UnitError
+from .models import ConfigFields
+from .problems import Finding, did_you_mean, shown
+from .units import UnitError
 
 Fields = TypeVar("Fields", bound=ConfigFields)
 

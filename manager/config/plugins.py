@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from .config_problems import Finding, Path
+from .problems import Finding, Path
 
 CHECK_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher", "--check")
 # Importing a large framework from a slow disk takes tens of seconds; more than this is a hang.

@@ -1,4 +1,4 @@
-"""Writes docs/config.md from the models: `python -m pitchpipe.manager.config_docs > docs/config.md`."""
+"""Writes docs/config.md from the models: `python -m pitchpipe.manager.config.docs > docs/config.md`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from .config_models import (
+from .models import (
     AlgorithmConfig,
     ConfigFields,
     Directory,

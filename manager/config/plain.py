@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from .config_models import Section
-from .config_problems import Finding, Path
+from .models import Section
+from .problems import Finding, Path
 
 
 def plain(data: Any) -> tuple[Any, list[Finding]]:

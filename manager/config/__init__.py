@@ -1,0 +1,33 @@
+"""The config of an experiment, from a file or from Python.
+
+`load_config` reads `experiment.yml`; `ExperimentConfig.from_dict` takes the same fields from Python;
+`canonical` and `from_canonical` are the form in which the store keeps it. All problems are reported at
+once, as one `ConfigError`. Tuners and assessors are never imported here: `check_plugins` asks a dispatcher.
+
+    source       text to plain data with positions
+    draft        spelling of keys, aliases, what NNI files may say
+    models       fields: type, range, default, meaning
+    validation   the models' refusals as sentences
+    checks       what several fields say together
+    plugins      the tuner and the assessor, asked in their own process
+    examination  all of these in turn
+    places       paths to file:line:column
+    docs         docs/config.md, written from the models
+"""
+
+from .experiment_config import ExperimentConfig, check_plugins, load_config
+from .models import DEFAULT_WORKING_DIRECTORY, AlgorithmConfig, LocalConfig, ObjectiveConfig, RayConfig
+from .problems import ConfigError, ConfigProblem
+
+__all__ = [
+    "DEFAULT_WORKING_DIRECTORY",
+    "AlgorithmConfig",
+    "ConfigError",
+    "ConfigProblem",
+    "ExperimentConfig",
+    "LocalConfig",
+    "ObjectiveConfig",
+    "RayConfig",
+    "check_plugins",
+    "load_config",
+]
