@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, Any
 
 from .constraints import Constraint, read_constraints, unanswerable
 from .expressions import Names
@@ -15,6 +13,11 @@ from .parameter import Parameter
 from .problems import Problem, SearchSpaceError
 from .reading import read
 from .tree import Node, build, count, faults, fill, grow, mark_active
+
+if TYPE_CHECKING:
+    # The manager checks spaces and draws no points: it does not pay for numpy.
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 MAX_REJECTIONS = 10_000  # draws that may violate the constraints before sample() gives up
 _PROBES = 16
@@ -47,8 +50,8 @@ def _probe(nodes: tuple[Node, ...], dimension: int, conditions: tuple[Constraint
     """Try the conditions at some points: one without any answer compares a string with a number, say."""
     if not conditions:
         return []
-    rng = np.random.default_rng(0)
-    points = [build(nodes, rng.random(dimension).tolist()) for _ in range(_PROBES)]
+    rng = random.Random(0)
+    points = [build(nodes, [rng.random() for _ in range(dimension)]) for _ in range(_PROBES)]
     reasons = [unanswerable(condition, points) for condition in conditions]
     return [
         Problem(("constraints", i), f"cannot be worked out: {reason}")
@@ -139,6 +142,8 @@ class SearchSpace:
         problems = self.validate(parameters)
         if problems:
             raise SearchSpaceError(problems)
+        import numpy as np
+
         vector = np.full(len(self.parameters), np.nan)
         fill(self._nodes, parameters, vector)
         return vector
@@ -148,6 +153,8 @@ class SearchSpace:
 
         Raises ValueError if the shape is wrong or an active entry is NaN.
         """
+        import numpy as np
+
         units = self._units(vector)
         missing = self.active(units) & np.isnan(units)
         if missing.any():
@@ -156,11 +163,15 @@ class SearchSpace:
 
     def active(self, vector: ArrayLike) -> NDArray[np.bool_]:
         """Return which parameters the point of a vector has, shape (d,); a NaN choice activates nothing."""
+        import numpy as np
+
         active = np.zeros(len(self.parameters), dtype=bool)
         mark_active(self._nodes, self._units(vector).tolist(), active)
         return active
 
     def _units(self, vector: ArrayLike) -> NDArray[np.float64]:
+        import numpy as np
+
         units = np.asarray(vector, dtype=np.float64)
         if units.shape != (len(self.parameters),):
             raise ValueError(f"expected a vector of shape ({len(self.parameters)},), not {units.shape}")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from .json_values import identity
 from .parameter import Parameter
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 from .problems import Path, Problem, nearest, show
 from .units import UnitMap, unit_map
 
