@@ -34,6 +34,7 @@ PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
 )
+FOLDERS: dict[str, frozenset[str]] = runpy.run_path(str(ROOT / "tests" / "import_rules.py"))["MAY_IMPORT"]
 # `folder/file.py: Name.attribute`, as the pages name what is in a file.
 NAMED = re.compile(r"`((?:[\w-]+/)+\w+\.py)(?:: ([\w.]+))?`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
@@ -49,12 +50,20 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def definitions(file: Path) -> Iterator[str]:
-    """The functions and classes of a file, those of classes by `Class.name`."""
+    """The functions and classes of a file, and what is in its classes by `Class.name`."""
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
-        name = getattr(node, "name", "")
-        yield name
-        for inner in getattr(node, "body", []) if isinstance(node, ast.ClassDef) else []:
-            yield f"{name}.{getattr(inner, 'name', '')}"
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            yield from (f"{node.name}.{name}" for inner in node.body for name in bound_by(inner))
+
+
+def bound_by(statement: ast.stmt) -> list[str]:
+    """The names that a statement of a class defines."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [statement.name]
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def test_every_page_is_looked_at() -> None:
@@ -89,7 +98,7 @@ def test_routes_and_guarantees_name_what_they_speak_of() -> None:
 
 def test_short_names_of_methods_are_those_of_the_code() -> None:
     classes: dict[str, set[str]] = {}
-    for file in ROOT.glob("*/*.py"):
+    for file in [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]:
         for name in definitions(file):
             owner, _, attribute = name.partition(".")
             classes.setdefault(owner, set()).add(attribute)
@@ -131,9 +140,8 @@ def test_every_command_of_the_pipe_has_its_row() -> None:
 
 
 def test_parts_and_what_they_may_import_are_those_of_the_rule() -> None:
-    rules = runpy.run_path(str(ROOT / "tests" / "import_rules.py"))["MAY_IMPORT"]
     rows = re.findall(r"^\| `(\w+)/` \| .* \| (.*) \|$", text("README.md"), re.MULTILINE)
-    assert {folder: set(re.findall(r"`(\w+)`", cell)) for folder, cell in rows} == rules
+    assert {folder: set(re.findall(r"`(\w+)`", cell)) for folder, cell in rows} == FOLDERS
 
 
 def test_every_variable_and_function_of_a_trial_is_on_the_page() -> None:
