@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
     token = _token(options.get("--token-fd"))
     agent = Agent(options["--agent"], Path(options["--folder"], "agents"))
     server = UnixServer(agent, socket.socket(fileno=int(options["--listen-fd"])), token)
-    _handle_signals(agent)
+    _handle_signals(agent, server)
     thread = threading.Thread(target=server.serve, daemon=True)
     thread.start()
     agent.run()
@@ -50,7 +50,7 @@ def _token(descriptor: str | None) -> str:
         return file.read().strip()
 
 
-def _handle_signals(agent: Agent) -> None:
+def _handle_signals(agent: Agent, server: UnixServer) -> None:
     """Let SIGTERM and SIGINT, and a `shutdown` message, end the agent whatever its trial does."""
 
     def leave(number: int, frame: FrameType | None) -> None:
@@ -67,6 +67,7 @@ def _handle_signals(agent: Agent) -> None:
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, leave)
     agent.interrupt = interrupt
+    signal.set_wakeup_fd(server.wakeup_descriptor, warn_on_full_buffer=False)
 
 
 def _leave_by_force(after: float) -> None:

@@ -112,11 +112,11 @@ class Agent:
     def shutdown(self) -> None:
         """Kill what runs and let `run` return; may be called from any thread and from a signal handler."""
         with self._lock:
-            self._stopping = True
+            first, self._stopping = not self._stopping, True
             if self._current is not None:
                 self._current.kill(self._current.job.run.grace)
         self._inbox.put(None)
-        if self.in_user_code and self.interrupt is not None:
+        if first and self.in_user_code and self.interrupt is not None:
             self.interrupt()
 
     @property

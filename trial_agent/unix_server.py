@@ -8,6 +8,7 @@ agent works on and waits for the next one; an idle agent that waits too long lea
 import hmac
 import os
 import select
+import signal
 import socket
 import struct
 import sys
@@ -22,6 +23,7 @@ HELLO_TIMEOUT = 5.0
 SEND_TIMEOUT = 5  # seconds; a manager that takes no bytes for so long is as good as gone
 MAX_STRANGERS = 16
 _RECEIVE = 262144
+_LEAVING = frozenset({signal.SIGTERM, signal.SIGINT})
 
 
 class Connection:
@@ -102,8 +104,8 @@ class UnixServer:
         """Answer the manager, until `close` is called or nobody has come for too long."""
         while not self._closing:
             ready = {descriptor for descriptor, _ in self._poll.poll(self._timeout())}
-            if self._wake.fileno() in ready:
-                self._wake.clear()
+            if self._wake.fileno() in ready and not _LEAVING.isdisjoint(self._wake.clear()):
+                self._agent.shutdown()
             if self._manager is not None and self._manager.descriptor in ready:
                 self._serve_manager(self._manager)
             for descriptor in ready & self._strangers.keys():
@@ -120,6 +122,15 @@ class UnixServer:
         """Make `serve` return."""
         self._closing = True
         self._wake.set()
+
+    @property
+    def wakeup_descriptor(self) -> int:
+        """Where the numbers of signals are to be written: SIGTERM and SIGINT end the agent.
+
+        Python runs a handler when the main thread gets to it; one that is about to wait for its next trial
+        does not.
+        """
+        return self._wake.writer
 
     @property
     def has_manager(self) -> bool:

@@ -7,7 +7,10 @@ class Wake:
     """Wakes a thread that waits in `poll`.
 
     >>> wake = Wake()
-    >>> wake.set(); wake.set(); wake.clear(); wake.close()
+    >>> wake.set(); wake.set()
+    >>> wake.clear(), wake.clear()
+    (b'\\x00\\x00', b'')
+    >>> wake.close()
     """
 
     def __init__(self) -> None:
@@ -19,6 +22,11 @@ class Wake:
         """Return the descriptor to wait for."""
         return self._reader
 
+    @property
+    def writer(self) -> int:
+        """The other end, for `signal.set_wakeup_fd`."""
+        return self._writer
+
     def set(self) -> None:
         """Make the descriptor readable."""
         try:
@@ -26,12 +34,12 @@ class Wake:
         except BlockingIOError:  # it has been readable for 65,536 calls
             pass
 
-    def clear(self) -> None:
-        """Make the descriptor unreadable until the next `set`."""
+    def clear(self) -> bytes:
+        """Make the descriptor unreadable until the next `set`; return what was written to it."""
         try:
-            os.read(self._reader, 65536)
+            return os.read(self._reader, 65536)
         except BlockingIOError:
-            pass
+            return b""
 
     def close(self) -> None:
         """Give both ends back."""

@@ -1,6 +1,7 @@
 """The agent without a socket, as a Ray actor holds it: calls from several threads, trials in another."""
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ class Actor:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.agent = Agent("agent-1", folder / "agents", environment={"PATH": "/bin", "RAY_JOB_ID": "1"})
-        self.thread = threading.Thread(target=self.agent.run)
+        self.thread = threading.Thread(target=self.agent.run, daemon=True)
         self.cursor = 0
 
     def configure(self, **run: Any) -> None:
@@ -55,7 +56,7 @@ def test_command_trial_off_the_main_thread(actor: Actor) -> None:
     assert actor.until_ended()[-1]["exit_code"] == 0
     lines = (actor.folder / "trials" / "0" / "stdout").read_text().splitlines()
     assert lines[-1] == str(actor.folder)
-    assert "PATH=/bin" in lines
+    assert f"PATH={Path(sys.executable).parent}:/bin" in lines
     assert not [line for line in lines if line.startswith("RAY_")]
 
 
@@ -75,7 +76,7 @@ def test_time_is_the_clock_s(tmp_path: Path) -> None:
     run = {"kind": "command", "command": "echo '{\"final\": 1}' >> $PITCHPIPE_REPORTS"}
     agent.handle({"op": "configure", "experiment": "exp", "folder": str(tmp_path), "run": run})
     agent.handle(start())
-    thread = threading.Thread(target=agent.run)
+    thread = threading.Thread(target=agent.run, daemon=True)
     thread.start()
     events: list[dict[str, Any]] = []
     while len(events) < 3:
@@ -105,7 +106,7 @@ def test_agent_whose_only_attempt_was_killed_while_it_waited_is_idle(tmp_path: P
     agent.handle(start())
     agent.handle({"op": "kill", "trial": "AbCdE", "attempt": 1})
     assert agent.next_events(0, 0)["events"][0]["killed"]
-    thread = threading.Thread(target=agent.run)
+    thread = threading.Thread(target=agent.run, daemon=True)
     thread.start()
     agent.handle(start(attempt=2))
     while not any(e["e"] == "ended" and e["attempt"] == 2 for e in agent.next_events(0, 30)["events"]):

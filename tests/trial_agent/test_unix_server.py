@@ -1,5 +1,7 @@
 """The local carrier: who is listened to, what becomes of events as managers come and go."""
 
+import os
+import signal
 import socket
 import threading
 import time
@@ -25,7 +27,7 @@ class Server:
         listener.listen(8)
         self.agent = Agent("agent-1", folder)
         self.server = UnixServer(self.agent, listener, TOKEN)
-        self.thread = threading.Thread(target=self.server.serve)
+        self.thread = threading.Thread(target=self.server.serve, daemon=True)
         self.clients: list[Client] = []
 
     def connect(self, token: str | None = TOKEN) -> Client:
@@ -226,6 +228,17 @@ def test_agent_that_nobody_configured_leaves_after_a_while(
     server.thread.join(30)
     assert not server.thread.is_alive()
     server.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_ends_the_agent_even_if_no_handler_runs(server: Server, number: signal.Signals) -> None:
+    client = server.connect()
+    os.write(server.server.wakeup_descriptor, bytes([signal.SIGUSR1]))  # a user's: none of our business
+    client.ask({"op": "hello"})
+    client.tell({"op": "configure", "experiment": "e", "folder": "/", "run": {"kind": "command"}})
+    assert "JSON text" in client.ask({**start(), "parameters": {}})["error"]  # still taking trials
+    os.write(server.server.wakeup_descriptor, bytes([number]))
+    server.agent.run()  # returns
 
 
 def test_orphan_finishes_its_trial_then_leaves(agent: LocalAgent) -> None:
