@@ -6,6 +6,7 @@ None of this imports Ray: `pitchpipe ray status` and `stop` answer at once.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import subprocess
@@ -106,7 +107,7 @@ def stop_ray() -> bool:
     line = KeeperLine.to(place)
     if line is not None:
         with line:
-            line.ask_now({"op": "stop"}, _START_TIMEOUT)  # one that is starting answers when it has started
+            line.ask_now({"op": "stop"}, _LEAVE_TIMEOUT)
     lock = StartLock(place.lock)
     deadline = time.monotonic() + _LEAVE_TIMEOUT
     while not lock.try_take():
@@ -136,20 +137,36 @@ async def _connect(
     try:
         if (line := KeeperLine.to(place)) is not None:
             return line, False
-        await asyncio.to_thread(_start_keeper, place, resources)
-        if (line := KeeperLine.to(place)) is not None:
-            return line, True
+        return await _start_keeper(place, resources), True
+    except subprocess.CalledProcessError:
+        raise ExecutorError(f"the private Ray did not start: {_last_words(place)}") from None
     finally:
         lock.release()
-    raise ExecutorError(f"the private Ray did not start: {_last_words(place)}")
 
 
-def _start_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> None:
-    """Start a keeper on a socket that is listening already: whoever connects need not wait for it."""
+async def _start_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> KeeperLine:
+    """Start a keeper; what is begun must be finished, even if nobody waits for it any more."""
+    starting = asyncio.ensure_future(asyncio.to_thread(_launch_keeper, place, resources))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError, subprocess.CalledProcessError):
+            (await starting).close()  # it has nobody to work for, and leaves
+        raise
+
+
+def _launch_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> KeeperLine:
+    """Start a keeper on a socket that is listening already, and that we are connected to.
+
+    So whoever connects need not wait for it, and if we are killed the keeper sees that nobody needs it.
+    """
     remove_leftovers(place)
     with socket.socket(socket.AF_UNIX) as listener, place.log.open("wb") as log:
         listener.bind(str(place.socket))
         listener.listen(64)
+        line = KeeperLine.to(place)
+        if line is None:
+            raise OSError(f"nobody can connect to {place.socket}")
         subprocess.run(
             [
                 *(sys.executable, "-P", "-m", f"{__package__}.ray_keeper"),
@@ -165,6 +182,7 @@ def _start_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> None:
             start_new_session=True,  # the terminal's Ctrl-C is not for it
             check=True,
         )
+    return line
 
 
 def _last_words(place: KeeperPlace) -> str:

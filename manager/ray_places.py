@@ -26,6 +26,7 @@ __all__ = [
     "StartLock",
     "make_temp_directory",
     "remove_leftovers",
+    "remove_session",
     "session_processes",
 ]
 
@@ -33,6 +34,7 @@ TEMP_PREFIX = "pitchpipe-ray-"
 # What Ray appends: "/session_<date>_<time>_<microseconds>_<pid>/sockets/plasma_store.<n>".
 _RAY_SOCKET_SUFFIX = 70
 _SOCKET_LIMIT = 103  # macOS; Linux allows 107
+_LOOKS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +167,20 @@ def remove_leftovers(place: KeeperPlace) -> None:
     """Remove what a keeper that did not leave in order left behind; the caller holds the lock."""
     state = place.read_state()
     if state is not None and _is_ours(Path(state.temp_dir)):
-        _kill(_keeper(state) + session_processes(state.temp_dir))
-        shutil.rmtree(state.temp_dir, ignore_errors=True)
+        _kill(_keeper(state))
+        remove_session(state.temp_dir)
     for path in (place.socket, place.state):
         path.unlink(missing_ok=True)
+
+
+def remove_session(temp_dir: str) -> None:
+    """Kill what runs in a Ray session whose keeper is gone, and remove the session's folder."""
+    for _ in range(_LOOKS):
+        processes = session_processes(temp_dir)
+        if not processes:
+            break
+        _kill(processes)  # what they have started meanwhile is found the next time
+    shutil.rmtree(temp_dir, ignore_errors=True)
 
 
 def _is_ours(folder: Path) -> bool:

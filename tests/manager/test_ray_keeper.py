@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from pitchpipe.manager.executor import ExecutorError
-from pitchpipe.manager.ray_keeper import _init_arguments
+from pitchpipe.manager.ray_head import _init_arguments
 from pitchpipe.manager.ray_lease import RayLease, acquire, ray_status, stop_ray
 from pitchpipe.manager.ray_places import KeeperPlace, session_processes
 
