@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -34,9 +35,9 @@ _DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ONEAPI_DEVI
 class AgentSetup:
     """What an agent is made with.
 
-    `environment` is the manager's when both are on one machine, and None when the node's is the one to use;
-    in both cases trials get `omp_threads` as OMP_NUM_THREADS (None: unset), because Ray overwrites it in its
-    workers.
+    `environment` is the manager's when both are on one machine, and None when the node's is the one to use.
+    In both cases trials get `omp_threads` as OMP_NUM_THREADS (None: unset), because Ray overwrites it in its
+    workers. `search_path` are folders where modules of function trials may lie, after all installed ones.
     """
 
     agent_id: str
@@ -46,6 +47,7 @@ class AgentSetup:
     directory: str | None = None
     omp_threads: str | None = None
     has_gpus: bool = False
+    search_path: tuple[str, ...] = ()
 
 
 class RayAgent:
@@ -58,6 +60,7 @@ class RayAgent:
         os.environ.update(environment)
         if setup.directory is not None and os.path.isdir(setup.directory):
             os.chdir(setup.directory)
+        sys.path += [path for path in setup.search_path if path not in sys.path]
         self._token = setup.token
         self._agent = Agent(setup.agent_id, os.path.join(setup.folder, "agents"), environment=environment)
         self._lock = threading.Lock()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -121,6 +122,7 @@ class RayTrialExecutor(AgentTrialExecutor):
             directory=os.getcwd() if local else None,
             omp_threads=os.environ.get("OMP_NUM_THREADS"),
             has_gpus=bool(self.setup.request.gpus),
+            search_path=_search_path(),
         )
 
     def _kill_strays(self) -> None:
@@ -131,6 +133,12 @@ class RayTrialExecutor(AgentTrialExecutor):
             if each["namespace"] == namespace:
                 with contextlib.suppress(ValueError):  # it has ended meanwhile
                     ray.kill(ray.get_actor(each["name"], namespace=namespace), no_restart=True)
+
+
+def _search_path() -> tuple[str, ...]:
+    """Where this program finds modules of its own: beside its script, and in the working directory."""
+    script = os.path.dirname(os.path.realpath(sys.argv[0]))
+    return (script, os.getcwd()) if script in sys.path else (os.getcwd(),)
 
 
 async def _answer(value: Any) -> Any:

@@ -148,9 +148,30 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: dic
                 log_to_driver=False,
                 configure_logging=False,
                 runtime_env=runtime_env,
+                job_config=_job_config(),
             )
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ExecutorError(_why_not_joined(address, error)) from error
+
+
+def _job_config() -> Any:
+    """A job whose workers keep their own module search path.
+
+    Ray puts the driver's working directory and that of its script first in it, and whatever lies there would
+    hide installed packages of the same name, ours too. The agents append these folders at the end.
+    """
+    job_config: Any = importlib.import_module("ray.job_config").JobConfig
+
+    class JobConfig(job_config):
+        @property
+        def _py_driver_sys_path(self) -> list[str]:
+            return []  # Ray extends this one
+
+        @_py_driver_sys_path.setter
+        def _py_driver_sys_path(self, paths: list[str]) -> None:
+            pass
+
+    return JobConfig()
 
 
 @contextlib.contextmanager
