@@ -31,6 +31,8 @@ __all__ = ["DispatcherSession", "DispatcherSetup", "Record"]
 
 _log = logging.getLogger(__name__)
 Record = tuple[int, str, str]
+Conversation = tuple[Sequence[Record], Sequence[Record]]
+Recall = Callable[[], Conversation]
 _ON_ASSESSOR_QUEUE = frozenset({CommandType.KillTrialJob, CommandType.Pause})
 
 
@@ -52,56 +54,69 @@ class DispatcherSession:
         self._setup = setup
         self._deliver = deliver
         self._process: DispatcherProcess | None = None
+        self._replaced: DispatcherProcess | None = None
         self._sent = 0
         self._answered = 0
         self._new_replies: list[Record] = []
         self._expected: dict[bool, deque[tuple[str, str]]] = {}
         self._processed = {"default": 0, "assessor": 0}
         self._last = {"default": 0, "assessor": 0}
-        self._has_diverged = False
         self._periodical_queues: tuple[str, ...] = ("assessor",)
         self.on_divergence: Callable[[str], None] = lambda why: None
         self.on_unclogged: Callable[[], None] = lambda: None
 
     # ------------------------------------------------------------------ starting, restoring, ending
 
-    async def start(
-        self, commands: Sequence[Record] = (), replies: Sequence[Record] = (), mode: str = "start"
-    ) -> None:
-        """Start a dispatcher and send it what was recorded, if anything was."""
+    async def start(self, recall: Recall, mode: str = "start") -> None:
+        """Start a dispatcher and send it what `recall` gives, if it gives anything.
+
+        `recall` is called when the process is there: what is committed until then is part of what it gives, so that
+        nothing is sent twice or left out.
+        """
+        process = DispatcherProcess(
+            lambda frames: self._on_frames(process, frames), lambda code, why: self._on_end(process, why)
+        )
+        process.on_unclogged = self.on_unclogged
         setup = self._setup
+        environment = dispatcher_environment(
+            setup.folder,
+            mode=mode,
+            log_level=setup.log_level,
+            gpu_indices=setup.config.get("tunerGpuIndices") or (),
+        )
+        command = setup.command or dispatcher_command(setup.config)
+        await process.start(command, environment, setup.folder / "logs" / "dispatcher.out")
+        self._process = process
+        self._take_up(recall())
+
+    async def restart(self, recall: Recall, mode: str = "start") -> None:
+        """Replace a failed dispatcher by a fresh one that is told the same."""
+        self._disown()
+        if self._replaced is not None:
+            await self._replaced.kill()
+        await self.start(recall, mode)
+
+    def _disown(self) -> None:
+        """From now on what the present process says does not count, and nothing is sent to it."""
+        if self._process is not None:
+            self._replaced, self._process = self._process, None
+
+    def _take_up(self, conversation: Conversation) -> None:
+        commands, replies = conversation
+        # What came in and is not committed yet was said all the same.
+        replies = [*replies, *self._new_replies]
         self._sent = commands[-1][0] if commands else 0
         self._answered = replies[-1][0] if replies else 0
         self._processed = {"default": 0, "assessor": 0}
         self._last = {"default": 0, "assessor": 0}
-        self._has_diverged = False
         self._expect(replies)
-        process = self._process = DispatcherProcess(self._on_frames, self._on_end)
-        process.on_unclogged = self.on_unclogged
-        await process.start(
-            setup.command or dispatcher_command(setup.config),
-            dispatcher_environment(
-                setup.folder,
-                mode=mode,
-                log_level=setup.log_level,
-                gpu_indices=setup.config.get("tunerGpuIndices") or (),
-            ),
-            setup.folder / "logs" / "dispatcher.out",
-        )
         self.write(commands)
-
-    async def restart(
-        self, commands: Sequence[Record], replies: Sequence[Record], mode: str = "start"
-    ) -> None:
-        """Replace a failed dispatcher by a fresh one that is told the same."""
-        if self._process is not None:
-            await self._process.kill()
-        await self.start(commands, replies, mode)
 
     async def terminate(self, timeout: float) -> None:
         """Let the dispatcher finish what it does, and end it."""
-        if self._process is not None:
-            await self._process.terminate(timeout)
+        for process in (self._replaced, self._process):
+            if process is not None:
+                await process.terminate(timeout)
 
     @property
     def pid(self) -> int | None:
@@ -138,6 +153,11 @@ class DispatcherSession:
         return ("default",)
 
     @property
+    def is_new(self) -> bool:
+        """Was nothing ever sent?"""
+        return self._sent == 0
+
+    @property
     def is_clogged(self) -> bool:
         """Is so much unread by the dispatcher that no more results should be fetched?"""
         return self._process is not None and self._process.is_clogged
@@ -159,10 +179,10 @@ class DispatcherSession:
         for _, code, payload in replies:
             self._expected[CommandType(code.encode()) in _ON_ASSESSOR_QUEUE].append((code, payload))
 
-    def _on_frames(self, frames: list[Frame]) -> None:
+    def _on_frames(self, process: DispatcherProcess, frames: list[Frame]) -> None:
         for frame in frames:
-            if self._has_diverged:
-                return  # nothing that it says counts any more: it is replaced
+            if process is not self._process:
+                return  # nothing that it says counts any more: it is being replaced
             if frame.command is CommandType.Processed:
                 told = loads(frame.payload)
                 self._processed[told["queue"]] = told["n"]
@@ -186,7 +206,7 @@ class DispatcherSession:
             return False
         code, payload = expected.popleft()
         if code != frame.command.value.decode() or not _same(payload, frame.payload):
-            self._has_diverged = True
+            self._disown()
             self.on_divergence(f"it answered {frame.payload} where it had answered {payload}")
         return True
 
@@ -214,7 +234,9 @@ class DispatcherSession:
             self._now(), message, told.get("where", ""), told.get("traceback", ""), told.get("command")
         )
 
-    def _on_end(self, code: int, sentence: str) -> None:
+    def _on_end(self, process: DispatcherProcess, sentence: str) -> None:
+        if process is not self._process:
+            return
         undone = min(self._processed.values()) + 1
         self._deliver(DispatcherFailed(self._now(), sentence, traceback=self._last_output(), command=undone))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..protocol import CommandType
 from .config import ExperimentConfig
-from .dispatcher_session import DispatcherSession, DispatcherSetup
+from .dispatcher_session import Conversation, DispatcherSession, DispatcherSetup
 from .effects import Effect, Finish, RestoreDispatcher, SendCommand, StartTrial, StopTrial
 from .events import AttemptEnded, Event, StopAsked, Tick, TrialKillAsked
 from .executor import RunSetup, TrialExecutor
@@ -131,8 +131,7 @@ class Manager:
 
     async def _open(self) -> None:
         """Start the dispatcher and the executor side by side, then take up what the store holds."""
-        commands, replies = self.store.commands(), self.store.replies()
-        starting = asyncio.ensure_future(self._session.start(commands, replies))
+        starting = asyncio.ensure_future(self._session.start(self.store.conversation))
         try:
             totals = await self.executor.open(self._setup(), self._post)
         finally:
@@ -147,13 +146,12 @@ class Manager:
         row = self.store.experiment()
         runner.restore(self.store.trials(), row.snapshot or {}, row.run_time)
         self.runner = runner
-        if not commands:
+        if self._session.is_new:
             self._send_first([(CommandType.Initialize, json.dumps(self.config.search_space))])
         await self.executor.attach(runner.orders())
         for trial in runner.condemned():
-            self.executor.stop_trial(
-                trial.trial_id, trial.attempt
-            )  # the kill may have come before it was done
+            # The manager may have been killed before it did so.
+            self.executor.stop_trial(trial.trial_id, trial.attempt)
         if self._inbox:
             self._schedule_tick()
 
@@ -257,7 +255,7 @@ class Manager:
             self.executor.stop_trial(effect.trial_id, effect.attempt)
         elif isinstance(effect, RestoreDispatcher):
             _log.warning("restoring the dispatcher: %s", effect.reason)
-            self._start_task(self._session.restart(self.store.commands(), self.store.replies()))
+            self._start_task(self._session.restart(self.store.conversation))
         elif isinstance(effect, Finish):
             self._over.set_result(None)
 
@@ -319,17 +317,22 @@ class Manager:
         _log.warning(
             "the tuner is not reproducible (%s): it starts afresh and is told all results so far", why
         )
-        self._start_task(self._begin_new_record())
+        self._start_task(self._session.restart(self._new_record, mode="resume"))
 
-    async def _begin_new_record(self) -> None:
-        self.store.forget_conversation()
-        await self._session.restart((), (), mode="resume")
+    def _new_record(self) -> Conversation:
+        """Replace the record by one that tells what all conversations so far have come to."""
+        if self._inbox:
+            self._tick()
         runner = self._opened_runner
-        space = json.dumps(self.config.search_space)
-        first = [(CommandType.Initialize, space), *history_of(runner)]
+        first = [(CommandType.Initialize, json.dumps(self.config.search_space)), *history_of(runner)]
         if runner.requested > 0:
             first.append((CommandType.RequestTrialJobs, str(runner.requested)))
-        self._send_first(first)
+        commands = [
+            (n, command.value.decode(), payload) for n, (command, payload) in enumerate(first, start=1)
+        ]
+        self._session.take_replies()
+        self.store.begin_conversation(commands)
+        return commands, []
 
     def _start_task(self, work: Any) -> None:
         task = self._loop.create_task(work)

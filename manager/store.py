@@ -136,11 +136,16 @@ class Store:
         with _explained(self.path):
             self._db.execute("UPDATE experiment SET status=?, reason=?", (status, reason))
 
-    def forget_conversation(self) -> None:
-        """Begin a new record of what the dispatcher is told and answers."""
+    def begin_conversation(self, commands: Sequence[tuple[int, str, str]]) -> None:
+        """Begin a new record of what the dispatcher is told and answers, with these commands."""
         with _explained(self.path), self._transaction() as db:
             db.execute("DELETE FROM commands")
             db.execute("DELETE FROM replies")
+            db.executemany("INSERT INTO commands VALUES (?, ?, ?)", commands)
+
+    def conversation(self) -> tuple[list[tuple[int, str, str]], list[tuple[int, str, str]]]:
+        """What the dispatcher was sent, and what it answered."""
+        return self.commands(), self.replies()
 
     def experiment(self) -> ExperimentRow:
         """The experiment's row."""

@@ -252,15 +252,19 @@ class Troubled(Tuner):
 '''
 
 
-def troubled(tmp_path: Path, trouble: str) -> Manager:
+def troubled_tuner(tmp_path: Path, trouble: str) -> dict[str, Any]:
     code = tmp_path / "code"
     code.mkdir()
     (code / "troubled.py").write_text(TUNER)
-    tuner = {
+    return {
         "class_name": "troubled.Troubled",
         "code_directory": str(code),
         "class_args": {"trouble": trouble, "marker": str(tmp_path / "marker")},
     }
+
+
+def troubled(tmp_path: Path, trouble: str) -> Manager:
+    tuner = troubled_tuner(tmp_path, trouble)
     return simulated(
         tmp_path, lambda p: SimulatedRun(1.0), tuner=tuner, max_trial_number=6, trial_concurrency=1
     )
@@ -299,6 +303,36 @@ def test_tuner_that_cannot_be_repeated_is_told_the_results_instead(tmp_path: Pat
     assert [trial.status for trial in trials] == [TrialStatus.SUCCEEDED] * 6
     assert (tmp_path / "marker.imported").read_text() == "3"
     assert [trial.parameter_id for trial in trials] == [0, 1, 2, 3, 4, 5]
+
+
+def busy(parameters: dict[str, Any]) -> float:
+    from pitchpipe import report_intermediate_result
+
+    for step in range(20):
+        report_intermediate_result(step)
+    return parameters["x"]
+
+
+busy.__module__ = "__main__"
+
+
+def test_dispatcher_is_restored_while_trials_go_on(tmp_path: Path) -> None:
+    """What comes in between the failure and the new dispatcher is told to it, once."""
+    for attempt in range(4):
+        directory = tmp_path / str(attempt)
+        directory.mkdir()
+        made = config(
+            tuner=troubled_tuner(directory, "once"),
+            assessor={"name": "Medianstop"},
+            trial_concurrency=4,
+            max_trial_number=60,
+            training_service={"platform": "local"},
+        )
+        manager = create_experiment(made, directory=directory, experiment_id="exp", function=busy)
+        assert run(manager) is ExperimentStatus.DONE
+        assert (directory / "marker").exists()
+        trials = trials_of(directory)
+        assert [trial.parameter_id for trial in trials] == list(range(60))
 
 
 # --------------------------------------------------------------------------- coming back after a kill

@@ -124,10 +124,10 @@ def test_experiment_row_is_read_back(store: Store) -> None:
     assert row.snapshot == {"requested": 2}
 
 
-def test_conversation_is_forgotten_on_request(store: Store) -> None:
+def test_conversation_is_begun_anew_on_request(store: Store) -> None:
     store.commit(tick(commands=[(1, "IN", "{}")], replies=[(1, "TR", "{}")]))
-    store.forget_conversation()
-    assert (store.commands(), store.replies()) == ([], [])
+    store.begin_conversation([(1, "IN", '{"x": 1}')])
+    assert store.conversation() == ([(1, "IN", '{"x": 1}')], [])
 
 
 def test_viewer_reads_while_the_manager_writes_and_cannot_write(store: Store) -> None:
