@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from ..protocol import CommandType
 from .executor import AttemptOrder
 
-__all__ = ["Effect", "Finish", "RestoreDispatcher", "SendCommand", "StartTrial", "StopTrial"]
+__all__ = [
+    "CopyCheckpoint",
+    "Effect",
+    "Finish",
+    "PauseTrial",
+    "RestoreDispatcher",
+    "SendCommand",
+    "StartTrial",
+    "StopTrial",
+]
 
 
 @dataclass(slots=True)
@@ -34,6 +43,25 @@ class StopTrial:
 
 
 @dataclass(slots=True)
+class PauseTrial:
+    """Have a running attempt save a checkpoint and end."""
+
+    trial_id: str
+    attempt: int
+
+
+@dataclass(slots=True)
+class CopyCheckpoint:
+    """Clone a checkpoint for another trial; both are paths in the experiment's folder.
+
+    It is done before any later `StartTrial`, so that nobody can prune it away in between.
+    """
+
+    source: str
+    target: str
+
+
+@dataclass(slots=True)
 class RestoreDispatcher:
     """Start the dispatcher afresh and bring it to where it was."""
 
@@ -45,4 +73,4 @@ class Finish:
     """The experiment is over; its status says how."""
 
 
-Effect = SendCommand | StartTrial | StopTrial | RestoreDispatcher | Finish
+Effect = SendCommand | StartTrial | StopTrial | PauseTrial | CopyCheckpoint | RestoreDispatcher | Finish

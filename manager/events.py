@@ -7,12 +7,15 @@ clock), so that the runner needs no clock of its own and any history can be repl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 __all__ = [
     "AttemptEnded",
     "AttemptStarted",
     "BadReport",
+    "CheckpointSaved",
+    "DispatcherAnswered",
+    "CompleteAsked",
     "DispatcherFailed",
     "DispatcherReady",
     "Event",
@@ -20,11 +23,14 @@ __all__ = [
     "LimitsChanged",
     "NoMoreParameters",
     "ParametersArrived",
+    "PauseVerdict",
     "Reported",
     "ResourcesChanged",
+    "ResumeAsked",
     "StartRefused",
     "StopAsked",
     "Tick",
+    "TrialAddAsked",
     "TrialKillAsked",
 ]
 
@@ -60,6 +66,36 @@ class KillVerdict:
     time: float
     trial_id: str
     reason: str
+
+
+@dataclass(slots=True)
+class PauseVerdict:
+    """A trial shall be paused: it gives up its slot and waits for a `ResumeAsked`."""
+
+    time: float
+    trial_id: str
+    reason: str
+
+
+@dataclass(slots=True)
+class ResumeAsked:
+    """A paused trial shall go on: from its own checkpoint or that of the trial `checkpoint_of`.
+
+    `parameters` replace the trial's own; a trial that still runs is paused first.
+    """
+
+    time: float
+    trial_id: str
+    parameters: dict[str, Any] | None = None
+    checkpoint_of: str | None = None
+    budget: float | None = None
+
+
+@dataclass(slots=True)
+class DispatcherAnswered:
+    """The dispatcher has done all that it was sent, and nothing else is under way."""
+
+    time: float
 
 
 @dataclass(slots=True)
@@ -106,10 +142,26 @@ class BadReport:
 
 
 @dataclass(slots=True)
+class CheckpointSaved:
+    """An attempt saved a checkpoint; it arrives in order with the reports.
+
+    `name` is its folder in the `checkpoints` of the trial, `sequence` the number of the next intermediate result.
+    """
+
+    time: float
+    trial_id: str
+    attempt: int
+    name: str
+    sequence: int
+    value: float | None = None
+
+
+@dataclass(slots=True)
 class AttemptEnded:
     """An attempt is over; it arrives after every report of that attempt.
 
-    `lost` means that nobody can say how it ended: its agent or node is gone.
+    `lost` means that nobody can say how it ended: its agent or node is gone. `paused`: it ended because it was told to
+    pause. `out_of_memory`: its agent knows that it was killed for its memory.
     """
 
     time: float
@@ -119,6 +171,8 @@ class AttemptEnded:
     signal: int | None = None
     error: str | None = None
     lost: bool = False
+    paused: bool = False
+    out_of_memory: bool = False
 
 
 @dataclass(slots=True)
@@ -149,11 +203,31 @@ class TrialKillAsked:
 
 
 @dataclass(slots=True)
+class TrialAddAsked:
+    """A user adds a trial of their own; `record` is its parameter record (without an id) as JSON text."""
+
+    time: float
+    record: str
+
+
+@dataclass(slots=True)
+class CompleteAsked:
+    """A stopper says that a trial has done enough: `value`, the JSON text of a result, becomes its final result."""
+
+    time: float
+    trial_id: str
+    value: str
+    reason: str
+
+
+@dataclass(slots=True)
 class StopAsked:
-    """A user (or a signal) asks for the end of the experiment."""
+    """A user, a signal or a stopper asks for the end of the experiment; `outcome` is the status it ends with."""
 
     time: float
     reason: str = "the experiment was stopped"
+    outcome: Literal["STOPPED", "DONE", "ERROR"] = "STOPPED"
+    error: str = ""
 
 
 @dataclass(slots=True)
@@ -178,14 +252,20 @@ Event = (
     | ParametersArrived
     | NoMoreParameters
     | KillVerdict
+    | PauseVerdict
+    | ResumeAsked
+    | DispatcherAnswered
     | DispatcherFailed
     | AttemptStarted
     | Reported
     | BadReport
+    | CheckpointSaved
     | AttemptEnded
     | StartRefused
     | ResourcesChanged
     | TrialKillAsked
+    | TrialAddAsked
+    | CompleteAsked
     | StopAsked
     | LimitsChanged
     | Tick

@@ -4,7 +4,7 @@ An executor starts and stops attempts somewhere and delivers what happens to the
 which trial runs, on which slot and with which devices is the runner's business, and committed before the executor
 hears of it. It must keep three promises, which the conformance suite in `tests/manager/test_executors.py` checks:
 
-* `start_trial` is idempotent on (trial, attempt), and so is `stop_trial`;
+* `start_trial` is idempotent on (trial, attempt), and so are `stop_trial` and `pause_trial`;
 * of one attempt, `AttemptEnded` is delivered exactly once and after every report of that attempt;
 * a report may be delivered more than once (after a restart, or from the spool of a lost agent), always under the same
   sequence number; it is delivered again until `acknowledge` followed its commit.
@@ -32,7 +32,10 @@ class ExecutorError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AttemptOrder:
-    """One attempt of one trial, and where it runs; committed to the store before it is performed."""
+    """One attempt of one trial, and where it runs; committed to the store before it is performed.
+
+    `checkpoint` is a path in the experiment's folder, `first_sequence` the number of the first intermediate result.
+    """
 
     trial_id: str
     attempt: int
@@ -43,6 +46,8 @@ class AttemptOrder:
     gpus: tuple[int, ...] | None = None
     first_sequence: int = 0
     start_time: float | None = None
+    checkpoint: str | None = None
+    budget: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,13 @@ class TrialExecutor(ABC):
     @abstractmethod
     def stop_trial(self, trial_id: str, attempt: int) -> None:
         """End an attempt, its whole process tree, with the grace of the setup; the end arrives as an event."""
+
+    def pause_trial(self, trial_id: str, attempt: int) -> None:
+        """Have an attempt save a checkpoint if it can, and end; the end arrives as an event, `paused` or not.
+
+        An executor that cannot pause stops the attempt.
+        """
+        self.stop_trial(trial_id, attempt)
 
     @abstractmethod
     def acknowledge(self) -> None:

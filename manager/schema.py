@@ -71,7 +71,39 @@ CREATE TABLE replies (                        -- what the dispatcher answered, i
 );
 """
 
-MIGRATIONS = (_FIRST,)
+_ATTEMPTS = """
+ALTER TABLE trials ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE trials ADD COLUMN first_sequence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE trials ADD COLUMN checkpoint TEXT;
+ALTER TABLE trials ADD COLUMN checkpoint_sequence INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE trials ADD COLUMN copy_of TEXT;
+ALTER TABLE trials ADD COLUMN budget REAL;
+ALTER TABLE trials ADD COLUMN failed TEXT;
+ALTER TABLE trials ADD COLUMN resume TEXT;
+ALTER TABLE metrics ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
+UPDATE trials SET told = next_sequence;
+CREATE TABLE attempts (                       -- attempts after which their trial was run again or paused
+    sequence_id   INTEGER NOT NULL,           -- of the trial
+    attempt       INTEGER NOT NULL,           -- 1, 2, 3 ...
+    outcome       TEXT NOT NULL,              -- `retried` or `paused`
+    agent         TEXT,                       -- where it ran
+    start_time    REAL,                       -- null if it never began
+    end_time      REAL NOT NULL,              -- when it ended
+    reason        TEXT NOT NULL,              -- why it ended
+    kind          TEXT,                       -- kind of failure
+    exit_code     INTEGER,                    -- negative: the signal
+    error         TEXT,                       -- last lines of the traceback
+    PRIMARY KEY (sequence_id, attempt)
+) WITHOUT ROWID;
+CREATE TABLE dispatcher_checkpoints (
+    n             INTEGER PRIMARY KEY,        -- 1, 2, 3 ...; the last one counts
+    path          TEXT NOT NULL,              -- where it lies
+    default_n     INTEGER NOT NULL,           -- last command of the default queue that it covers
+    assessor_n    INTEGER NOT NULL            -- last command of the assessor queue that it covers
+);
+"""
+
+MIGRATIONS = (_FIRST, _ATTEMPTS)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 TRIAL_COLUMNS = (
@@ -96,4 +128,12 @@ TRIAL_COLUMNS = (
     "next_sequence",
     "finals",
     "verdict",
+    "told",
+    "first_sequence",
+    "checkpoint",
+    "checkpoint_sequence",
+    "copy_of",
+    "budget",
+    "failed",
+    "resume",
 )

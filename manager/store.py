@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from .schema import MIGRATIONS, SCHEMA_VERSION, TRIAL_COLUMNS
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
-from .trial_runner import Changes, MetricRow
+from .trial_runner import AttemptRow, Changes, MetricRow
 
 __all__ = ["ExperimentRow", "Store", "StoreError", "Tick"]
 
@@ -67,6 +67,7 @@ class Tick:
     run_time: float = 0.0
     end_time: float | None = None
     snapshot: str = "{}"
+    dispatcher_checkpoints: Sequence[tuple[str, int, int]] = ()
 
 
 class Store:
@@ -131,6 +132,11 @@ class Store:
                 (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
             )
 
+    def set_config(self, config: dict[str, Any]) -> None:
+        """Replace the configuration, of an experiment that is extended."""
+        with _explained(self.path):
+            self._db.execute("UPDATE experiment SET config=?", (json.dumps(config),))
+
     def set_status(self, status: str, reason: str) -> None:
         """Note how an experiment ended that never came to run."""
         with _explained(self.path):
@@ -141,6 +147,7 @@ class Store:
         with _explained(self.path), self._transaction() as db:
             db.execute("DELETE FROM commands")
             db.execute("DELETE FROM replies")
+            db.execute("DELETE FROM dispatcher_checkpoints")
             db.executemany("INSERT INTO commands VALUES (?, ?, ?)", commands)
 
     def conversation(self) -> tuple[list[tuple[int, str, str]], list[tuple[int, str, str]]]:
@@ -170,9 +177,15 @@ class Store:
                     trial.values = tuple(found[name] for name in self.objectives)
                 yield trial
 
-    def metrics(self, sequence_id: int | None = None) -> Iterator[tuple[int, str, int, int, str, float]]:
-        """(sequence_id, kind, sequence, attempt, value as JSON text, time) of one trial or all, in order."""
-        where = "" if sequence_id is None else " WHERE sequence_id = ?"
+    def metrics(
+        self, sequence_id: int | None = None, *, superseded: bool = False
+    ) -> Iterator[tuple[int, str, int, int, str, float]]:
+        """(sequence_id, kind, sequence, attempt, value as JSON text, time) of one trial or all, in order.
+
+        Results that a later attempt reported again are left out unless `superseded` asks for them, too.
+        """
+        where = " WHERE 1" if superseded else " WHERE NOT superseded"
+        where += "" if sequence_id is None else " AND sequence_id = ?"
         with _explained(self.path):
             yield from self._db.execute(
                 f"SELECT sequence_id, kind, sequence, attempt, value, time FROM metrics{where}"
@@ -196,6 +209,22 @@ class Store:
             ).fetchone()
         return value
 
+    def attempts(self, sequence_id: int | None = None) -> list[AttemptRow]:
+        """The attempts after which their trial was run again or paused, of one trial or all, in order."""
+        where = "" if sequence_id is None else " WHERE sequence_id = ?"
+        with _explained(self.path):
+            rows = self._db.execute(
+                f"SELECT * FROM attempts{where} ORDER BY sequence_id, attempt",
+                () if sequence_id is None else (sequence_id,),
+            ).fetchall()
+        return [_row_to_attempt(row) for row in rows]
+
+    def dispatcher_checkpoint(self) -> tuple[str, int, int] | None:
+        """(path, last command of the default queue, of the assessor queue) of the last valid checkpoint."""
+        return self._db.execute(
+            "SELECT path, default_n, assessor_n FROM dispatcher_checkpoints ORDER BY n DESC LIMIT 1"
+        ).fetchone()
+
     def commands(self) -> list[tuple[int, str, str]]:
         """What the dispatcher was sent: (n, code, payload)."""
         return self._db.execute("SELECT n, code, payload FROM commands ORDER BY n").fetchall()
@@ -218,9 +247,12 @@ class Store:
         changes = tick.changes
         yield _UPSERT_TRIAL, [_trial_to_row(trial) for trial in changes.trials.values()]
         yield _INSERT_METRIC, [_metric_to_row(metric) for metric in changes.metrics]
+        yield _SUPERSEDE, changes.superseded
+        yield _INSERT_ATTEMPT, [_attempt_to_row(attempt) for attempt in changes.attempts]
         yield _INSERT_VALUE, [row for trial in changes.trials.values() for row in self._values(trial)]
         yield "INSERT INTO commands VALUES (?, ?, ?)", tick.commands
         yield "INSERT INTO replies VALUES (?, ?, ?)", tick.replies
+        yield _INSERT_CHECKPOINT, tick.dispatcher_checkpoints
 
     def _values(self, trial: Trial) -> Iterator[tuple[int, str, float]]:
         for name, value in zip(self.objectives, trial.values or (), strict=False):
@@ -284,17 +316,35 @@ _UPSERT_TRIAL = (
     + ", ".join(
         f"{name} = excluded.{name}"
         for name in TRIAL_COLUMNS
-        if name not in ("sequence_id", "trial_id", "parameter_id", "record", "created")
+        if name not in ("sequence_id", "trial_id", "parameter_id", "created")
     )
 )
 
 
-_INSERT_METRIC = "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_METRIC = "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?, ?, 0)"
+_SUPERSEDE = (
+    "UPDATE metrics SET superseded = 1 WHERE sequence_id = ? AND attempt <= ?"
+    " AND (kind = 'FINAL' OR sequence >= ?)"
+)
+_INSERT_ATTEMPT = "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT_CHECKPOINT = (
+    "INSERT INTO dispatcher_checkpoints (path, default_n, assessor_n) VALUES (?, ?, ?)"  # n counts by itself
+)
 _INSERT_VALUE = "INSERT OR IGNORE INTO objective_values VALUES (?, ?, ?)"
 
 
 def _metric_to_row(metric: MetricRow) -> tuple[Any, ...]:
     return metric.trial.sequence_id, metric.kind, metric.sequence, metric.attempt, metric.value, metric.time
+
+
+def _attempt_to_row(attempt: AttemptRow) -> tuple[Any, ...]:
+    return tuple(getattr(attempt, name) for name in AttemptRow.__slots__)
+
+
+def _row_to_attempt(row: tuple[Any, ...]) -> AttemptRow:
+    attempt = AttemptRow(*row)
+    attempt.kind = None if attempt.kind is None else FailureKind(attempt.kind)
+    return attempt
 
 
 def _trial_to_row(trial: Trial) -> tuple[Any, ...]:
@@ -321,6 +371,14 @@ def _trial_to_row(trial: Trial) -> tuple[Any, ...]:
         trial.next_sequence,
         trial.finals,
         None if verdict is None else json.dumps([verdict.cause, verdict.reason, verdict.kind]),
+        trial.told,
+        trial.first_sequence,
+        trial.checkpoint,
+        trial.checkpoint_sequence,
+        trial.copy_of,
+        trial.budget,
+        json.dumps(trial.failed) if trial.failed else None,
+        trial.resume,
     )
 
 
@@ -329,6 +387,7 @@ def _row_to_trial(row: tuple[Any, ...]) -> Trial:
     data["status"] = TrialStatus(data["status"])
     data["parameter_id"] = json.loads(data["parameter_id"])
     data["kind"] = None if data["kind"] is None else FailureKind(data["kind"])
+    data["failed"] = {} if data["failed"] is None else json.loads(data["failed"])
     data["gpus"] = None if data["gpus"] is None else tuple(json.loads(data["gpus"]))
     if data["verdict"] is not None:
         cause, reason, kind = json.loads(data["verdict"])

@@ -62,7 +62,13 @@ _ENDS = {
 
 # Every status has a row; an empty row is final. A trial may end before it was seen to start.
 TRIAL_MOVES: dict[TrialStatus, dict[Cause, TrialStatus]] = {
-    TrialStatus.WAITING: {Cause.STARTED: TrialStatus.RUNNING, Cause.REFUSED: TrialStatus.WAITING, **_ENDS},
+    TrialStatus.WAITING: {
+        Cause.STARTED: TrialStatus.RUNNING,
+        Cause.REFUSED: TrialStatus.WAITING,
+        Cause.RETRIED: TrialStatus.WAITING,
+        Cause.PAUSED: TrialStatus.PAUSED,
+        **_ENDS,
+    },
     TrialStatus.RUNNING: {Cause.PAUSED: TrialStatus.PAUSED, Cause.RETRIED: TrialStatus.WAITING, **_ENDS},
     TrialStatus.PAUSED: {
         Cause.RESUMED: TrialStatus.WAITING,
@@ -79,13 +85,15 @@ TRIAL_MOVES: dict[TrialStatus, dict[Cause, TrialStatus]] = {
 
 
 class FailureKind(StrEnum):
-    """What kind of failure ended a trial."""
+    """What kind of failure ended an attempt."""
 
-    USER_ERROR = "USER_ERROR"
-    NAN = "NAN"
-    TIMEOUT = "TIMEOUT"
-    INFRA = "INFRA"
-    OOM = "OOM"
+    INFRA = "INFRA"  # its agent, worker or node was lost
+    OOM = "OOM"  # out of memory: of the machine, of its limit, of a device
+    TIMEOUT = "TIMEOUT"  # longer than max_trial_duration
+    NAN = "NAN"  # its final result
+    IMPORT = "IMPORT"  # a module that cannot be imported
+    USER_ERROR = "USER_ERROR"  # any other error of the script
+    KILLED = "KILLED"  # a signal that nobody of us sent
 
 
 class WrongMove(Exception):
@@ -112,7 +120,11 @@ class Trial:
     """One evaluation of one parameter set.
 
     `record` is the parameter record as JSON text, as the tuner sent it; `final` the JSON text of the final result,
-    `values` its value per objective. `reason` says why the trial ended as it did.
+    `values` its value per objective. `reason` says why the trial ended as it did. `first_sequence` is the number of
+    the first intermediate result of the present attempt, `next_sequence` of the next one, `told` of the next one that
+    the dispatcher has not heard of. `checkpoint` (a path in the experiment's folder) is what the next attempt starts
+    from, and `checkpoint_sequence` its first result; `copy_of` is the checkpoint of another trial that has to be copied
+    there before. `failed` counts failed attempts by kind; `resume` is the JSON of a resume that waits for the pause.
     """
 
     trial_id: str
@@ -137,6 +149,14 @@ class Trial:
     exit_code: int | None = None
     pid: int | None = None
     error: str | None = None
+    told: int = 0
+    first_sequence: int = 0
+    checkpoint: str | None = None
+    checkpoint_sequence: int = 0
+    copy_of: str | None = None
+    budget: float | None = None
+    failed: dict[str, int] = field(default_factory=dict)
+    resume: str | None = None
     story: tuple[str, ...] = field(default=(), repr=False)
 
     def move(self, cause: Cause) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 
 from ..protocol import CommandType
 from . import events as happened
+from .description import describe
 from .effects import Effect, Finish, RestoreDispatcher, SendCommand, StartTrial, StopTrial
 from .events import Event
 from .executor import AttemptOrder
@@ -31,7 +32,7 @@ from .slots import Slots
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict, new_trial_id
 from .verdicts import FailureStreak, check_final, check_intermediate, judge_end
 
-__all__ = ["Changes", "Limits", "MetricRow", "TrialRunner"]
+__all__ = ["AttemptRow", "Changes", "Limits", "MetricRow", "TrialRunner"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,33 @@ class MetricRow:
 
 
 @dataclass(slots=True)
+class AttemptRow:
+    """An attempt after which its trial was run again or paused, as it goes into the store."""
+
+    sequence_id: int
+    attempt: int
+    outcome: str
+    agent: str | None
+    start_time: float | None
+    end_time: float
+    reason: str
+    kind: FailureKind | None = None
+    exit_code: int | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
 class Changes:
-    """What has changed since the last commit."""
+    """What has changed since the last commit.
+
+    `superseded`: (sequence id, last attempt, sequence) of trials whose results from `sequence` on, of that attempt and
+    earlier ones, do not count any more.
+    """
 
     trials: dict[str, Trial] = field(default_factory=dict)
     metrics: list[MetricRow] = field(default_factory=list)
+    attempts: list[AttemptRow] = field(default_factory=list)
+    superseded: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 class TrialRunner:
@@ -123,6 +146,8 @@ class TrialRunner:
             happened.StartRefused: self._on_start_refused,
             happened.ResourcesChanged: self._on_resources_changed,
             happened.TrialKillAsked: self._on_kill_asked,
+            happened.TrialAddAsked: self._on_add_asked,
+            happened.CompleteAsked: self._on_complete_asked,
             happened.StopAsked: self._on_stop_asked,
             happened.LimitsChanged: self._on_limits_changed,
             happened.Tick: self._on_tick,
@@ -184,6 +209,31 @@ class TrialRunner:
         """Is the experiment over?"""
         return self.status.is_final
 
+    def add_trial(self, record: str, time: float) -> list[Effect]:
+        """Take in a trial of the user's, by its parameter record without an id; answer what is to be done."""
+        return self.handle(happened.TrialAddAsked(time, record))
+
+    def stop_trial(self, trial_id: str, time: float) -> list[Effect]:
+        """End a trial, whatever it does; nothing happens to one that has ended."""
+        return self.handle(happened.TrialKillAsked(time, trial_id))
+
+    def has_resources(self, request: Request) -> bool:
+        """Could a trial that takes `request` start now?"""
+        return self.ledger.fits(request)
+
+    def debug_string(self) -> str:
+        """Where everything stands, for people."""
+        return describe(self)
+
+    def why_not_add(self) -> str:
+        """Why no trial can be added, as a sentence; empty if one can."""
+        most = self.limits.max_trial_number
+        if self.status is ExperimentStatus.STOPPING or self.status.is_final:
+            return f"the experiment is {self.status}"
+        if most is not None and self.created + self.requested >= most:
+            return f"max_trial_number ({most}) trials are made or asked for already"
+        return ""
+
     def orders(self) -> list[AttemptOrder]:
         """The attempts that an executor was told to run and that have not ended."""
         return [self._order(trial) for trial in self.live.values() if trial.is_assigned]
@@ -232,13 +282,7 @@ class TrialRunner:
         if self.status is ExperimentStatus.STOPPING or self.status.is_final:
             return
         self._tuner_has_more = True
-        trial_id = new_trial_id(self.experiment_id, self.created, self.trials)
-        trial = Trial(trial_id, self.created, event.parameter_id, event.record, event.time)
-        self.created += 1
-        self.trials[trial_id] = self.live[trial_id] = trial
-        self.counts[trial.status] += 1
-        self.waiting.append(trial)
-        self._note(trial)
+        self._add(event.parameter_id, event.record)
         self._go_on()
 
     def _on_no_more_parameters(self, event: happened.NoMoreParameters) -> None:
@@ -348,8 +392,23 @@ class TrialRunner:
             self._end(trial, trial.verdict or Verdict(Cause.USER_CANCEL, ""), event.time)
             self._go_on()
 
+    def _on_add_asked(self, event: happened.TrialAddAsked) -> None:
+        if not self.why_not_add():
+            self._add(None, event.record)
+            self._go_on()
+
+    def _on_complete_asked(self, event: happened.CompleteAsked) -> None:
+        trial = self.live.get(event.trial_id)
+        if trial is None or trial.verdict is not None:
+            return
+        if trial.final is None:
+            told = happened.Reported(event.time, trial.trial_id, trial.attempt, "final", 0, event.value)
+            self._take_final(trial, told)
+        self._condemn(trial, Verdict(Cause.ENDED_WELL, event.reason))
+
     def _on_stop_asked(self, event: happened.StopAsked) -> None:
-        self._stop(ExperimentStatus.STOPPED, event.reason)
+        self.error = event.error or self.error
+        self._stop(ExperimentStatus(event.outcome), event.reason)
 
     def _on_limits_changed(self, event: happened.LimitsChanged) -> None:
         old = self.limits
@@ -407,6 +466,15 @@ class TrialRunner:
 
     def _may_start(self) -> bool:
         return self._ready and self.status is not ExperimentStatus.STOPPING and not self.status.is_final
+
+    def _add(self, parameter_id: int | str | None, record: str) -> None:
+        trial_id = new_trial_id(self.experiment_id, self.created, self.trials)
+        trial = Trial(trial_id, self.created, parameter_id, record, self._now)
+        self.created += 1
+        self.trials[trial_id] = self.live[trial_id] = trial
+        self.counts[trial.status] += 1
+        self.waiting.append(trial)
+        self._note(trial)
 
     def _assign(self, trial: Trial, assignment: Assignment) -> None:
         trial.attempt += 1
@@ -536,7 +604,10 @@ class TrialRunner:
             trial.slot,
             trial.agent,
             trial.gpus,
-            start_time=trial.start_time,
+            trial.first_sequence,
+            trial.start_time,
+            trial.checkpoint,
+            trial.budget,
         )
 
     def _keep_metric(self, trial: Trial, event: happened.Reported, kind: str) -> None:
