@@ -1,0 +1,44 @@
+"""Where an experiment stands, as a few lines of text for people (`TrialRunner.debug_string`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .trial import Trial
+    from .trial_runner import TrialRunner
+
+__all__ = ["describe"]
+
+_MOST = 20
+
+
+def describe(runner: TrialRunner) -> str:
+    """The experiment, what its trials came to, and the first 20 of those that have not ended."""
+    return "\n".join(_lines(runner))
+
+
+def _lines(runner: TrialRunner) -> Iterator[str]:
+    most = runner.limits.max_trial_number
+    of = "" if most is None else f" of {most}"
+    yield f"experiment {runner.experiment_id} is {runner.status}" + (
+        f": {runner.reason}" if runner.reason else ""
+    )
+    yield f"{runner.created}{of} trials made, {runner.requested} asked for"
+    yield f"{len(runner.orders())} of {runner.limits.trial_concurrency} slots taken"
+    yield (
+        ", ".join(f"{count} {status}" for status, count in sorted(runner.counts.items()) if count)
+        or "no trials"
+    )
+    live = list(runner.live.values())
+    yield from (_line(runner, trial) for trial in live[:_MOST])
+    if len(live) > _MOST:
+        yield f"... and {len(live) - _MOST} more"
+
+
+def _line(runner: TrialRunner, trial: Trial) -> str:
+    if trial in runner.waiting:
+        return f"{trial.trial_id} {trial.status}: {runner.why_waiting(trial)}"
+    where = f" on agent {trial.agent}" if trial.is_assigned else ""
+    return f"{trial.trial_id} {trial.status}{where}, attempt {trial.attempt}, {trial.next_sequence} results"

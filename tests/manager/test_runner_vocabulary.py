@@ -1,0 +1,142 @@
+"""What others may ask of the runner: a trial of one's own, an early end, what is free, where everything stands."""
+
+from __future__ import annotations
+
+import json
+
+from pitchpipe.manager import events as happened
+from pitchpipe.manager.effects import Finish, StartTrial, StopTrial
+from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.manager.ledger import Request, Totals
+from pitchpipe.manager.trial import FailureKind, TrialStatus
+from pitchpipe.protocol import CommandType
+
+from .test_trial_runner import Driver, of_type, sent
+
+RECORD = json.dumps({"parameter_id": None, "parameter_source": "customized", "parameters": {"x": 9}})
+
+
+def test_added_trial_runs_like_any_other_and_has_no_parameter_id() -> None:
+    driver = Driver(trial_concurrency=1)
+    driver.ready()
+    (start,) = of_type(driver.runner.add_trial(RECORD, driver.now), StartTrial)
+    trial = driver.runner.get_trial(start.order.trial_id)
+    assert trial is not None
+    assert (trial.parameter_id, trial.status) == (None, TrialStatus.WAITING)
+    driver.start(trial)
+    (metric,) = sent(driver.report(trial, 0.5, "final"), CommandType.ReportMetricData)
+    assert metric["parameter_id"] is None
+    driver.end(trial)
+    assert trial.status is TrialStatus.SUCCEEDED
+    assert driver.runner.best.front == [trial]
+
+
+def test_added_trial_waits_behind_those_that_were_there() -> None:
+    driver = Driver(trial_concurrency=1)
+    first = driver.running_trial()
+    driver.runner.add_trial(RECORD, driver.now)
+    added = driver.runner.get_trials()[-1]
+    assert driver.runner.why_waiting(added) == "all 1 slots (trial_concurrency) are taken"
+    (start,) = of_type(driver.succeed(first), StartTrial)
+    assert start.order.trial_id == added.trial_id
+
+
+def test_trial_added_before_the_dispatcher_is_ready_starts_with_it() -> None:
+    driver = Driver(trial_concurrency=1)
+    assert driver.runner.add_trial(RECORD, driver.now) == []
+    effects = driver.ready()
+    assert len(of_type(effects, StartTrial)) == 1
+    assert sent(effects, CommandType.RequestTrialJobs) == []
+
+
+def test_no_trial_is_added_over_the_maximum_or_after_the_end() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    driver.ready()
+    assert driver.runner.why_not_add() == "max_trial_number (1) trials are made or asked for already"
+    assert driver.runner.add_trial(RECORD, driver.now) == []
+    driver.handle(happened.StopAsked(driver.now))
+    assert driver.runner.why_not_add() == "the experiment is STOPPED"
+    assert driver.runner.get_trials() == []
+
+
+def test_stop_trial_ends_it_and_is_nothing_for_one_that_ended() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    effects = driver.runner.stop_trial(trial.trial_id, driver.now)
+    assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
+    driver.end(trial, exit_code=None, signal=15)
+    assert trial.status is TrialStatus.USER_CANCELED
+    assert driver.runner.stop_trial(trial.trial_id, driver.now) == []
+
+
+def complete(driver: Driver, trial_id: str, value: str) -> list[object]:
+    return driver.handle(happened.CompleteAsked(driver.now, trial_id, value, "10 results are enough"))
+
+
+def test_trial_that_did_enough_succeeds_with_its_last_result() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.report(trial, 0.25)
+    effects = complete(driver, trial.trial_id, "0.25")
+    assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
+    (metric,) = sent(effects, CommandType.ReportMetricData)
+    assert (metric["type"], json.loads(metric["value"])) == ("FINAL", 0.25)
+    assert complete(driver, trial.trial_id, "0.5") == []  # it was said once
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "10 results are enough")
+    assert driver.runner.best.front == [trial]
+
+
+def test_trial_that_did_enough_and_ended_at_nan_has_failed() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    complete(driver, trial.trial_id, "NaN")
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.kind) == (TrialStatus.FAILED, FailureKind.NAN)
+
+
+def test_stopper_ends_the_experiment_as_done() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.handle(happened.StopAsked(driver.now, "a plateau", "DONE"))
+    effects = driver.end(trial, exit_code=None, signal=15)
+    assert of_type(effects, Finish)
+    assert (driver.runner.status, driver.runner.reason) == (ExperimentStatus.DONE, "a plateau")
+
+
+def test_resources_are_there_until_a_trial_takes_them() -> None:
+    driver = Driver(Request(cpus=3.0, gpus=1), Totals({"CPU": 4.0}, devices=(0, 1)))
+    assert driver.runner.has_resources(Request(cpus=4.0, gpus=2))
+    assert not driver.runner.has_resources(Request(cpus=5.0))
+    assert not driver.runner.has_resources(Request(gpus=3))
+    driver.running_trial()
+    assert not driver.runner.has_resources(Request(cpus=2.0))
+    assert not driver.runner.has_resources(Request(gpus=2))
+    assert driver.runner.has_resources(Request(cpus=1.0, gpus=1))
+    assert driver.runner.has_resources(Request(gpus=0))
+
+
+def test_debug_string_tells_where_everything_stands() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=5)
+    assert "no trials" in driver.runner.debug_string()
+    trial = driver.running_trial()
+    driver.runner.add_trial(RECORD, driver.now)
+    waiting = driver.runner.get_trials()[-1]
+    assert driver.runner.debug_string().splitlines() == [
+        "experiment test is RUNNING",
+        "2 of 5 trials made, 0 asked for",
+        "1 of 1 slots taken",
+        "1 RUNNING, 1 WAITING",
+        f"{trial.trial_id} RUNNING on agent 0-0, attempt 1, 0 results",
+        f"{waiting.trial_id} WAITING: all 1 slots (trial_concurrency) are taken",
+    ]
+
+
+def test_debug_string_of_many_trials_stays_short() -> None:
+    driver = Driver(trial_concurrency=30)
+    driver.ready()
+    for number in range(30):
+        driver.propose(x=number)
+    lines = driver.runner.debug_string().splitlines()
+    assert lines[-1] == "... and 10 more"
+    assert len(lines) == 4 + 20 + 1
