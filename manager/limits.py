@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .config import ExperimentConfig
 from .folder import ExperimentFolder
 from .ledger import Request
 from .results import Objective
+from .retries import Retries
+from .trial import FailureKind
 from .trial_runner import Limits
 
-__all__ = ["limits_of", "objectives_of", "request_of", "run_of"]
+__all__ = ["limits_of", "objectives_of", "request_of", "retries_of", "run_of"]
 
 
 def limits_of(config: ExperimentConfig) -> Limits:
@@ -21,7 +24,23 @@ def limits_of(config: ExperimentConfig) -> Limits:
         config.max_trial_duration,
         config.max_experiment_duration,
         config.max_identical_failures,
+        retries_of(config.max_failures),
+        config.fail_fast,
     )
+
+
+def retries_of(max_failures: int | Mapping[str, int]) -> Retries:
+    """How often failed attempts are run again.
+
+    >>> retries_of({"OOM": 1}).by_kind == {FailureKind.INFRA: 3, FailureKind.OOM: 1}
+    True
+    >>> retries_of(2)
+    Retries(in_all=2, by_kind={})
+    """
+    if isinstance(max_failures, int):
+        return Retries(max_failures, {})
+    named = {FailureKind(kind): count for kind, count in max_failures.items()}
+    return Retries(None, {FailureKind.INFRA: 3, **named})
 
 
 def objectives_of(config: ExperimentConfig) -> tuple[Objective, ...]:
@@ -47,7 +66,22 @@ def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> dict[str, Any]
         "orphan_timeout": config.orphan_timeout,
         "environment": dict(config.trial_environment),
         "code_directory": str(config.trial_code_directory),
+        "keep": _keep_of(config),
+        "storage_path": config.storage_path,
+        "reuse_actors": config.reuse_actors,
     }
     if config.trial_command is None:
         return {"kind": "function", "path": str(folder.function_file), **common}
     return {"kind": "command", "command": config.trial_command, "shell": True, **common}
+
+
+def _keep_of(config: ExperimentConfig) -> dict[str, Any]:
+    """What is kept of a trial's checkpoints, and when a class makes one."""
+    checkpoint = config.checkpoint
+    return {
+        "keep": checkpoint.keep,
+        "rank_by": checkpoint.rank_by,
+        "direction": config.objectives[0].direction,
+        "frequency": checkpoint.frequency,
+        "at_end": checkpoint.at_end,
+    }

@@ -28,6 +28,7 @@ from .experiment_status import EXPERIMENT_MOVES, ExperimentStatus
 from .ledger import Assignment, Ledger, Request
 from .payloads import metric_payload, trial_end_payload
 from .results import BestTrials, Objective
+from .retries import Retries
 from .slots import Slots
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict, new_trial_id
 from .verdicts import FailureStreak, check_final, check_intermediate, judge_end
@@ -44,6 +45,8 @@ class Limits:
     max_trial_duration: float | None = None
     max_experiment_duration: float | None = None
     max_identical_failures: int = 5
+    retries: Retries = field(default_factory=Retries)
+    fail_fast: bool = False
 
 
 @dataclass(slots=True)
@@ -399,7 +402,7 @@ class TrialRunner:
 
     def _on_complete_asked(self, event: happened.CompleteAsked) -> None:
         trial = self.live.get(event.trial_id)
-        if trial is None or trial.verdict is not None:
+        if trial is None or trial.verdict is not None or not trial.is_assigned:
             return
         if trial.final is None:
             told = happened.Reported(event.time, trial.trial_id, trial.attempt, "final", 0, event.value)

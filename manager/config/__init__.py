@@ -16,12 +16,20 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
 """
 
 from .experiment_config import ExperimentConfig, check_plugins, load_config
-from .models import DEFAULT_WORKING_DIRECTORY, AlgorithmConfig, LocalConfig, ObjectiveConfig, RayConfig
+from .models import (
+    DEFAULT_WORKING_DIRECTORY,
+    AlgorithmConfig,
+    CheckpointConfig,
+    LocalConfig,
+    ObjectiveConfig,
+    RayConfig,
+)
 from .problems import ConfigError, ConfigProblem
 
 __all__ = [
     "DEFAULT_WORKING_DIRECTORY",
     "AlgorithmConfig",
+    "CheckpointConfig",
     "ConfigError",
     "ConfigProblem",
     "ExperimentConfig",

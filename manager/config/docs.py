@@ -12,6 +12,7 @@ from pydantic_core import PydanticUndefined
 
 from .models import (
     AlgorithmConfig,
+    CheckpointConfig,
     ConfigFields,
     Directory,
     Duration,
@@ -19,11 +20,13 @@ from .models import (
     ExistingFile,
     GpuIndices,
     LocalConfig,
+    MaxFailures,
     Memory,
     ObjectiveConfig,
     PositiveDuration,
     RayConfig,
     Section,
+    Storage,
     WorkingDirectory,
 )
 
@@ -56,6 +59,7 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
         ObjectiveConfig,
         "A list of these; the tuner's and the assessor's `optimize_mode` must agree.",
     ),
+    ("checkpoint", CheckpointConfig, ""),
     ("training_service, platform: local", LocalConfig, ""),
     ("training_service, platform: ray", RayConfig, "What runs when `training_service` is not set."),
 ]
@@ -72,6 +76,8 @@ _NAMES: list[tuple[Any, str]] = [
     (WorkingDirectory, "directory"),
     (ExistingFile, "file"),
     (Environment, "mapping of text"),
+    (MaxFailures, "integer or mapping of integers"),
+    (Storage, "directory or URL"),
 ]
 _SIMPLE = {
     str: "text",

@@ -11,7 +11,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .models import AlgorithmConfig, ConfigFields, LocalConfig, ObjectiveConfig, RayConfig, camel_case
+from .models import (
+    AlgorithmConfig,
+    CheckpointConfig,
+    ConfigFields,
+    LocalConfig,
+    ObjectiveConfig,
+    RayConfig,
+    camel_case,
+)
 from .problems import Finding, Path, did_you_mean, nearest, shown
 
 PLATFORMS = {"local": LocalConfig, "ray": RayConfig}
@@ -105,6 +113,7 @@ def _settle(draft: Draft) -> None:
         _algorithm(draft, name)
     _advisor(draft)
     _objectives(draft)
+    _checkpoint(draft)
     _training_service(draft)
 
 
@@ -186,6 +195,12 @@ def _objectives(draft: Draft) -> None:
             else item
             for i, item in enumerate(value)
         ]
+
+
+def _checkpoint(draft: Draft) -> None:
+    value = draft.values.get("checkpoint")
+    if isinstance(value, Mapping):
+        draft.values["checkpoint"] = _section(draft, value, ("checkpoint",), CheckpointConfig.model_fields)
 
 
 def _training_service(draft: Draft) -> None:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-from .problems import shown
+from ..trial import FailureKind
+from .problems import did_you_mean, shown
 from .units import UnitError, parse_duration, parse_gpu_indices, parse_memory
 
 DEFAULT_WORKING_DIRECTORY = "~/pitchpipe-experiments"
@@ -125,6 +127,36 @@ def _environment_value(value: Any) -> Any:
     return str(value) if _is_number(value) else value
 
 
+def _max_failures(value: Any) -> Any:
+    """A count for all kinds of failure together, or one for each kind."""
+    hint = "an integer for all kinds together, or a mapping such as {INFRA: 3, OOM: 1}"
+    if not isinstance(value, Mapping):
+        if not _is_count(value):
+            raise UnitError(f"must be an integer from 0 on or a mapping, not {shown(value)}", hint)
+        return value
+    for kind, count in value.items():
+        if not isinstance(kind, str) or kind.upper() not in FailureKind.__members__:
+            known = ", ".join(FailureKind)
+            raise UnitError(
+                f"{shown(kind)} is not a kind of failure",
+                did_you_mean(str(kind).upper(), FailureKind.__members__) or f"the kinds are {known}",
+            )
+        if not _is_count(count):
+            raise UnitError(f"{kind} must be an integer from 0 on, not {shown(count)}", hint)
+    return {kind.upper(): count for kind, count in value.items()}
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _storage(value: Any, info: ValidationInfo) -> Any:
+    """A URL as it is, or the absolute path of a folder."""
+    if isinstance(value, str) and "://" in value:
+        return value
+    return str(_path(value, info))
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -142,6 +174,8 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
 Environment = dict[
     Annotated[str, AfterValidator(_environment_name)], Annotated[str, BeforeValidator(_environment_value)]
 ]
+MaxFailures = Annotated[int | dict[str, int], BeforeValidator(_max_failures)]
+Storage = Annotated[str, BeforeValidator(_storage)]
 LogLevel = Annotated[
     Literal["fatal", "error", "warning", "info", "debug", "trace"], BeforeValidator(_log_level)
 ]
@@ -169,6 +203,21 @@ class ObjectiveConfig(Section):
 
     name: Text = Field(default="default", description="The key of the metric in the reported dict.")
     direction: Literal["minimize", "maximize"] = Field(description="`minimize` or `maximize`.")
+
+
+class CheckpointConfig(Section):
+    """Checkpoints of trials: how many are kept, and when those of classes are made."""
+
+    keep: int = Field(
+        default=1, gt=0, description="How many checkpoints of a trial are kept; the latest always is."
+    )
+    rank_by: Literal["recency", "score"] = Field(
+        default="recency", description="Which are kept: the latest, or those with the best result."
+    )
+    frequency: int = Field(
+        default=0, ge=0, description="`Trainable` classes save one every so many steps; 0 = never."
+    )
+    at_end: bool = Field(default=False, description="`Trainable` classes save one when they end, too.")
 
 
 class LocalConfig(Section):
@@ -253,6 +302,28 @@ class ConfigFields(Section):
         default=5,
         ge=0,
         description="The experiment stops when its first so many trials fail in the same way; 0 = never.",
+    )
+    max_failures: MaxFailures = Field(
+        default={FailureKind.INFRA.value: 3},
+        description=(
+            "How often a failed trial is run again, from its last checkpoint: in all, or by kind of failure, such as"
+            f" `{{INFRA: 3, OOM: 1}}`. The kinds are {', '.join(FailureKind)}; those not named are not retried,"
+            " except INFRA (3 times)."
+        ),
+    )
+    fail_fast: bool = Field(
+        default=False, description="The first trial that fails for good ends the experiment."
+    )
+    checkpoint: CheckpointConfig = Field(
+        default=CheckpointConfig(), description="What is kept of the checkpoints of trials."
+    )
+    storage_path: Storage | None = Field(
+        default=None,
+        description="A folder or URL that all machines reach: checkpoints and reports are kept there, too.",
+    )
+    reuse_actors: bool = Field(
+        default=True,
+        description="A `Trainable` whose `reset_config` answers true goes on to the next trial as the same object.",
     )
     seed: int | None = Field(
         default=None, ge=0, description="Seed of the tuner; not set means a different run each time."
