@@ -1,6 +1,6 @@
 """The shell around `TrialRunner`: one event loop that collects events, commits, and then acts.
 
-A turn of the loop (`_tick`) takes every event that has come in, lets the runner handle them, writes what changed in
+A turn of the loop (`step`) takes every event that has come in, lets the runner handle them, writes what changed in
 one transaction, and only then sends frames, starts and stops trials. So whatever process is killed, whenever: what
 was acted upon is in the store, and what is in the store can be acted upon again, because receivers are idempotent.
 """
@@ -10,22 +10,25 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from ..protocol import CommandType
+from ..protocol import CommandType, dumps
 from .config import ExperimentConfig
 from .dispatcher_session import Conversation, DispatcherSession, DispatcherSetup
 from .effects import Effect, Finish, RestoreDispatcher, SendCommand, StartTrial, StopTrial
-from .events import AttemptEnded, Event, StopAsked, Tick, TrialKillAsked
+from .events import AttemptEnded, Event, StopAsked, Tick, TrialAddAsked, TrialKillAsked
 from .executor import RunSetup, TrialExecutor
 from .experiment_status import ExperimentStatus
 from .folder import ExperimentFolder
 from .ledger import Ledger
 from .limits import limits_of, objectives_of, request_of, run_of
+from .listeners import Listeners
+from .rows import committed_results, experiment_row
 from .store import Store, StoreError
 from .store import Tick as StoreTick
-from .trial_runner import TrialRunner
+from .trial_runner import Changes, TrialRunner
 
 __all__ = ["Manager"]
 
@@ -58,6 +61,7 @@ class Manager:
         self.executor = executor
         self.runner: TrialRunner | None = None
         self.on_tick: Callable[[], None] = lambda: None
+        self.listeners = Listeners()
         self._clock = clock
         self._dispatcher_command = dispatcher_command
         self._inbox: list[Event] = []
@@ -87,9 +91,10 @@ class Manager:
             self._closing = True
             self._cancel_timers()
             await asyncio.gather(
-                self._session.terminate(_TERMINATE_TIMEOUT), self.executor.close(), return_exceptions=True
+                self._session.terminate(_TERMINATE_TIMEOUT), self.cleanup_trials(), return_exceptions=True
             )
             self._write_end()
+            self.listeners.end(self._row)
         return ExperimentStatus(self.store.experiment().status)
 
     async def end(self, reason: str) -> ExperimentStatus:
@@ -111,6 +116,18 @@ class Manager:
     def kill_trial(self, trial_id: str) -> None:
         """End one trial."""
         self._post([TrialKillAsked(self._clock(), trial_id)])
+
+    def add_trial(self, parameters: Mapping[str, Any]) -> None:
+        """Run a trial with parameters of the user's choice; raises `ValueError` when it cannot be run any more."""
+        why_not = "" if self.runner is None else self.runner.why_not_add()
+        if why_not:
+            raise ValueError(f"no trial can be added: {why_not}")
+        record = {"parameter_id": None, "parameter_source": "customized", "parameters": dict(parameters)}
+        self._post([TrialAddAsked(self._clock(), dumps({**record, "parameter_index": 0}))])
+
+    async def cleanup_trials(self) -> None:
+        """End all agents and what they run."""
+        await self.executor.close()
 
     @property
     def dispatcher_pid(self) -> int | None:
@@ -152,8 +169,13 @@ class Manager:
         for trial in runner.condemned():
             # The manager may have been killed before it did so.
             self.executor.stop_trial(trial.trial_id, trial.attempt)
+        results = partial(committed_results, self.store, runner.get_trials())
+        self._inbox += self.listeners.begin(runner, results, self._clock, self._row)
         if self._inbox:
             self._schedule_tick()
+
+    def _row(self) -> dict[str, Any]:
+        return experiment_row(self._opened_runner, self.folder.path, self._clock())
 
     def _send_first(self, commands: Sequence[tuple[CommandType, str]]) -> None:
         """Commit and send commands that are no answer to an event."""
@@ -207,13 +229,14 @@ class Manager:
 
     def _guarded_tick(self) -> None:
         try:
-            self._tick()
+            self.step()
         except Exception as error:  # noqa: BLE001
             # Nothing is known to be right any more: stop acting, and let `run` raise it.
             if not self._over.done():
                 self._over.set_exception(error)
 
-    def _tick(self) -> None:
+    def step(self) -> None:
+        """One turn of the loop: take in what has come, commit it, act on it, tell it. Usually there is no need to."""
         self._tick_is_due = False
         if self._over.done() or self._closing:
             return
@@ -222,21 +245,24 @@ class Manager:
         effects = [effect for event in events for effect in runner.handle(event)]
         sends = [(effect.command, effect.payload) for effect in effects if isinstance(effect, SendCommand)]
         commands = self._session.number(sends)
-        self._commit(commands, self._session.take_replies())
+        changes = self._commit(commands, self._session.take_replies())
         self._session.write(commands)
         for effect in effects:
             self._perform(effect)
         if not self._session.is_clogged:
             self.executor.acknowledge()
+        if said := self.listeners.after(changes, events, self._clock()):
+            self._post(said)
         self._set_deadline()
         self.on_tick()
         self._on_progress()
 
-    def _commit(self, commands: list[tuple[int, str, str]], replies: list[tuple[int, str, str]]) -> None:
+    def _commit(self, commands: list[tuple[int, str, str]], replies: list[tuple[int, str, str]]) -> Changes:
         runner = self._opened_runner
         now = self._clock()
+        changes = runner.take_changes()
         tick = StoreTick(
-            runner.take_changes(),
+            changes,
             commands,
             replies,
             runner.status.value,
@@ -247,6 +273,7 @@ class Manager:
             json.dumps(runner.snapshot()),
         )
         self.store.commit(tick)
+        return changes
 
     def _perform(self, effect: Effect) -> None:
         if isinstance(effect, StartTrial):
@@ -267,7 +294,7 @@ class Manager:
             and self._session.has_answered_all
             and not self._over.done()
         ):
-            self.executor.on_idle(self.runner.next_deadline())
+            self.executor.on_idle(self._next_deadline())
 
     # ------------------------------------------------------------------ time
 
@@ -276,7 +303,7 @@ class Manager:
         if runner.status is ExperimentStatus.STOPPING:
             self._set_last_deadline()
             return
-        due = runner.next_deadline()
+        due = self._next_deadline()
         if due == self._due or self.executor.has_virtual_clock:
             return
         self._due = due
@@ -284,6 +311,14 @@ class Manager:
             self._deadline.cancel()
         if due is not None:
             self._deadline = self._loop.call_later(max(0.0, due - self._clock()), self._tick_time)
+
+    def _next_deadline(self) -> float | None:
+        """When time has to be looked at again: for the runner's limits, or for a stopper."""
+        due, left = self._opened_runner.next_deadline(), self.listeners.time_left()
+        if left is None:
+            return due
+        asked = self._clock() + left
+        return asked if due is None else min(due, asked)
 
     def _set_last_deadline(self) -> None:
         """However much still comes in, a stopping experiment waits for its trials only so long."""
@@ -322,7 +357,7 @@ class Manager:
     def _new_record(self) -> Conversation:
         """Replace the record by one that tells what all conversations so far have come to."""
         if self._inbox:
-            self._tick()
+            self.step()
         runner = self._opened_runner
         first = [(CommandType.Initialize, json.dumps(self.config.search_space)), *history_of(runner)]
         if runner.requested > 0:

@@ -1,0 +1,356 @@
+"""Stoppers: rules of the user that end trials which have done enough, or the whole experiment.
+
+A stopper is asked about every result that comes in. A trial that it ends has succeeded: its last result is its
+final result. It differs from an assessor, which compares trials and condemns the bad ones. House rules: a stopper
+gets plain data, keeps its own state, and decides by what it is told alone, so that the state can be built up again
+from the results in the store when an experiment is resumed.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+__all__ = [
+    "CombinedStopper",
+    "CriteriaStopper",
+    "ExperimentPlateauStopper",
+    "FunctionStopper",
+    "MaximumIterationStopper",
+    "Stopper",
+    "StopperError",
+    "TimeoutStopper",
+    "TrialPlateauStopper",
+    "as_stopper",
+]
+
+Result = Mapping[str, Any]
+Mode = Literal["min", "max"]
+
+
+class StopperError(ValueError):
+    """What was given as a stopper is none, or its arguments make no sense."""
+
+
+class Stopper:
+    """Base of all stoppers: it ends nothing.
+
+    A result is a dict with what the trial reported (a bare number as `default`) and `trial_id`, `training_iteration`
+    (1 for the first result), `done` (is it the final result?), `time_total_s` and `parameters`.
+    """
+
+    def __call__(self, trial_id: str, result: Result) -> bool:
+        """Shall the trial end here? Not asked for an answer when `result["done"]`: it ends anyway."""
+        return False
+
+    def stop_all(self) -> bool:
+        """Shall the experiment end here?"""
+        return False
+
+    def begin(self, elapsed: Callable[[], float]) -> None:
+        """The experiment runs (again); `elapsed` tells the seconds for which it has run, over all its managers."""
+
+    def time_left(self) -> float | None:
+        """In how many seconds `stop_all` should be asked at the latest, results or not; None: no need to."""
+        return None
+
+    def reason(self) -> str:
+        """Why the last trial, or the experiment, was ended: a sentence for people."""
+        return f"{type(self).__name__} ended it"
+
+
+class MaximumIterationStopper(Stopper):
+    """Ends each trial after `max_iter` results.
+
+    >>> stopper = MaximumIterationStopper(3)
+    >>> [stopper("a", {"training_iteration": number}) for number in (1, 2, 3)]
+    [False, False, True]
+    """
+
+    def __init__(self, max_iter: int) -> None:
+        if max_iter < 1:
+            raise StopperError(f"max_iter is {max_iter}: a trial cannot end before its first result")
+        self.max_iter = max_iter
+
+    def __call__(self, trial_id: str, result: Result) -> bool:
+        """Has the trial reported as often as it may?"""
+        return result["training_iteration"] >= self.max_iter
+
+    def reason(self) -> str:
+        """How many results are enough."""
+        return f"{self.max_iter} results are enough"
+
+
+class TrialPlateauStopper(Stopper):
+    """Ends a trial when its last `num_results` values of `metric` differ too little: standard deviation <= `std`.
+
+    A trial is left alone for its first `grace_period` results and, with `metric_threshold` and `mode`, until the
+    metric is at least that good. Values that are missing or no numbers make no plateau.
+
+    >>> stopper = TrialPlateauStopper(std=0.01, num_results=2, grace_period=2)
+    >>> [stopper("a", {"default": value}) for value in (0.5, 0.9, 0.9)]
+    [False, False, True]
+    """
+
+    def __init__(
+        self,
+        metric: str = "default",
+        std: float = 0.01,
+        num_results: int = 4,
+        grace_period: int = 4,
+        metric_threshold: float | None = None,
+        mode: Mode | None = None,
+    ) -> None:
+        if metric_threshold is not None and mode not in ("min", "max"):
+            raise StopperError("with a metric_threshold, mode must be 'min' or 'max'")
+        if num_results < 1:
+            raise StopperError(f"num_results is {num_results}: a plateau needs results")
+        self.metric = metric
+        self.std = std
+        self.num_results = num_results
+        self.grace_period = grace_period
+        self.metric_threshold = metric_threshold
+        self.mode = mode
+        self._seen: dict[str, int] = {}
+        self._last: dict[str, deque[float]] = {}
+
+    def __call__(self, trial_id: str, result: Result) -> bool:
+        """Has the trial come to a standstill?"""
+        seen = self._seen[trial_id] = self._seen.get(trial_id, 0) + 1
+        value = _number(result, self.metric)
+        last = self._last.setdefault(trial_id, deque(maxlen=self.num_results))
+        last.append(value)
+        if result.get("done"):
+            self._seen.pop(trial_id)
+            self._last.pop(trial_id)
+        if seen < self.grace_period or len(last) < self.num_results or not self._is_good_enough(value):
+            return False
+        return _spread(last) <= self.std
+
+    def _is_good_enough(self, value: float) -> bool:
+        if self.metric_threshold is None:
+            return True
+        return value <= self.metric_threshold if self.mode == "min" else value >= self.metric_threshold
+
+    def reason(self) -> str:
+        """What stands still."""
+        return f"{self.metric} has changed by no more than {self.std:g} over {self.num_results} results"
+
+
+class ExperimentPlateauStopper(Stopper):
+    """Ends the experiment when its `top` best trials are as good as each other: standard deviation <= `std`.
+
+    `patience` is for how many more results that must last. Each trial counts with its best value of `metric`: the
+    results of one good trial alone make no plateau.
+
+    >>> stopper = ExperimentPlateauStopper(std=0.01, top=2)
+    >>> for trial_id, value in (("a", 0.5), ("b", 0.2), ("b", 0.2), ("c", 0.2)):
+    ...     _ = stopper(trial_id, {"default": value})
+    ...     print(stopper.stop_all())
+    False
+    False
+    False
+    True
+    """
+
+    def __init__(
+        self,
+        metric: str = "default",
+        std: float = 0.001,
+        top: int = 10,
+        mode: Mode = "min",
+        patience: int = 0,
+    ) -> None:
+        if mode not in ("min", "max"):
+            raise StopperError(f"mode is {mode!r}, and must be 'min' or 'max'")
+        if patience < 0 or std < 0:
+            raise StopperError("patience and std cannot be negative")
+        if top < 2:
+            raise StopperError(f"top is {top}: it takes two trials to be as good as each other")
+        self.metric = metric
+        self.std = std
+        self.top = top
+        self.mode = mode
+        self.patience = patience
+        self._sign = 1.0 if mode == "min" else -1.0
+        self._best: dict[str, float] = {}
+        self._lasted = -1
+
+    def __call__(self, trial_id: str, result: Result) -> bool:
+        """Note a result; an experiment that is over ends its trials, too."""
+        value = self._sign * _number(result, self.metric)
+        if not math.isnan(value):
+            self._best[trial_id] = min(value, self._best.get(trial_id, math.inf))
+            self._forget_the_rest()
+        flat = len(self._best) == self.top and _spread(list(self._best.values())) <= self.std
+        self._lasted = self._lasted + 1 if flat else -1
+        return self.stop_all()
+
+    def _forget_the_rest(self) -> None:
+        """Who is not among the best now cannot make a plateau worse by what it reported before."""
+        if len(self._best) > self.top:
+            del self._best[max(self._best, key=self._best.__getitem__)]
+
+    def stop_all(self) -> bool:
+        """Has the plateau lasted long enough?"""
+        return self._lasted >= self.patience
+
+    def reason(self) -> str:
+        """What stands still."""
+        return f"{self.metric} of the {self.top} best trials differs by no more than {self.std:g}"
+
+
+class TimeoutStopper(Stopper):
+    """Ends the experiment when it has run for `timeout` seconds, breaks between its managers not counted."""
+
+    def __init__(self, timeout: float) -> None:
+        if not timeout > 0:
+            raise StopperError(f"timeout is {timeout}: it is a number of seconds above 0")
+        self.timeout = timeout
+        self._elapsed = _stopwatch()
+
+    def begin(self, elapsed: Callable[[], float]) -> None:
+        """Take the experiment's own clock."""
+        self._elapsed = elapsed
+
+    def stop_all(self) -> bool:
+        """Is the time over?"""
+        return self._elapsed() >= self.timeout
+
+    def time_left(self) -> float:
+        """How long until then."""
+        return max(0.0, self.timeout - self._elapsed())
+
+    def reason(self) -> str:
+        """How long it had."""
+        return f"its {self.timeout:g} s are over"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Only the length is kept: the time that was used is the experiment's to know."""
+        return {"timeout": self.timeout}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.timeout = state["timeout"]
+        self._elapsed = _stopwatch()
+
+
+class FunctionStopper(Stopper):
+    """Ends the trials for which a function of (trial_id, result) is true.
+
+    >>> FunctionStopper(lambda trial_id, result: result["default"] < 0.1)("a", {"default": 0.05})
+    True
+    """
+
+    def __init__(self, function: Callable[[str, Result], bool]) -> None:
+        if not callable(function) or isinstance(function, type):
+            raise StopperError(f"{function!r} is not a function of a trial's id and a result")
+        self.function = function
+
+    def __call__(self, trial_id: str, result: Result) -> bool:
+        """What the function says."""
+        return bool(self.function(trial_id, result))
+
+    def reason(self) -> str:
+        """Which function it was."""
+        return f"{getattr(self.function, '__name__', 'a function')} ended it"
+
+
+class CriteriaStopper(Stopper):
+    """Ends a trial as soon as one of some numbers in its result is reached.
+
+    A result without one of them is an error: the criterion would never be met.
+
+    >>> CriteriaStopper({"training_iteration": 10, "accuracy": 0.9})("a", {"training_iteration": 4, "accuracy": 0.95})
+    True
+    """
+
+    def __init__(self, criteria: Mapping[str, float]) -> None:
+        self.criteria = dict(criteria)
+        self._met = ""
+
+    def __call__(self, trial_id: str, result: Result) -> bool:
+        """Is one of the criteria met?"""
+        for name, bound in self.criteria.items():
+            if name not in result:
+                if result.get("done"):
+                    continue  # a final result need not have what is counted along the way
+                raise StopperError(f"'{name}' is not in the result {dict(result)!r}")
+            if result[name] >= bound:
+                self._met = f"{name} has reached {bound:g}"
+                return True
+        return False
+
+    def reason(self) -> str:
+        """Which criterion was met."""
+        return self._met
+
+
+class CombinedStopper(Stopper):
+    """Ends what any of several stoppers ends; every one of them is told every result."""
+
+    def __init__(self, *stoppers: Stopper) -> None:
+        self.stoppers = stoppers
+        self._who: Stopper | None = None
+
+    def __call__(self, trial_id: str, result: Result) -> bool:
+        """Does any of them say so?"""
+        said = [stopper for stopper in self.stoppers if stopper(trial_id, result)]
+        self._who = said[0] if said else self._who
+        return bool(said)
+
+    def stop_all(self) -> bool:
+        """Does any of them say so?"""
+        said = [stopper for stopper in self.stoppers if stopper.stop_all()]
+        self._who = said[0] if said else self._who
+        return bool(said)
+
+    def begin(self, elapsed: Callable[[], float]) -> None:
+        """The experiment runs for all of them."""
+        for stopper in self.stoppers:
+            stopper.begin(elapsed)
+
+    def time_left(self) -> float | None:
+        """The shortest that any of them has."""
+        left = [stopper.time_left() for stopper in self.stoppers]
+        return min((seconds for seconds in left if seconds is not None), default=None)
+
+    def reason(self) -> str:
+        """What the one that ended it says."""
+        return super().reason() if self._who is None else self._who.reason()
+
+
+def as_stopper(given: object) -> Stopper | None:
+    """A stopper from what users give: one, a function, a dict of criteria, or a sequence of those.
+
+    >>> type(as_stopper({"training_iteration": 5})).__name__
+    'CriteriaStopper'
+    """
+    if given is None or isinstance(given, Stopper):
+        return given
+    if isinstance(given, Mapping):
+        return CriteriaStopper(given)
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return CombinedStopper(*(stopper for one in given if (stopper := as_stopper(one)) is not None))
+    if callable(given):
+        return FunctionStopper(given)
+    raise StopperError(f"{given!r} is not a stopper, a function, or a dict of criteria")
+
+
+def _number(result: Result, metric: str) -> float:
+    """The value of a metric; NaN where there is none."""
+    value = result.get(metric)
+    return float(value) if isinstance(value, int | float) else math.nan
+
+
+def _spread(values: Sequence[float]) -> float:
+    """The standard deviation of the population; infinite where it is not defined."""
+    return statistics.pstdev(values) if all(map(math.isfinite, values)) else math.inf
+
+
+def _stopwatch() -> Callable[[], float]:
+    began = time.monotonic()
+    return lambda: time.monotonic() - began
