@@ -13,15 +13,27 @@ House rules of this file:
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..protocol import CommandType
 from . import events as happened
+from .attempts import asked_resume, budget_of, ended_attempt, exchange, note_checkpoint, rewind
+from .changes import AttemptRow, Changes, MetricRow
 from .description import describe
-from .effects import Effect, Finish, RestoreDispatcher, SendCommand, StartTrial, StopTrial
+from .effects import (
+    CopyCheckpoint,
+    Effect,
+    Finish,
+    PauseTrial,
+    RestoreDispatcher,
+    SendCommand,
+    StartTrial,
+    StopTrial,
+)
 from .events import Event
 from .executor import AttemptOrder
 from .experiment_status import EXPERIMENT_MOVES, ExperimentStatus
@@ -47,48 +59,6 @@ class Limits:
     max_identical_failures: int = 5
     retries: Retries = field(default_factory=Retries)
     fail_fast: bool = False
-
-
-@dataclass(slots=True)
-class MetricRow:
-    """One reported result, as it goes into the store."""
-
-    trial: Trial
-    attempt: int
-    kind: str
-    sequence: int
-    value: str
-    time: float
-
-
-@dataclass(slots=True)
-class AttemptRow:
-    """An attempt after which its trial was run again or paused, as it goes into the store."""
-
-    sequence_id: int
-    attempt: int
-    outcome: str
-    agent: str | None
-    start_time: float | None
-    end_time: float
-    reason: str
-    kind: FailureKind | None = None
-    exit_code: int | None = None
-    error: str | None = None
-
-
-@dataclass(slots=True)
-class Changes:
-    """What has changed since the last commit.
-
-    `superseded`: (sequence id, last attempt, sequence) of trials whose results from `sequence` on, of that attempt and
-    earlier ones, do not count any more.
-    """
-
-    trials: dict[str, Trial] = field(default_factory=dict)
-    metrics: list[MetricRow] = field(default_factory=list)
-    attempts: list[AttemptRow] = field(default_factory=list)
-    superseded: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 class TrialRunner:
@@ -141,10 +111,14 @@ class TrialRunner:
             happened.ParametersArrived: self._on_parameters,
             happened.NoMoreParameters: self._on_no_more_parameters,
             happened.KillVerdict: self._on_kill_verdict,
+            happened.PauseVerdict: self._on_pause_verdict,
+            happened.ResumeAsked: self._on_resume_asked,
+            happened.DispatcherAnswered: self._on_dispatcher_answered,
             happened.DispatcherFailed: self._on_dispatcher_failed,
             happened.AttemptStarted: self._on_started,
             happened.Reported: self._on_reported,
             happened.BadReport: self._on_bad_report,
+            happened.CheckpointSaved: self._on_checkpoint,
             happened.AttemptEnded: self._on_ended,
             happened.StartRefused: self._on_start_refused,
             happened.ResourcesChanged: self._on_resources_changed,
@@ -182,6 +156,8 @@ class TrialRunner:
             "requested": self.requested,
             "tuner_has_more": self._tuner_has_more,
             "lost_agents": self._slots.snapshot(),
+            "again": [trial.sequence_id for trial in self._again()],
+            "streak": self._streak.snapshot(),
         }
 
     def restore(self, trials: Iterable[Trial], snapshot: dict[str, Any], run_time: float) -> None:
@@ -191,6 +167,15 @@ class TrialRunner:
         self.run_time = run_time
         for trial in trials:
             self._restore_trial(trial)
+        place = {sequence_id: index for index, sequence_id in enumerate(snapshot.get("again", ()))}
+        self.waiting = deque(
+            sorted(
+                self.waiting, key=lambda trial: place.get(trial.sequence_id, len(place) + trial.sequence_id)
+            )
+        )
+        self._streak.restore(snapshot.get("streak"))
+        failed = [trial for trial in self.trials.values() if trial.status is TrialStatus.FAILED]
+        self.failures.extend(sorted(failed, key=lambda trial: trial.end_time or 0.0)[-5:])
         running = {trial.slot: trial for trial in self.live.values() if trial.slot is not None}
         self._slots.restore(running, snapshot.get("lost_agents", {}))
         for trial in sorted(running.values(), key=lambda trial: trial.start_time or 0.0):
@@ -245,6 +230,20 @@ class TrialRunner:
         """The trials that an executor was told to end and that have not ended."""
         return [trial for trial in self.live.values() if trial.verdict is not None and trial.is_assigned]
 
+    def copies(self) -> list[CopyCheckpoint]:
+        """The checkpoints that may still have to be copied before an attempt starts from them."""
+        return [
+            CopyCheckpoint(trial.copy_of, trial.checkpoint)
+            for trial in self.live.values()
+            if trial.copy_of is not None and trial.checkpoint is not None
+        ]
+
+    @property
+    def is_stalled(self) -> bool:
+        """Do all trials wait to be resumed, and nothing else can happen?"""
+        paused = self.counts[TrialStatus.PAUSED]
+        return self._may_start() and self.requested == 0 and 0 < paused == len(self.live)
+
     def why_waiting(self, trial: Trial) -> str:
         """Why a WAITING trial does not run yet."""
         if trial.is_assigned:
@@ -264,6 +263,10 @@ class TrialRunner:
             wrong.append("more slots taken than trial_concurrency allows")
         if any(trial.is_assigned for trial in self.waiting):
             wrong.append("a trial that waits has a slot")
+        if len(self.waiting) + len(self._slots) + self.counts[TrialStatus.PAUSED] != len(self.live):
+            wrong.append("a live trial neither waits, nor runs, nor is paused")
+        if any(trial.attempt > 0 for trial in itertools.islice(self.waiting, len(self._again()), None)):
+            wrong.append("a trial that ran before waits behind one that never did")
         if self.created + self.requested > (self.limits.max_trial_number or float("inf")):
             wrong.append("more trials are asked for than max_trial_number allows")
         return wrong
@@ -296,7 +299,30 @@ class TrialRunner:
     def _on_kill_verdict(self, event: happened.KillVerdict) -> None:
         trial = self.live.get(event.trial_id)
         if trial is not None:
-            self._condemn(trial, Verdict(Cause.CONDEMNED, event.reason))
+            self._end_now_or_later(trial, Verdict(Cause.CONDEMNED, event.reason))
+
+    def _on_pause_verdict(self, event: happened.PauseVerdict) -> None:
+        trial = self.live.get(event.trial_id)
+        if trial is not None and trial.status is not TrialStatus.PAUSED and trial.verdict is None:
+            self._pause(trial, event.reason)
+
+    def _on_resume_asked(self, event: happened.ResumeAsked) -> None:
+        trial = self.live.get(event.trial_id)
+        if trial is None or (trial.verdict is not None and trial.verdict.cause is not Cause.PAUSED):
+            return  # it has ended, or is about to
+        trial.resume = asked_resume(event)
+        self._note(trial)
+        if trial.status is TrialStatus.PAUSED:
+            self._resume(trial)
+            self._go_on()
+        elif trial.verdict is None:
+            self._pause(trial, "to go on with what the tuner gives it")
+
+    def _on_dispatcher_answered(self, event: happened.DispatcherAnswered) -> None:
+        if self.is_stalled:
+            for trial in list(self.live.values()):
+                self._end(trial, Verdict(Cause.CONDEMNED, "paused, and never resumed"), event.time)
+            self._go_on()
 
     def _on_dispatcher_failed(self, event: happened.DispatcherFailed) -> None:
         if self.status.is_final or self.status is ExperimentStatus.STOPPING:
@@ -316,7 +342,7 @@ class TrialRunner:
         trial = self._current(event.trial_id, event.attempt)
         if trial is None or trial.status is not TrialStatus.WAITING:
             return
-        trial.start_time, trial.pid = event.time, event.pid
+        trial.start_time, trial.pid, trial.copy_of = event.time, event.pid, None
         self._move_trial(trial, Cause.STARTED)
         self._time(trial)
 
@@ -336,8 +362,13 @@ class TrialRunner:
         if (verdict := check_intermediate(event.value)) is not None:
             reason = f"intermediate result {event.sequence}: {verdict.reason}"
             self._condemn(trial, Verdict(verdict.cause, reason, verdict.kind))
-        elif self.wants_periodical and trial.verdict is None:
+        elif self._is_judged(trial) and event.sequence >= trial.told:
+            trial.told = event.sequence + 1
             self._send_metric(trial, "PERIODICAL", event.sequence, event.value)
+
+    def _is_judged(self, trial: Trial) -> bool:
+        """Does the dispatcher want to know what the trial reports?"""
+        return self.wants_periodical and (trial.verdict is None or trial.verdict.cause is Cause.PAUSED)
 
     def _take_final(self, trial: Trial, event: happened.Reported) -> None:
         if event.sequence < trial.finals:
@@ -367,8 +398,20 @@ class TrialRunner:
         trial.error = event.error
         if event.lost:
             self._slots.lose(trial)
-        self._end(trial, judge_end(trial, event), event.time)
+        verdict = judge_end(trial, event)
+        if verdict.cause is Cause.PAUSED:
+            self._paused(trial, verdict)
+        elif self._is_run_again(trial, verdict):
+            self._run_again(trial, verdict)
+        else:
+            self._end(trial, verdict, event.time)
         self._go_on()
+
+    def _on_checkpoint(self, event: happened.CheckpointSaved) -> None:
+        trial = self._current(event.trial_id, event.attempt)
+        if trial is not None:
+            note_checkpoint(trial, event)
+            self._note(trial)
 
     def _on_start_refused(self, event: happened.StartRefused) -> None:
         trial = self._current(event.trial_id, event.attempt)
@@ -389,11 +432,7 @@ class TrialRunner:
         trial = self.live.get(event.trial_id)
         if trial is None:
             return
-        self._condemn(trial, Verdict(Cause.USER_CANCEL, "killed by the user"))
-        if not trial.is_assigned:
-            self.waiting.remove(trial)
-            self._end(trial, trial.verdict or Verdict(Cause.USER_CANCEL, ""), event.time)
-            self._go_on()
+        self._end_now_or_later(trial, Verdict(Cause.USER_CANCEL, "killed by the user"))
 
     def _on_add_asked(self, event: happened.TrialAddAsked) -> None:
         if not self.why_not_add():
@@ -415,12 +454,11 @@ class TrialRunner:
 
     def _on_limits_changed(self, event: happened.LimitsChanged) -> None:
         old = self.limits
-        self.limits = Limits(
-            event.trial_concurrency or old.trial_concurrency,
-            event.max_trial_number or old.max_trial_number,
-            old.max_trial_duration,
-            event.max_experiment_duration or old.max_experiment_duration,
-            old.max_identical_failures,
+        self.limits = replace(
+            old,
+            trial_concurrency=event.trial_concurrency or old.trial_concurrency,
+            max_trial_number=event.max_trial_number or old.max_trial_number,
+            max_experiment_duration=event.max_experiment_duration or old.max_experiment_duration,
         )
         self._go_on()
 
@@ -473,6 +511,7 @@ class TrialRunner:
     def _add(self, parameter_id: int | str | None, record: str) -> None:
         trial_id = new_trial_id(self.experiment_id, self.created, self.trials)
         trial = Trial(trial_id, self.created, parameter_id, record, self._now)
+        trial.budget = budget_of(record)
         self.created += 1
         self.trials[trial_id] = self.live[trial_id] = trial
         self.counts[trial.status] += 1
@@ -490,7 +529,8 @@ class TrialRunner:
         if not self._may_start():
             return
         # A tuner that had nothing more is asked again after each end: some propose once results are in.
-        missing = self.limits.trial_concurrency - len(self.live) - self.requested
+        active = len(self.live) - self.counts[TrialStatus.PAUSED]
+        missing = self.limits.trial_concurrency - active - self.requested
         if self.limits.max_trial_number is not None:
             missing = min(missing, self.limits.max_trial_number - self.created - self.requested)
         if missing > 0:
@@ -517,8 +557,8 @@ class TrialRunner:
             self._move(ExperimentStatus.RUNNING)
 
     def _condemn(self, trial: Trial, verdict: Verdict) -> None:
-        """Fix how a trial will end and have its process ended; the first verdict stands."""
-        if trial.verdict is not None:
+        """Fix how a trial will end and have its process ended; the first verdict stands, unless it is a pause."""
+        if trial.verdict is not None and trial.verdict.cause is not Cause.PAUSED:
             return
         trial.verdict = verdict
         self._timed.pop(trial.trial_id, None)
@@ -526,13 +566,90 @@ class TrialRunner:
         if trial.is_assigned:
             self._effects.append(StopTrial(trial.trial_id, trial.attempt))
 
+    def _end_now_or_later(self, trial: Trial, verdict: Verdict) -> None:
+        """End a trial at once if no executor has to be told first."""
+        self._condemn(trial, verdict)
+        if not trial.is_assigned:
+            if trial.status is TrialStatus.WAITING:
+                self.waiting.remove(trial)
+            self._end(trial, trial.verdict or verdict, self._now)
+            self._go_on()
+
+    # ------------------------------------------------------------------ pauses, resumes, retries
+
+    def _pause(self, trial: Trial, reason: str) -> None:
+        """Have a trial paused: the one that waits at once, the one that runs when it has saved a checkpoint."""
+        if trial.final is not None:
+            return  # it has done its work, and is about to end
+        trial.verdict = Verdict(Cause.PAUSED, reason)
+        self._timed.pop(trial.trial_id, None)
+        self._note(trial)
+        if trial.is_assigned:
+            self._effects.append(PauseTrial(trial.trial_id, trial.attempt))
+        else:
+            self.waiting.remove(trial)
+            self._paused(trial, trial.verdict)
+            self._go_on()
+
+    def _paused(self, trial: Trial, verdict: Verdict) -> None:
+        """The trial holds nothing any more; if its resume is there already, it waits for a slot."""
+        if trial.is_assigned:
+            self._changes.attempts.append(ended_attempt(trial, "paused", verdict, self._now))
+        self._free_slot(trial)
+        trial.verdict, trial.reason = None, verdict.reason
+        self._move_trial(trial, Cause.PAUSED)
+        if trial.resume is not None and self._may_start():
+            self._resume(trial)
+
+    def _resume(self, trial: Trial) -> None:
+        resume, trial.resume = json.loads(trial.resume or "{}"), None
+        exchange(trial, resume, self.trials.get(resume.get("checkpoint_of", "")))
+        if trial.copy_of is not None and trial.checkpoint is not None:
+            self._effects.append(CopyCheckpoint(trial.copy_of, trial.checkpoint))
+        self._begin_next(trial, Cause.RESUMED)
+
+    def _is_run_again(self, trial: Trial, verdict: Verdict) -> bool:
+        """Does the failed attempt get a successor? Not if its result is told already, or everything ends."""
+        return (
+            verdict.cause is Cause.ENDED_BADLY
+            and verdict.kind is not None
+            and trial.final is None
+            and self._may_start()
+            and self.limits.retries.allow(verdict.kind, trial.failed)
+        )
+
+    def _run_again(self, trial: Trial, verdict: Verdict) -> None:
+        self._count_failure(trial, verdict)
+        self._changes.attempts.append(ended_attempt(trial, "retried", verdict, self._now))
+        self._free_slot(trial)
+        self._timed.pop(trial.trial_id, None)
+        trial.verdict = None
+        self._begin_next(trial, Cause.RETRIED)
+
+    def _begin_next(self, trial: Trial, cause: Cause) -> None:
+        """The trial waits for its next attempt, before all that were never started."""
+        if (superseded := rewind(trial)) is not None:
+            self._changes.superseded.append(superseded)
+        trial.reason = ""
+        self._move_trial(trial, cause)
+        self.waiting.insert(len(self._again()), trial)
+
+    def _again(self) -> list[Trial]:
+        """The waiting trials that ran before; they stand in front."""
+        return list(itertools.takewhile(lambda trial: trial.attempt > 0, self.waiting))
+
+    def _count_failure(self, trial: Trial, verdict: Verdict) -> None:
+        if verdict.cause is Cause.ENDED_BADLY and verdict.kind is not None:
+            trial.failed = {**trial.failed, verdict.kind.value: trial.failed.get(verdict.kind, 0) + 1}
+
     def _end(self, trial: Trial, verdict: Verdict, time: float) -> None:
+        self._count_failure(trial, verdict)
         trial.end_time, trial.reason, trial.kind = time, verdict.reason, verdict.kind
         self._free_slot(trial)
         self._move_trial(trial, verdict.cause)
         del self.live[trial.trial_id]
         self._timed.pop(trial.trial_id, None)
-        trial.verdict = None
+        trial.verdict = trial.resume = trial.copy_of = None
         self._send(CommandType.TrialEnd, trial_end_payload(trial.trial_id, trial.status, trial.record))
         self._judge_experiment(trial)
         trial.story = ()  # only live trials can be asked to make a wrong move
@@ -544,7 +661,12 @@ class TrialRunner:
             self._streak.clear()
             return
         self.failures.append(trial)
-        if self._streak.add(trial.reason):
+        if self.limits.fail_fast:
+            self.error = trial.error or ""
+            self._stop(
+                ExperimentStatus.ERROR, f"trial {trial.sequence_id} failed (fail_fast): {trial.reason}"
+            )
+        elif self._streak.add(trial.reason):
             self.error = trial.error or ""
             self._stop(
                 ExperimentStatus.ERROR, f"the first {self._streak.count} trials failed alike: {trial.reason}"
@@ -559,8 +681,8 @@ class TrialRunner:
         verdict = Verdict(Cause.SYSTEM_CANCEL, reason)
         for trial in list(self.live.values()):
             self._condemn(trial, verdict)
-        while self.waiting:
-            trial = self.waiting.popleft()
+        self.waiting.clear()
+        for trial in [trial for trial in self.live.values() if not trial.is_assigned]:
             self._end(trial, trial.verdict or verdict, self._now)
         self._settle()
 
@@ -632,11 +754,10 @@ class TrialRunner:
         if trial.status is TrialStatus.SUCCEEDED:
             self.best.add(trial)
         if trial.status.is_final:
-            if trial.status is not TrialStatus.FAILED:
-                self._streak.clear()
             return
         self.live[trial.trial_id] = trial
         if trial.slot is None:
-            self.waiting.append(trial)
+            if trial.status is TrialStatus.WAITING:
+                self.waiting.append(trial)
             return
         self.ledger.claim(trial.trial_id, self.request, Assignment(trial.gpus))

@@ -6,12 +6,22 @@ import math
 import re
 import signal
 from collections.abc import Sequence
+from typing import Any
 
 from ..protocol import MetricError, loads, metric_value
 from .events import AttemptEnded
 from .trial import Cause, FailureKind, Trial, Verdict
 
-__all__ = ["FailureStreak", "check_final", "check_intermediate", "judge_end"]
+__all__ = [
+    "FailureStreak",
+    "check_final",
+    "check_intermediate",
+    "failure_kind",
+    "fingerprint",
+    "judge_end",
+    "last_line",
+    "signal_name",
+]
 
 
 def check_intermediate(value: str) -> Verdict | None:
@@ -40,38 +50,83 @@ def _bad_report(message: str) -> Verdict:
 
 
 def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
-    """How a trial ends whose attempt is over: an earlier verdict stands, else the exit and the reports decide.
+    """How a trial goes on whose attempt is over: an earlier verdict stands, else the exit and the reports decide.
 
-    A trial that ends well of itself while the experiment is being stopped has succeeded all the same.
+    A trial that ends well of itself while the experiment is being stopped, or while it is told to pause, has succeeded
+    all the same; so has one whose agent was lost after its final result was there.
     """
     ended_well = not ended.lost and ended.exit_code == 0 and ended.error is None and trial.final is not None
-    if trial.verdict is not None and not (ended_well and trial.verdict.cause is Cause.SYSTEM_CANCEL):
-        return trial.verdict
+    verdict = trial.verdict
+    if verdict is not None and verdict.cause is Cause.PAUSED:
+        if trial.final is None and (ended.paused or ended.lost or ended.signal is not None):
+            return verdict
+    elif verdict is not None and not (ended_well and verdict.cause is Cause.SYSTEM_CANCEL):
+        return verdict
+    return _judge_by_itself(trial, ended)
+
+
+def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
+    if ended.lost and trial.final is not None:
+        return Verdict(Cause.ENDED_WELL, "its agent was lost after it had reported its final result")
     if ended.lost:
         return Verdict(Cause.ENDED_BADLY, ended.error or "its agent was lost", FailureKind.INFRA)
     if ended.error is not None or ended.exit_code or ended.signal:
-        return Verdict(Cause.ENDED_BADLY, _why_failed(ended), FailureKind.USER_ERROR)
+        if ended.paused and trial.final is not None:
+            return Verdict(Cause.ENDED_WELL, "")
+        return Verdict(Cause.ENDED_BADLY, _why_failed(ended), failure_kind(ended))
     if trial.final is None:
         return Verdict(Cause.ENDED_BADLY, "ended without reporting a final result", FailureKind.USER_ERROR)
     twice = f"reported a final result {trial.finals} times; the first counts" if trial.finals > 1 else ""
     return Verdict(Cause.ENDED_WELL, twice)
 
 
+# What the last line of a traceback begins with, or says anywhere.
+_IMPORT = re.compile(r"(ImportError|ModuleNotFoundError)\b")
+_OUT_OF_MEMORY = re.compile(
+    r"MemoryError\b|(\w+\.)*OutOfMemoryError\b|.*CUDA out of memory|.*CUDA_ERROR_OUT_OF_MEMORY"
+)
+# A shell says that a signal ended its command by an exit code of 128 + the signal.
+_BY_SHELL = {
+    128 + number: number for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM)
+}
+
+
+def failure_kind(ended: AttemptEnded) -> FailureKind:
+    """What kind of failure an attempt was that ended badly by itself.
+
+    >>> failure_kind(AttemptEnded(0.0, "AbCdE", 1, exit_code=1, error="ImportError: no module named tensorflow"))
+    <FailureKind.IMPORT: 'IMPORT'>
+    """
+    last = last_line(ended.error)
+    if ended.out_of_memory or _OUT_OF_MEMORY.match(last):
+        return FailureKind.OOM
+    if ended.signal is not None or ended.exit_code in _BY_SHELL:
+        return FailureKind.KILLED
+    return FailureKind.IMPORT if _IMPORT.match(last) else FailureKind.USER_ERROR
+
+
 def _why_failed(ended: AttemptEnded) -> str:
-    last = _last_line(ended.error)
-    if ended.signal:
-        return f"killed by {_signal_name(ended.signal)}" + (f": {last}" if last else "")
+    last = last_line(ended.error)
+    number = ended.signal or _BY_SHELL.get(ended.exit_code or 0)
+    if number:
+        return f"killed by {signal_name(number)}" + (f": {last}" if last else "")
     if last:
         return last
     return f"exit code {ended.exit_code}"
 
 
-def _last_line(text: str | None) -> str:
+def last_line(text: str | None) -> str:
+    """The last line of a text that is not blank; empty if there is none."""
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
     return lines[-1] if lines else ""
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """A signal as people call it.
+
+    >>> signal_name(9), signal_name(99)
+    ('SIGKILL', 'signal 99')
+    """
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -80,6 +135,15 @@ def _signal_name(number: int) -> str:
 
 # Two tracebacks that differ in a number only (a parameter's value, an address) are the same failure.
 _NUMBERS = re.compile(r"0x[0-9a-f]+|[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
+
+
+def fingerprint(text: str) -> str:
+    """What equal failures have in common.
+
+    >>> fingerprint("KeyError: 'lr' at 0x7f00") == fingerprint("KeyError: 'lr' at 0x1a2b")
+    True
+    """
+    return _NUMBERS.sub("#", text)
 
 
 class FailureStreak:
@@ -100,14 +164,23 @@ class FailureStreak:
         """Note a failure; True when `limit` equal ones in a row have opened the experiment."""
         if self._broken:
             return False
-        reason = _NUMBERS.sub("#", reason)
+        reason = fingerprint(reason)
         if self._reason not in (None, reason):
             self._broken = True
             return False
         self._reason = reason
         self.count += 1
-        return self.count == self.limit
+        return 0 < self.limit <= self.count
 
     def clear(self) -> None:
         """A trial ended otherwise: the experiment works."""
         self._broken = True
+
+    def snapshot(self) -> list[Any]:
+        """Where it stands, as plain JSON."""
+        return [self.count, self._reason, self._broken]
+
+    def restore(self, snapshot: Sequence[Any] | None) -> None:
+        """Go on where a `snapshot` was taken; without one, nothing has happened."""
+        if snapshot is not None:
+            self.count, self._reason, self._broken = snapshot

@@ -11,10 +11,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pitchpipe.manager import events as happened
-from pitchpipe.manager.effects import Finish, RestoreDispatcher, SendCommand, StartTrial, StopTrial
+from pitchpipe.manager.effects import (
+    CopyCheckpoint,
+    Finish,
+    PauseTrial,
+    RestoreDispatcher,
+    SendCommand,
+    StartTrial,
+    StopTrial,
+)
 from pitchpipe.manager.experiment_status import EXPERIMENT_MOVES, ExperimentStatus
 from pitchpipe.manager.ledger import Ledger, Request, Totals
 from pitchpipe.manager.results import Objective
+from pitchpipe.manager.retries import Retries
 from pitchpipe.manager.trial import TRIAL_MOVES, Cause, FailureKind, Trial, TrialStatus, WrongMove
 from pitchpipe.manager.trial_runner import Limits, TrialRunner
 from pitchpipe.protocol import CommandType
@@ -63,6 +72,13 @@ class Driver:
             happened.AttemptEnded(self.now, trial.trial_id, trial.attempt, **{"exit_code": 0, **how})
         )
 
+    def save(self, trial: Trial) -> list[Any]:
+        """The trial saves a checkpoint of where it is."""
+        name = f"{trial.attempt}-{trial.next_sequence}"
+        return self.handle(
+            happened.CheckpointSaved(self.now, trial.trial_id, trial.attempt, name, trial.next_sequence)
+        )
+
     def running_trial(self) -> Trial:
         """A trial that runs, in an experiment that was just begun."""
         self.ready()
@@ -85,7 +101,7 @@ def sent(effects: list[Any], command: CommandType) -> list[Any]:
     ]
 
 
-def of_type(effects: list[Any], kind: type) -> list[Any]:
+def of_type(effects: list[Any], kind: Any) -> list[Any]:
     return [effect for effect in effects if isinstance(effect, kind)]
 
 
@@ -173,7 +189,14 @@ def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
     [
         ({"exit_code": 3}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 3"),
         ({"exit_code": 1, "error": "Tr\nKeyError: 'l'\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "KeyError: 'l'"),
-        ({"exit_code": None, "signal": 9}, TrialStatus.FAILED, FailureKind.USER_ERROR, "killed by SIGKILL"),
+        ({"exit_code": None, "signal": 9}, TrialStatus.FAILED, FailureKind.KILLED, "killed by SIGKILL"),
+        ({"exit_code": 139}, TrialStatus.FAILED, FailureKind.KILLED, "killed by SIGSEGV"),
+        ({"exit_code": None, "signal": 9, "out_of_memory": True}, TrialStatus.FAILED, FailureKind.OOM, "killed by SIGKILL"),
+        ({"exit_code": 1, "error": "Tr\nMemoryError"}, TrialStatus.FAILED, FailureKind.OOM, "MemoryError"),
+        ({"exit_code": 1, "error": "Tr\ntorch.OutOfMemoryError: CUDA"}, TrialStatus.FAILED, FailureKind.OOM, "torch.OutOfMemoryError: CUDA"),
+        ({"exit_code": 1, "error": "Tr\nRuntimeError: CUDA out of memory."}, TrialStatus.FAILED, FailureKind.OOM, "RuntimeError: CUDA out of memory."),
+        ({"exit_code": 1, "error": "Tr\nModuleNotFoundError: No m"}, TrialStatus.FAILED, FailureKind.IMPORT, "ModuleNotFoundError: No m"),
+        ({"exit_code": 1, "error": "ImportError: x"}, TrialStatus.FAILED, FailureKind.IMPORT, "ImportError: x"),
         ({"exit_code": None, "lost": True, "error": "gone"}, TrialStatus.FAILED, FailureKind.INFRA, "gone"),
         ({}, TrialStatus.FAILED, FailureKind.USER_ERROR, "ended without reporting a final result"),
     ],
@@ -181,7 +204,7 @@ def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
 def test_attempt_without_a_result_fails_with_a_readable_reason(
     how: dict[str, Any], status: TrialStatus, kind: FailureKind, reason: str
 ) -> None:
-    driver = Driver()
+    driver = Driver(retries=Retries(0))
     trial = driver.running_trial()
     driver.end(trial, **how)
     assert (trial.status, trial.kind, trial.reason) == (status, kind, reason)
@@ -293,11 +316,316 @@ def test_results_told_again_count_once() -> None:
 
 
 def test_lost_agent_is_never_named_again() -> None:
-    driver = Driver(trial_concurrency=1)
+    driver = Driver(trial_concurrency=1, retries=Retries(0))
     trial = driver.running_trial()
     driver.end(trial, lost=True)
     (start,) = of_type(driver.propose(x=2), StartTrial)
     assert (trial.agent, start.order.agent) == ("0-0", "0-1")
+
+
+# --------------------------------------------------------------------------- trials that are run again
+
+
+def lost_and_retried(
+    driver: Driver, *reports: float, checkpoint: int | None = None
+) -> tuple[Trial, StartTrial]:
+    """A trial whose agent was lost after some reports, and the start of its second attempt."""
+    trial = driver.running_trial()
+    for number, value in enumerate(reports):
+        if number == checkpoint:
+            driver.save(trial)
+        driver.report(trial, value)
+    (start,) = of_type(driver.end(trial, exit_code=None, lost=True, error="its agent is gone"), StartTrial)
+    return trial, start
+
+
+def test_lost_trial_is_run_again_by_another_agent_from_the_beginning() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial, start = lost_and_retried(driver, 0.1, 0.2)
+    order = start.order
+    assert (order.attempt, order.agent, order.first_sequence, order.checkpoint) == (2, "0-1", 0, None)
+    assert (trial.status, trial.start_time, trial.next_sequence) == (TrialStatus.WAITING, None, 0)
+    changes = driver.runner.take_changes()
+    assert changes.superseded == [(0, 1, 0)]
+    (row,) = changes.attempts
+    assert (row.attempt, row.outcome, row.kind, row.reason) == (1, "retried", "INFRA", "its agent is gone")
+    assert sent(driver.effects, CommandType.TrialEnd) == []
+
+
+def test_lost_trial_goes_on_from_its_last_checkpoint() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial, start = lost_and_retried(driver, 0.1, 0.2, 0.3, checkpoint=2)
+    order = start.order
+    assert (order.first_sequence, order.checkpoint) == (2, "trials/0/checkpoints/1-2")
+    assert driver.runner.take_changes().superseded == [(0, 1, 2)]
+    assert trial.next_sequence == 2
+
+
+def test_dispatcher_hears_of_each_result_once_however_often_it_is_reported() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial, _ = lost_and_retried(driver, 0.1, 0.2)
+    driver.start(trial)
+    for value in (0.1, 0.25, 0.3):
+        driver.report(trial, value)
+    driver.succeed(trial)
+    told = [(m["sequence"], m["value"]) for m in sent(driver.effects, CommandType.ReportMetricData)]
+    assert told == [(0, "0.1"), (1, "0.2"), (2, "0.3"), (0, "0.5")]
+    assert (trial.status, trial.failed) == (TrialStatus.SUCCEEDED, {"INFRA": 1})
+
+
+def test_late_news_of_a_lost_attempt_change_nothing() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial, _ = lost_and_retried(driver, 0.1)
+    driver.runner.take_changes()
+    for late in (
+        happened.AttemptStarted(driver.now, trial.trial_id, 1),
+        happened.Reported(driver.now, trial.trial_id, 1, "intermediate", 5, "0.5"),
+        happened.Reported(driver.now, trial.trial_id, 1, "final", 0, "0.5"),
+        happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-9", 9),
+        happened.BadReport(driver.now, trial.trial_id, 1, "rubbish"),
+        happened.AttemptEnded(driver.now, trial.trial_id, 1, exit_code=0),
+    ):
+        assert driver.handle(late) == []
+    changes = driver.runner.take_changes()
+    assert (changes.trials, changes.metrics, trial.checkpoint) == ({}, [], None)
+
+
+def test_trial_is_lost_for_good_after_as_many_retries_as_there_may_be() -> None:
+    driver = Driver(trial_concurrency=1, retries=Retries(by_kind={FailureKind.INFRA: 2}))
+    trial = driver.running_trial()
+    for _ in range(2):
+        driver.end(trial, lost=True)
+        assert trial.status is TrialStatus.WAITING
+    driver.end(trial, lost=True)
+    assert (trial.status, trial.kind, trial.attempt) == (TrialStatus.FAILED, FailureKind.INFRA, 3)
+    assert trial.failed == {"INFRA": 3}
+
+
+@pytest.mark.parametrize(
+    ("retries", "ends"),
+    [(Retries(), [1, 1]), (Retries(1), [2, 2]), (Retries(by_kind={FailureKind.OOM: 2}), [1, 3])],
+)
+def test_failures_are_retried_by_their_kind(retries: Retries, ends: list[int]) -> None:
+    for error, attempts in zip(["ValueError: no", "MemoryError"], ends, strict=True):
+        driver = Driver(trial_concurrency=1, retries=retries)
+        trial = driver.running_trial()
+        while not trial.status.is_final:
+            driver.end(trial, exit_code=1, error=error)
+        assert (trial.status, trial.attempt) == (TrialStatus.FAILED, attempts)
+
+
+def test_condemned_for_its_time_is_run_again_if_asked_for() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_duration=10.0, retries=Retries(1))
+    trial = driver.running_trial()
+    driver.now += 10.0
+    driver.handle(happened.Tick(driver.now))
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.verdict, trial.attempt) == (TrialStatus.WAITING, None, 2)
+    assert driver.runner.next_deadline() is None
+    driver.start(trial)
+    assert driver.runner.next_deadline() == driver.now + 10.0
+
+
+def test_agent_lost_after_the_final_result_leaves_a_success() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=None, lost=True)
+    assert (trial.status, trial.reason) == (
+        TrialStatus.SUCCEEDED,
+        "its agent was lost after it had reported its final result",
+    )
+
+
+def test_failure_after_the_final_result_is_not_run_again() -> None:
+    driver = Driver(trial_concurrency=1, retries=Retries(5))
+    trial = driver.running_trial()
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=1)
+    assert trial.status is TrialStatus.FAILED
+    assert len(sent(driver.effects, CommandType.ReportMetricData)) == 1
+
+
+def test_unusable_final_result_does_not_hide_that_of_the_next_attempt() -> None:
+    driver = Driver(trial_concurrency=1, retries=Retries(1))
+    trial = driver.running_trial()
+    driver.report(trial, float("nan"), "final")
+    driver.end(trial, exit_code=None, signal=15)
+    driver.start(trial)
+    driver.succeed(trial, 0.25)
+    assert (trial.status, trial.values, trial.reason) == (TrialStatus.SUCCEEDED, (0.25,), "")
+    assert [row.attempt for row in driver.runner.take_changes().metrics] == [1, 2]
+
+
+def test_retried_trial_starts_before_new_ones() -> None:
+    driver = Driver(Request(cpus=1.0), Totals({"CPU": 1.0}))
+    trial = driver.running_trial()
+    driver.propose(x=2)
+    (start,) = of_type(driver.end(trial, lost=True), StartTrial)
+    assert start.order.trial_id == trial.trial_id
+
+
+def test_nothing_is_run_again_while_the_experiment_stops() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.StopAsked(driver.now, "interrupted"))
+    assert of_type(driver.end(trial, lost=True), Finish)
+    assert trial.status is TrialStatus.SYS_CANCELED
+
+
+def test_fail_fast_ends_the_experiment_with_the_first_failure_that_is_not_retried() -> None:
+    driver = Driver(trial_concurrency=2, fail_fast=True, retries=Retries(by_kind={FailureKind.INFRA: 1}))
+    trial = driver.running_trial()
+    driver.propose(x=2)
+    other = driver.runner.get_trials()[1]
+    driver.end(trial, lost=True)
+    assert driver.runner.status is ExperimentStatus.RUNNING
+    driver.end(trial, exit_code=1, error="Traceback\nValueError: no")
+    driver.end(other, exit_code=None, signal=15)
+    assert driver.runner.status is ExperimentStatus.ERROR
+    assert driver.runner.reason == "trial 0 failed (fail_fast): ValueError: no"
+    assert driver.runner.error == "Traceback\nValueError: no"
+
+
+# --------------------------------------------------------------------------- pause, resume, exchange
+
+
+def paused_trial(driver: Driver, checkpoint: bool = True) -> Trial:
+    trial = driver.running_trial()
+    driver.report(trial, 0.5)
+    driver.report(trial, 0.4)
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung 2"))
+    if checkpoint:
+        driver.save(trial)
+    driver.end(trial, paused=True)
+    assert trial.status is TrialStatus.PAUSED
+    return trial
+
+
+def test_pause_is_told_to_the_executor_once_and_frees_the_slot() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = paused_trial(driver)
+    assert of_type(driver.effects, PauseTrial) == [PauseTrial(trial.trial_id, 1)]
+    assert (trial.is_assigned, trial.reason) == (False, "rung 2")
+    assert driver.runner.requested == 1  # one more is asked for
+    assert sent(driver.effects, CommandType.TrialEnd) == []
+    (row,) = driver.runner.take_changes().attempts
+    assert (row.outcome, row.reason, row.kind) == ("paused", "rung 2", None)
+
+
+def test_resumed_trial_goes_on_from_its_checkpoint_with_the_next_number() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = paused_trial(driver)
+    asked = happened.ResumeAsked(driver.now, trial.trial_id, {"x": 7}, budget=9.0)
+    (start,) = of_type(driver.handle(asked), StartTrial)
+    order = start.order
+    assert (order.attempt, order.first_sequence, order.checkpoint) == (2, 2, "trials/0/checkpoints/1-2")
+    assert (order.budget, json.loads(order.parameters)) == (9.0, {"parameter_id": 0, "parameters": {"x": 7}})
+    assert driver.runner.take_changes().superseded == []
+    assert trial.failed == {}
+
+
+def test_resumed_trial_without_a_checkpoint_begins_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = paused_trial(driver, checkpoint=False)
+    (start,) = of_type(driver.handle(happened.ResumeAsked(driver.now, trial.trial_id)), StartTrial)
+    assert (start.order.first_sequence, start.order.checkpoint) == (0, None)
+    assert driver.runner.take_changes().superseded == [(0, 1, 0)]
+
+
+def test_resume_takes_a_slot_before_new_trials_and_counts_as_none() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=2)
+    trial = paused_trial(driver)
+    driver.propose(x=2)
+    other = driver.runner.get_trials()[1]
+    assert of_type(driver.handle(happened.ResumeAsked(driver.now, trial.trial_id)), StartTrial) == []
+    driver.start(other)
+    (start,) = of_type(driver.succeed(other), StartTrial)
+    assert start.order.trial_id == trial.trial_id
+    driver.start(trial)
+    assert of_type(driver.succeed(trial), Finish)
+    assert [t.status for t in driver.runner.get_trials()] == [TrialStatus.SUCCEEDED] * 2
+
+
+def test_resume_may_bring_the_checkpoint_of_another_trial() -> None:
+    driver = Driver(trial_concurrency=1)
+    donor = paused_trial(driver)
+    driver.propose(x=2)
+    trial = driver.runner.get_trials()[1]
+    driver.start(trial)
+    driver.report(trial, 0.9)
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "exploit"))
+    driver.end(trial, paused=True)
+    asked = happened.ResumeAsked(driver.now, trial.trial_id, {"x": 3}, donor.trial_id)
+    copy, start = of_type(driver.handle(asked), (CopyCheckpoint, StartTrial))
+    assert copy == CopyCheckpoint("trials/0/checkpoints/1-2", "trials/1/checkpoints/2-0")
+    assert (start.order.checkpoint, start.order.first_sequence) == ("trials/1/checkpoints/2-0", 1)
+    assert driver.runner.copies() == [copy]  # until it has started, a killed manager must copy again
+    driver.start(trial)
+    assert driver.runner.copies() == []
+
+
+def test_resume_that_comes_before_the_pause_is_done_waits_for_it() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
+    assert driver.handle(happened.ResumeAsked(driver.now, trial.trial_id, {"x": 5})) == []
+    (start,) = of_type(driver.end(trial, paused=True), StartTrial)
+    assert json.loads(start.order.parameters)["parameters"] == {"x": 5}
+
+
+def test_resume_of_a_running_trial_pauses_it_first() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    asked = happened.ResumeAsked(driver.now, trial.trial_id, {"x": 5})
+    assert of_type(driver.handle(asked), PauseTrial) == [PauseTrial(trial.trial_id, 1)]
+    assert of_type(driver.end(trial, paused=True), StartTrial)
+
+
+def test_trial_that_ends_by_itself_before_the_pause_has_ended() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
+    driver.succeed(trial)
+    assert trial.status is TrialStatus.SUCCEEDED
+    assert driver.handle(happened.ResumeAsked(driver.now, trial.trial_id)) == []
+
+
+def test_trial_lost_while_it_pauses_is_paused_at_its_last_checkpoint() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
+    driver.end(trial, lost=True)
+    assert (trial.status, trial.failed) == (TrialStatus.PAUSED, {})
+
+
+def test_pausing_trial_can_be_killed_and_a_paused_one_ends_at_once() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
+    killed = driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "worst of its rung"))
+    assert of_type(killed, StopTrial) == [StopTrial(trial.trial_id, 1)]
+    driver.end(trial, paused=True)
+    assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "worst of its rung")
+    driver = Driver(trial_concurrency=1)
+    trial = paused_trial(driver)
+    effects = driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "worst of its rung"))
+    assert (trial.status, len(sent(effects, CommandType.TrialEnd))) == (TrialStatus.EARLY_STOPPED, 1)
+
+
+def test_experiment_whose_trials_wait_for_a_resume_that_never_comes_is_done() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = paused_trial(driver)
+    assert driver.runner.is_stalled
+    assert of_type(driver.handle(happened.DispatcherAnswered(driver.now)), Finish)
+    assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "paused, and never resumed")
+
+
+def test_stop_ends_paused_trials_too() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = paused_trial(driver)
+    assert of_type(driver.handle(happened.StopAsked(driver.now, "interrupted")), Finish)
+    assert trial.status is TrialStatus.SYS_CANCELED
 
 
 # --------------------------------------------------------------------------- how experiments end
@@ -453,9 +781,14 @@ _VALUES = st.sampled_from(["0.5", "1", "NaN", '"text"', '{"default": 2}', '{"oth
 class RunnerMachine(RuleBasedStateMachine):
     """Throws events at a runner in any order, also those that come too late or twice."""
 
-    @initialize(concurrency=st.integers(1, 3), number=st.integers(1, 8), limit=st.sampled_from([None, 50.0]))
-    def begin(self, concurrency: int, number: int, limit: float | None) -> None:
-        limits = Limits(concurrency, number, 20.0, limit, 3)
+    @initialize(
+        concurrency=st.integers(1, 3),
+        number=st.integers(1, 8),
+        limit=st.sampled_from([None, 50.0]),
+        retries=st.sampled_from([Retries(), Retries(0), Retries(2)]),
+    )
+    def begin(self, concurrency: int, number: int, limit: float | None, retries: Retries) -> None:
+        limits = Limits(concurrency, number, 20.0, limit, 3, retries)
         self.runner = TrialRunner("m", limits, Ledger(Totals({"CPU": 2.0})), Request(cpus=1.0))
         self.now = 0.0
         self.asked = self.answered = 0
@@ -463,12 +796,14 @@ class RunnerMachine(RuleBasedStateMachine):
         self.finished = 0
         self.ends_sent: list[str] = []
         self.finals_sent: list[str] = []
+        self.told: dict[str, int] = {}
 
     def handle(self, event: happened.Event) -> None:
         for effect in self.runner.handle(event):
             if isinstance(effect, StartTrial):
                 key = effect.order.trial_id, effect.order.attempt
                 assert key not in self.started
+                assert all(trial_id != key[0] or attempt < key[1] for trial_id, attempt in self.started)
                 self.started[key] = "running"
             elif isinstance(effect, Finish):
                 self.finished += 1
@@ -484,6 +819,10 @@ class RunnerMachine(RuleBasedStateMachine):
         elif payload["type"] == "FINAL":
             assert payload["trial_job_id"] not in self.ends_sent
             self.finals_sent.append(payload["trial_job_id"])
+        else:
+            # Each result is told once, in order, whatever attempt reports it.
+            assert payload["sequence"] >= self.told.get(payload["trial_job_id"], 0)
+            self.told[payload["trial_job_id"]] = payload["sequence"] + 1
 
     @rule()
     def ready(self) -> None:
@@ -520,9 +859,47 @@ class RunnerMachine(RuleBasedStateMachine):
         self.handle(happened.Reported(self.now, *self.any_attempt(data), kind, sequence, value))
 
     @precondition(lambda self: self.started)
-    @rule(data=st.data(), code=st.sampled_from([0, 1]), lost=st.booleans())
-    def end(self, data: st.DataObject, code: int, lost: bool) -> None:
-        self.handle(happened.AttemptEnded(self.now, *self.any_attempt(data), exit_code=code, lost=lost))
+    @rule(data=st.data(), code=st.sampled_from([0, 1]), lost=st.booleans(), paused=st.booleans())
+    def end(self, data: st.DataObject, code: int, lost: bool, paused: bool) -> None:
+        self.handle(
+            happened.AttemptEnded(
+                self.now, *self.any_attempt(data), exit_code=code, lost=lost, paused=paused and not lost
+            )
+        )
+
+    @precondition(lambda self: self.started)
+    @rule(data=st.data(), sequence=st.integers(0, 3))
+    def save(self, data: st.DataObject, sequence: int) -> None:
+        trial_id, attempt = self.any_attempt(data)
+        self.handle(happened.CheckpointSaved(self.now, trial_id, attempt, f"{attempt}-1", sequence))
+
+    @precondition(lambda self: self.started)
+    @rule(data=st.data())
+    def pause(self, data: st.DataObject) -> None:
+        self.handle(happened.PauseVerdict(self.now, self.any_attempt(data)[0], "rung"))
+
+    @precondition(lambda self: self.started)
+    @rule(data=st.data(), parameters=st.sampled_from([None, {"x": 1}]), exchanged=st.booleans())
+    def resume(self, data: st.DataObject, parameters: Any, exchanged: bool) -> None:
+        donor = self.any_attempt(data)[0] if exchanged else None
+        self.handle(happened.ResumeAsked(self.now, self.any_attempt(data)[0], parameters, donor))
+
+    @rule()
+    def dispatcher_has_answered(self) -> None:
+        self.handle(happened.DispatcherAnswered(self.now))
+
+    @precondition(lambda self: not self.runner.is_finished())
+    @rule()
+    def restart(self) -> None:
+        """The manager is killed and comes back with what it committed."""
+        old = self.runner
+        new = TrialRunner("m", old.limits, Ledger(Totals({"CPU": 2.0})), Request(cpus=1.0))
+        new.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), old.elapsed(self.now))
+        assert [t.trial_id for t in new.waiting] == [t.trial_id for t in old.waiting]
+        assert (new.orders(), new.copies(), +new.counts) == (old.orders(), old.copies(), +old.counts)
+        if old.status is not ExperimentStatus.STOPPING:  # whoever was stopping does not go on
+            self.runner = new
+            self.handle(happened.DispatcherReady(self.now))
 
     @precondition(lambda self: self.started)
     @rule(data=st.data())
@@ -564,6 +941,9 @@ class RunnerMachine(RuleBasedStateMachine):
         assert self.finished == int(self.runner.is_finished())
         ended = {trial.trial_id for trial in self.runner.get_trials() if trial.status.is_final}
         assert ended == set(self.ends_sent)
+        for trial in self.runner.get_trials():
+            assert trial.first_sequence <= trial.next_sequence
+            assert trial.status is not TrialStatus.PAUSED or trial.resume is None
 
 
 RunnerMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

@@ -1,0 +1,86 @@
+"""From one attempt of a trial to the next: where it begins, what no longer counts, what is written down. All pure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .changes import AttemptRow
+from .events import CheckpointSaved, ResumeAsked
+from .trial import Trial, Verdict
+
+__all__ = ["asked_resume", "budget_of", "ended_attempt", "exchange", "note_checkpoint", "rewind"]
+
+
+def ended_attempt(trial: Trial, outcome: str, verdict: Verdict, time: float) -> AttemptRow:
+    """What is kept of an attempt that is not the trial's last; `outcome` is what happens next."""
+    return AttemptRow(
+        trial.sequence_id,
+        trial.attempt,
+        outcome,
+        trial.agent,
+        trial.start_time,
+        time,
+        verdict.reason,
+        verdict.kind,
+        trial.exit_code,
+        trial.error,
+    )
+
+
+def budget_of(record: str) -> float | None:
+    """The budget that a parameter record asks for.
+
+    >>> budget_of('{"parameters": {"x": 1}, "budget": 9}')
+    9.0
+    """
+    if '"budget"' not in record:
+        return None  # nearly always: the record need not be parsed
+    budget = json.loads(record).get("budget")
+    return float(budget) if isinstance(budget, int | float) else None
+
+
+def rewind(trial: Trial) -> tuple[int, int, int] | None:
+    """Set the trial back to its checkpoint, or to its beginning, for its next attempt.
+
+    Answers (sequence id, last attempt, sequence) of the results that do not count any more, if there are any.
+    """
+    first = trial.checkpoint_sequence if trial.checkpoint is not None else 0
+    lost = trial.next_sequence > first or trial.finals > 0
+    trial.first_sequence = trial.next_sequence = first
+    trial.finals, trial.final, trial.values = 0, None, None
+    trial.start_time = trial.pid = trial.exit_code = trial.error = trial.kind = None
+    return (trial.sequence_id, trial.attempt, first) if lost else None
+
+
+def note_checkpoint(trial: Trial, saved: CheckpointSaved) -> None:
+    """Let the next attempt start from a new checkpoint; an older one, told again after a restart, changes nothing."""
+    if trial.checkpoint is None or saved.sequence >= trial.checkpoint_sequence:
+        trial.checkpoint = f"{_folder(trial)}/{saved.name}"
+        trial.checkpoint_sequence = saved.sequence
+
+
+def asked_resume(asked: ResumeAsked) -> str:
+    """A resume as JSON, until the pause is there."""
+    told = {"parameters": asked.parameters, "checkpoint_of": asked.checkpoint_of, "budget": asked.budget}
+    return json.dumps({name: value for name, value in told.items() if value is not None})
+
+
+def exchange(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
+    """Give a paused trial what its resume brings: parameters, a budget, the checkpoint of another trial.
+
+    The checkpoint becomes its own, and its results go on with the next number.
+    """
+    if "parameters" in resume:
+        record = {**json.loads(trial.record), "parameters": resume["parameters"]}
+        trial.record = json.dumps(record)
+    if "budget" in resume:
+        trial.budget = resume["budget"]
+    if donor is not None and donor is not trial and donor.checkpoint is not None:
+        trial.copy_of = donor.checkpoint
+        trial.checkpoint = f"{_folder(trial)}/{trial.attempt + 1}-0"
+        trial.checkpoint_sequence = trial.next_sequence
+
+
+def _folder(trial: Trial) -> str:
+    return f"trials/{trial.sequence_id}/checkpoints"

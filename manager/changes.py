@@ -1,0 +1,51 @@
+"""What the runner has changed since the last commit, as it goes into the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .trial import FailureKind, Trial
+
+__all__ = ["AttemptRow", "Changes", "MetricRow"]
+
+
+@dataclass(slots=True)
+class MetricRow:
+    """One reported result, as it goes into the store."""
+
+    trial: Trial
+    attempt: int
+    kind: str
+    sequence: int
+    value: str
+    time: float
+
+
+@dataclass(slots=True)
+class AttemptRow:
+    """An attempt after which its trial was run again or paused, as it goes into the store."""
+
+    sequence_id: int
+    attempt: int
+    outcome: str
+    agent: str | None
+    start_time: float | None
+    end_time: float
+    reason: str
+    kind: FailureKind | None = None
+    exit_code: int | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Changes:
+    """What has changed since the last commit.
+
+    `superseded`: (sequence id, last attempt, sequence) of trials whose results from `sequence` on, of that attempt and
+    earlier ones, do not count any more.
+    """
+
+    trials: dict[str, Trial] = field(default_factory=dict)
+    metrics: list[MetricRow] = field(default_factory=list)
+    attempts: list[AttemptRow] = field(default_factory=list)
+    superseded: list[tuple[int, int, int]] = field(default_factory=list)
