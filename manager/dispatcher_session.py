@@ -2,49 +2,50 @@
 
 Commands are numbered from 1 in the order in which they were committed; the number of a command never travels, both
 sides count. What was sent and what came back is in the store. A dispatcher that failed (or a manager that was killed)
-is brought back by sending a fresh dispatcher all recorded commands: a seeded plug-in then stands where it stood. Its
-replies are compared with the recorded ones; the recorded ones win. At the first difference the plug-in is not
-reproducible: it is started once more and only told the results so far (ImportData).
+is brought back from its last valid checkpoint, if there is one, and by sending it the commands recorded since: a
+seeded plug-in then stands where it stood. Its replies are compared with the recorded ones; the recorded ones win. At
+the first difference the plug-in is not reproducible: it is started once more and only told the results so far.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..protocol import CommandType, Frame, encode_frame, loads
+from .conversation import QUEUES, Conversation, Record, SavedState
 from .dispatcher_process import DispatcherProcess, dispatcher_command, dispatcher_environment
-from .events import (
-    DispatcherFailed,
-    DispatcherReady,
-    Event,
-    KillVerdict,
-    NoMoreParameters,
-    ParametersArrived,
-)
+from .dispatcher_replies import failure_of, is_reply, meaning_of
+from .events import DispatcherFailed, DispatcherReady, Event
+from .heartbeat import Heartbeat
+from .replay import Divergence, Replay
 
-__all__ = ["DispatcherSession", "DispatcherSetup", "Record"]
+__all__ = ["DispatcherSession", "DispatcherSetup", "Recall"]
 
 _log = logging.getLogger(__name__)
-Record = tuple[int, str, str]
-Conversation = tuple[Sequence[Record], Sequence[Record]]
-Recall = Callable[[], Conversation]
-_ON_ASSESSOR_QUEUE = frozenset({CommandType.KillTrialJob, CommandType.Pause})
+Recall = Callable[[SavedState | None], Conversation]
+"""Gives what is recorded, since a checkpoint or from the beginning."""
+
+CHECKPOINT_UNUSABLE = 3
+"""The exit code of a dispatcher that cannot use the checkpoint it was given."""
 
 
 @dataclass(frozen=True, slots=True)
 class DispatcherSetup:
-    """What a dispatcher is started with; `config` is the canonical configuration with its search space."""
+    """What a dispatcher is started with; `config` is the canonical configuration with its search space.
+
+    A dispatcher whose process gives no sign of life for `timeout` seconds is replaced; a plug-in may think longer.
+    """
 
     config: Mapping[str, Any]
     folder: Path
     clock: Callable[[], float]
     log_level: str = "info"
     command: Sequence[str] | None = None
+    timeout: float = 600.0
 
 
 class DispatcherSession:
@@ -55,26 +56,43 @@ class DispatcherSession:
         self._deliver = deliver
         self._process: DispatcherProcess | None = None
         self._replaced: DispatcherProcess | None = None
+        self._heartbeat: Heartbeat | None = None
         self._sent = 0
         self._answered = 0
         self._new_replies: list[Record] = []
-        self._expected: dict[bool, deque[tuple[str, str]]] = {}
-        self._processed = {"default": 0, "assessor": 0}
-        self._last = {"default": 0, "assessor": 0}
+        self._new_checkpoints: list[SavedState] = []
+        self._marks: dict[
+            str, tuple[int, int]
+        ] = {}  # by queue: the command it saved behind, its last reply then
+        self._replay = Replay()
+        self._restoring: SavedState | None = None  # what the present process starts from, until it is ready
+        self._is_ready = False
+        self._processed = dict.fromkeys(QUEUES, 0)
+        self._last = dict.fromkeys(QUEUES, 0)
+        self._last_periodical = 0
         self._periodical_queues: tuple[str, ...] = ("assessor",)
+        self._takers: dict[CommandType, Callable[[Any], None]] = {
+            CommandType.Processed: self._take_processed,
+            CommandType.Initialized: self._take_initialized,
+            CommandType.Checkpoint: self._take_checkpoint,
+            CommandType.Error: self._take_error,
+            CommandType.Ping: lambda told: None,
+        }
         self.on_divergence: Callable[[str], None] = lambda why: None
+        self.on_unusable: Callable[[SavedState], None] = lambda saved: None
         self.on_unclogged: Callable[[], None] = lambda: None
 
     # ------------------------------------------------------------------ starting, restoring, ending
 
-    async def start(self, recall: Recall, mode: str = "start") -> None:
-        """Start a dispatcher and send it what `recall` gives, if it gives anything.
+    async def start(self, recall: Recall, saved: SavedState | None = None, mode: str = "start") -> None:
+        """Start a dispatcher, from a checkpoint if there is one, and send it what `recall` gives, if anything.
 
         `recall` is called when the process is there: what is committed until then is part of what it gives, so that
         nothing is sent twice or left out.
         """
         process = DispatcherProcess(
-            lambda frames: self._on_frames(process, frames), lambda code, why: self._on_end(process, why)
+            lambda frames: self._on_frames(process, frames),
+            lambda code, why: self._on_end(process, code, why),
         )
         process.on_unclogged = self.on_unclogged
         setup = self._setup
@@ -84,39 +102,56 @@ class DispatcherSession:
             log_level=setup.log_level,
             gpu_indices=setup.config.get("tunerGpuIndices") or (),
         )
-        command = setup.command or dispatcher_command(setup.config)
+        command = list(setup.command or dispatcher_command(setup.config))
+        if saved is not None:
+            command += ["--restore", str(setup.folder / "checkpoint" / saved.path)]
         await process.start(command, environment, setup.folder / "logs" / "dispatcher.out")
         self._process = process
-        self._take_up(recall())
+        self._restoring = saved
+        self._heartbeat = Heartbeat(setup.timeout, self._ping, lambda: self._on_silence(process))
+        if setup.command is None:
+            self._heartbeat.start()  # it is one of ours: it answers as soon as its plug-ins are loaded
+        self._take_up(recall(saved))
 
-    async def restart(self, recall: Recall, mode: str = "start") -> None:
+    async def restart(self, recall: Recall, saved: SavedState | None = None, mode: str = "start") -> None:
         """Replace a failed dispatcher by a fresh one that is told the same."""
         self._disown()
         if self._replaced is not None:
             await self._replaced.kill()
-        await self.start(recall, mode)
+        await self.start(recall, saved, mode)
 
     def _disown(self) -> None:
         """From now on what the present process says does not count, and nothing is sent to it."""
+        self._is_ready = False
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
         if self._process is not None:
             self._replaced, self._process = self._process, None
 
     def _take_up(self, conversation: Conversation) -> None:
-        commands, replies = conversation
+        commands, saved = conversation.commands, conversation.saved
         # What came in and is not committed yet was said all the same.
-        replies = [*replies, *self._new_replies]
-        self._sent = commands[-1][0] if commands else 0
-        self._answered = replies[-1][0] if replies else 0
-        self._processed = {"default": 0, "assessor": 0}
-        self._last = {"default": 0, "assessor": 0}
-        self._expect(replies)
+        replies = [*conversation.replies, *self._new_replies]
+        covered = saved.n if saved is not None else 0
+        self._sent = commands[-1][0] if commands else covered
+        self._answered = replies[-1][0] if replies else (saved.default_reply if saved else 0)
+        self._processed = dict.fromkeys(QUEUES, covered)
+        self._last = dict.fromkeys(QUEUES, covered)
+        self._last_periodical = 0
+        self._is_ready = False
+        self._marks.clear()
+        self._new_checkpoints.clear()
+        self._replay = Replay(Conversation(commands, replies, saved).expected())
         self.write(commands)
 
     async def terminate(self, timeout: float) -> None:
         """Let the dispatcher finish what it does, and end it."""
-        for process in (self._replaced, self._process):
-            if process is not None:
-                await process.terminate(timeout)
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+        if self._replaced is not None:
+            await self._replaced.kill()
+        if self._process is not None:
+            await self._process.terminate(timeout)
 
     @property
     def pid(self) -> int | None:
@@ -138,19 +173,23 @@ class DispatcherSession:
         data = bytearray()
         for n, code, payload in commands:
             command = CommandType(code.encode())
-            for queue in self._queues(command, payload):
-                self._last[queue] = n
+            self._note_queues(n, command, payload)
             data += encode_frame(command, payload)
         if data and self._process is not None:
             self._process.write(bytes(data))
 
-    def _queues(self, command: CommandType, payload: str) -> tuple[str, ...]:
-        """The queues of the dispatcher that a command goes to."""
-        if command is CommandType.TrialEnd:
-            return "default", "assessor"
+    def _note_queues(self, n: int, command: CommandType, payload: str) -> None:
+        """Note to which queues of the dispatcher a command goes."""
         if command is CommandType.ReportMetricData and '"type": "PERIODICAL"' in payload:
-            return self._periodical_queues
-        return ("default",)
+            self._last_periodical = n
+            return
+        self._last["default"] = n
+        if command is CommandType.TrialEnd:
+            self._last["assessor"] = n
+
+    def _ping(self) -> None:
+        if self._process is not None:
+            self._process.write(encode_frame(CommandType.Ping))  # no command: it has no number
 
     @property
     def is_new(self) -> bool:
@@ -165,80 +204,104 @@ class DispatcherSession:
     @property
     def has_answered_all(self) -> bool:
         """Has the dispatcher done everything that it was sent?"""
-        return all(self._processed[queue] >= last for queue, last in self._last.items())
+        return self._is_ready and all(self._processed[queue] >= self._last_of(queue) for queue in QUEUES)
+
+    def _last_of(self, queue: str) -> int:
+        """The number of the last command that went to a queue."""
+        periodical = self._last_periodical if queue in self._periodical_queues else 0
+        return max(self._last[queue], periodical)
 
     # ------------------------------------------------------------------ replies in
+
+    @property
+    def has_news(self) -> bool:
+        """Are there replies that are not recorded yet?"""
+        return bool(self._new_replies)
 
     def take_replies(self) -> list[Record]:
         """The replies to be recorded since the last call."""
         replies, self._new_replies = self._new_replies, []
         return replies
 
-    def _expect(self, replies: Iterable[Record]) -> None:
-        self._expected = {True: deque(), False: deque()}
-        for _, code, payload in replies:
-            self._expected[CommandType(code.encode()) in _ON_ASSESSOR_QUEUE].append((code, payload))
+    def take_checkpoints(self) -> list[SavedState]:
+        """The checkpoints announced since the last call; valid once they are committed, with the replies before."""
+        checkpoints, self._new_checkpoints = self._new_checkpoints, []
+        return checkpoints
 
     def _on_frames(self, process: DispatcherProcess, frames: list[Frame]) -> None:
         for frame in frames:
             if process is not self._process:
                 return  # nothing that it says counts any more: it is being replaced
-            if frame.command is CommandType.Processed:
-                told = loads(frame.payload)
-                self._processed[told["queue"]] = told["n"]
-            elif frame.command is CommandType.Initialized:
-                told = loads(frame.payload) if frame.payload else {}
-                self._periodical_queues = tuple(told.get("periodical_queues", ("assessor",)))
-                self._deliver(DispatcherReady(self._now(), bool(self._periodical_queues)))
-            elif frame.command is CommandType.Error:
-                self._deliver(self._failure(loads(frame.payload)))
-            elif not self._is_repeated(frame):
-                self._record(frame)
+            taker = self._takers.get(frame.command)
+            if taker is not None:
+                taker(loads(frame.payload) if frame.payload else {})
+            else:
+                self._take_reply(frame)
+        if self._heartbeat is not None:
+            self._heartbeat.heard()
         self.on_progress()
 
     def on_progress(self) -> None:
         """Called after each batch of frames; the manager may hang itself in here."""
 
-    def _is_repeated(self, frame: Frame) -> bool:
-        """Was this reply recorded before? Then it is only compared."""
-        expected = self._expected.get(frame.command in _ON_ASSESSOR_QUEUE)
-        if not expected:
-            return False
-        code, payload = expected.popleft()
-        if code != frame.command.value.decode() or not _same(payload, frame.payload):
-            self._disown()
-            self.on_divergence(f"it answered {frame.payload} where it had answered {payload}")
-        return True
+    def _take_processed(self, told: dict[str, Any]) -> None:
+        self._processed[told["queue"]] = told["n"]
 
-    def _record(self, frame: Frame) -> None:
-        self._answered += 1
-        self._new_replies.append((self._answered, frame.command.value.decode(), frame.payload))
-        if frame.command is CommandType.NewTrialJob:
-            parameter_id = loads(frame.payload).get("parameter_id")
-            self._deliver(ParametersArrived(self._now(), parameter_id, frame.payload))
-        elif frame.command is CommandType.NoMoreTrialJobs:
-            self._deliver(NoMoreParameters(self._now()))
-        elif frame.command is CommandType.KillTrialJob:
-            self._deliver(self._kill(loads(frame.payload)))
-        else:
+    def _take_initialized(self, told: dict[str, Any]) -> None:
+        self._periodical_queues = tuple(told.get("periodical_queues", ("assessor",)))
+        self._is_ready, self._restoring = True, None
+        if "protocol" in told and self._heartbeat is not None:
+            self._heartbeat.start()
+        self._deliver(DispatcherReady(self._now(), bool(self._periodical_queues)))
+
+    def _take_checkpoint(self, told: dict[str, Any]) -> None:
+        """A queue has put its half of a checkpoint by, or the whole of it is written."""
+        n = told["n"]
+        if "queue" in told:
+            self._marks[told["queue"]] = n, self._replay.last_given(told["queue"], self._answered)
+        elif all(self._marks.get(queue, (0, 0))[0] == n for queue in QUEUES):
+            default, assessor = (self._marks[queue][1] for queue in QUEUES)
+            self._new_checkpoints.append(SavedState(n, told["path"], default, assessor))
+
+    def _take_error(self, told: dict[str, Any]) -> None:
+        self._disown()
+        self._deliver(failure_of(told, self._now()))
+
+    def _take_reply(self, frame: Frame) -> None:
+        """Record what the plug-ins said and tell the runner, unless it was recorded before."""
+        if not is_reply(frame.command):
             _log.warning("the dispatcher sent %s, which is not supported", frame.command.name)
+            return
+        try:
+            repeated = self._replay.is_repeated(frame)
+        except Divergence as error:
+            self._disown()
+            self.on_divergence(str(error))
+            return
+        if not repeated:
+            self._answered += 1
+            self._new_replies.append((self._answered, frame.command.value.decode(), frame.payload))
+            self._deliver(meaning_of(frame, self._now()))
 
-    def _kill(self, told: Any) -> KillVerdict:
-        if isinstance(told, dict):
-            return KillVerdict(self._now(), told["trial_job_id"], told.get("reason", ""))
-        return KillVerdict(self._now(), told, "condemned by the assessor")
+    # ------------------------------------------------------------------ its troubles
 
-    def _failure(self, told: dict[str, Any]) -> DispatcherFailed:
-        message = f"the {told['plugin']} raised {told['type']}: {told['message']}"
-        return DispatcherFailed(
-            self._now(), message, told.get("where", ""), told.get("traceback", ""), told.get("command")
-        )
+    def _on_silence(self, process: DispatcherProcess) -> None:
+        if process is self._process:
+            self._disown()
+            self._deliver(self._failed(f"the dispatcher gave no sign of life for {self._setup.timeout:g} s"))
 
-    def _on_end(self, process: DispatcherProcess, sentence: str) -> None:
+    def _on_end(self, process: DispatcherProcess, code: int, sentence: str) -> None:
         if process is not self._process:
             return
+        if code == CHECKPOINT_UNUSABLE and self._restoring is not None:
+            self._disown()
+            self.on_unusable(self._restoring)
+        else:
+            self._deliver(self._failed(sentence))
+
+    def _failed(self, sentence: str) -> DispatcherFailed:
         undone = min(self._processed.values()) + 1
-        self._deliver(DispatcherFailed(self._now(), sentence, traceback=self._last_output(), command=undone))
+        return DispatcherFailed(self._now(), sentence, traceback=self._last_output(), command=undone)
 
     def _last_output(self) -> str:
         path = self._setup.folder / "logs" / "dispatcher.out"
@@ -249,7 +312,3 @@ class DispatcherSession:
 
     def _now(self) -> float:
         return self._setup.clock()
-
-
-def _same(one: str, other: str) -> bool:
-    return one == other or loads(one) == loads(other)

@@ -16,7 +16,8 @@ from typing import Any
 
 from ..protocol import CommandType, dumps
 from .config import ExperimentConfig
-from .dispatcher_session import Conversation, DispatcherSession, DispatcherSetup
+from .conversation import Conversation, Record, SavedState
+from .dispatcher_session import DispatcherSession, DispatcherSetup
 from .effects import Effect, Finish, RestoreDispatcher, SendCommand, StartTrial, StopTrial
 from .events import AttemptEnded, Event, StopAsked, Tick, TrialAddAsked, TrialKillAsked
 from .executor import RunSetup, TrialExecutor
@@ -82,6 +83,7 @@ class Manager:
         """
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[None] = self._loop.create_future()
+        self._opened = asyncio.Event()
         self._session = self._make_session()
         self._opening = self._loop.create_task(self._open())
         try:
@@ -148,7 +150,7 @@ class Manager:
 
     async def _open(self) -> None:
         """Start the dispatcher and the executor side by side, then take up what the store holds."""
-        starting = asyncio.ensure_future(self._session.start(self.store.conversation))
+        starting = asyncio.ensure_future(self._session.start(self.store.conversation, self._saved_state()))
         try:
             totals = await self.executor.open(self._setup(), self._post)
         finally:
@@ -163,6 +165,7 @@ class Manager:
         row = self.store.experiment()
         runner.restore(self.store.trials(), row.snapshot or {}, row.run_time)
         self.runner = runner
+        self._opened.set()
         if self._session.is_new:
             self._send_first([(CommandType.Initialize, json.dumps(self.config.search_space))])
         await self.executor.attach(runner.orders())
@@ -180,7 +183,7 @@ class Manager:
     def _send_first(self, commands: Sequence[tuple[CommandType, str]]) -> None:
         """Commit and send commands that are no answer to an event."""
         numbered = self._session.number(commands)
-        self._commit(numbered, [])
+        self._commit(numbered)
         self._session.write(numbered)
 
     def _make_session(self) -> DispatcherSession:
@@ -193,6 +196,7 @@ class Manager:
         )
         session = DispatcherSession(setup, lambda event: self._post([event]))
         session.on_divergence = self._on_divergence
+        session.on_unusable = self._on_unusable_checkpoint
         session.on_progress = self._on_progress
         session.on_unclogged = self.executor.acknowledge
         return session
@@ -245,7 +249,7 @@ class Manager:
         effects = [effect for event in events for effect in runner.handle(event)]
         sends = [(effect.command, effect.payload) for effect in effects if isinstance(effect, SendCommand)]
         commands = self._session.number(sends)
-        changes = self._commit(commands, self._session.take_replies())
+        changes = self._commit(commands, self._session.take_replies(), self._session.take_checkpoints())
         self._session.write(commands)
         for effect in effects:
             self._perform(effect)
@@ -257,7 +261,12 @@ class Manager:
         self.on_tick()
         self._on_progress()
 
-    def _commit(self, commands: list[tuple[int, str, str]], replies: list[tuple[int, str, str]]) -> Changes:
+    def _commit(
+        self,
+        commands: Sequence[Record],
+        replies: Sequence[Record] = (),
+        checkpoints: Sequence[SavedState] = (),
+    ) -> Changes:
         runner = self._opened_runner
         now = self._clock()
         changes = runner.take_changes()
@@ -271,8 +280,12 @@ class Manager:
             runner.elapsed(now),
             now if runner.is_finished() else None,
             json.dumps(runner.snapshot()),
+            checkpoints,
         )
         self.store.commit(tick)
+        if checkpoints:
+            for path in self.store.prune_dispatcher_checkpoints():
+                (self.folder.path / "checkpoint" / path).unlink(missing_ok=True)
         return changes
 
     def _perform(self, effect: Effect) -> None:
@@ -282,7 +295,7 @@ class Manager:
             self.executor.stop_trial(effect.trial_id, effect.attempt)
         elif isinstance(effect, RestoreDispatcher):
             _log.warning("restoring the dispatcher: %s", effect.reason)
-            self._start_task(self._session.restart(self.store.conversation))
+            self._restore_dispatcher()
         elif isinstance(effect, Finish):
             self._over.set_result(None)
 
@@ -352,9 +365,13 @@ class Manager:
         _log.warning(
             "the tuner is not reproducible (%s): it starts afresh and is told all results so far", why
         )
-        self._start_task(self._session.restart(self._new_record, mode="resume"))
+        self._start_task(self._begin_new_record())
 
-    def _new_record(self) -> Conversation:
+    async def _begin_new_record(self) -> None:
+        await self._opened.wait()  # what there is to tell is the runner's knowledge
+        await self._session.restart(self._new_record, mode="resume")
+
+    def _new_record(self, saved: SavedState | None) -> Conversation:
         """Replace the record by one that tells what all conversations so far have come to."""
         if self._inbox:
             self.step()
@@ -367,7 +384,25 @@ class Manager:
         ]
         self._session.take_replies()
         self.store.begin_conversation(commands)
-        return commands, []
+        return Conversation(commands)
+
+    def _restore_dispatcher(self) -> None:
+        self._start_task(self._session.restart(self.store.conversation, self._saved_state()))
+
+    def _saved_state(self) -> SavedState | None:
+        """The last checkpoint of the dispatcher whose file is there."""
+        while (saved := self.store.dispatcher_checkpoint()) is not None:
+            if (self.folder.path / "checkpoint" / saved.path).is_file():
+                return saved
+            _log.warning("the dispatcher's checkpoint %s is missing", saved.path)
+            self.store.drop_dispatcher_checkpoint(saved)
+        return None
+
+    def _on_unusable_checkpoint(self, saved: SavedState) -> None:
+        """The checkpoint before it, or the whole conversation, brings the dispatcher back as well."""
+        _log.warning("the dispatcher's checkpoint %s cannot be used; see logs/dispatcher.log", saved.path)
+        self.store.drop_dispatcher_checkpoint(saved)
+        self._restore_dispatcher()
 
     def _start_task(self, work: Any) -> None:
         task = self._loop.create_task(work)
@@ -384,7 +419,10 @@ class Manager:
     def _write_end(self) -> None:
         try:
             if self.runner is not None:
-                self._commit([], self._session.take_replies())
+                # Replies that the runner has not acted upon are not recorded: they will be given again, and a
+                # checkpoint that covers them does not count.
+                checkpoints = self._session.take_checkpoints()
+                self._commit((), (), () if self._session.has_news else checkpoints)
             elif self._stop_reason is not None:
                 self.store.set_status(ExperimentStatus.STOPPED.value, self._stop_reason)
         except StoreError as error:

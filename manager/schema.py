@@ -96,10 +96,10 @@ CREATE TABLE attempts (                       -- attempts after which their tria
     PRIMARY KEY (sequence_id, attempt)
 ) WITHOUT ROWID;
 CREATE TABLE dispatcher_checkpoints (
-    n             INTEGER PRIMARY KEY,        -- 1, 2, 3 ...; the last one counts
+    n             INTEGER PRIMARY KEY,        -- last command that it covers; the highest counts
     path          TEXT NOT NULL,              -- where it lies
-    default_n     INTEGER NOT NULL,           -- last command of the default queue that it covers
-    assessor_n    INTEGER NOT NULL            -- last command of the assessor queue that it covers
+    default_reply INTEGER NOT NULL,           -- last reply of the tuner that it covers
+    assessor_reply INTEGER NOT NULL           -- last reply of the assessor that it covers
 );
 """
 

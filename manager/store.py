@@ -6,10 +6,12 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+
+from .conversation import Conversation, SavedState
 from .schema import MIGRATIONS, SCHEMA_VERSION, TRIAL_COLUMNS
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from .trial_runner import AttemptRow, Changes, MetricRow
@@ -67,7 +69,7 @@ class Tick:
     run_time: float = 0.0
     end_time: float | None = None
     snapshot: str = "{}"
-    dispatcher_checkpoints: Sequence[tuple[str, int, int]] = ()
+    dispatcher_checkpoints: Sequence[SavedState] = ()
 
 
 class Store:
@@ -150,9 +152,12 @@ class Store:
             db.execute("DELETE FROM dispatcher_checkpoints")
             db.executemany("INSERT INTO commands VALUES (?, ?, ?)", commands)
 
-    def conversation(self) -> tuple[list[tuple[int, str, str]], list[tuple[int, str, str]]]:
-        """What the dispatcher was sent, and what it answered."""
-        return self.commands(), self.replies()
+    def conversation(self, saved: SavedState | None = None) -> Conversation:
+        """What the dispatcher was sent, and what it answered, from the beginning or since a checkpoint."""
+        if saved is None:
+            return Conversation(self.commands(), self.replies())
+        first_reply = min(saved.default_reply, saved.assessor_reply)
+        return Conversation(self.commands(saved.n), self.replies(first_reply), saved)
 
     def experiment(self) -> ExperimentRow:
         """The experiment's row."""
@@ -219,19 +224,38 @@ class Store:
             ).fetchall()
         return [_row_to_attempt(row) for row in rows]
 
-    def dispatcher_checkpoint(self) -> tuple[str, int, int] | None:
-        """(path, last command of the default queue, of the assessor queue) of the last valid checkpoint."""
-        return self._db.execute(
-            "SELECT path, default_n, assessor_n FROM dispatcher_checkpoints ORDER BY n DESC LIMIT 1"
+    def dispatcher_checkpoint(self) -> SavedState | None:
+        """The last valid checkpoint of the dispatcher."""
+        row = self._db.execute(
+            "SELECT n, path, default_reply, assessor_reply FROM dispatcher_checkpoints ORDER BY n DESC LIMIT 1"
         ).fetchone()
+        return None if row is None else SavedState(*row)
 
-    def commands(self) -> list[tuple[int, str, str]]:
-        """What the dispatcher was sent: (n, code, payload)."""
-        return self._db.execute("SELECT n, code, payload FROM commands ORDER BY n").fetchall()
+    def prune_dispatcher_checkpoints(self, keep: int = 2) -> list[str]:
+        """Forget all checkpoints of the dispatcher but the last `keep`; answers the files of those forgotten."""
+        older = "(SELECT n FROM dispatcher_checkpoints ORDER BY n DESC LIMIT -1 OFFSET ?)"
+        with _explained(self.path):
+            forgotten = self._db.execute(
+                f"DELETE FROM dispatcher_checkpoints WHERE n IN {older} RETURNING path", (keep,)
+            )
+            return [path for (path,) in forgotten]
 
-    def replies(self) -> list[tuple[int, str, str]]:
-        """What the dispatcher answered: (n, code, payload)."""
-        return self._db.execute("SELECT n, code, payload FROM replies ORDER BY n").fetchall()
+    def drop_dispatcher_checkpoint(self, saved: SavedState) -> None:
+        """Forget a checkpoint of the dispatcher that cannot be used."""
+        with _explained(self.path):
+            self._db.execute("DELETE FROM dispatcher_checkpoints WHERE n = ?", (saved.n,))
+
+    def commands(self, after: int = 0) -> list[tuple[int, str, str]]:
+        """What the dispatcher was sent: (n, code, payload), those with a number above `after`."""
+        return self._db.execute(
+            "SELECT n, code, payload FROM commands WHERE n > ? ORDER BY n", (after,)
+        ).fetchall()
+
+    def replies(self, after: int = 0) -> list[tuple[int, str, str]]:
+        """What the dispatcher answered: (n, code, payload), those with a number above `after`."""
+        return self._db.execute(
+            "SELECT n, code, payload FROM replies WHERE n > ? ORDER BY n", (after,)
+        ).fetchall()
 
     def _objective_values(self) -> dict[int, dict[str, float]]:
         values: dict[int, dict[str, float]] = {}
@@ -252,7 +276,7 @@ class Store:
         yield _INSERT_VALUE, [row for trial in changes.trials.values() for row in self._values(trial)]
         yield "INSERT INTO commands VALUES (?, ?, ?)", tick.commands
         yield "INSERT INTO replies VALUES (?, ?, ?)", tick.replies
-        yield _INSERT_CHECKPOINT, tick.dispatcher_checkpoints
+        yield _INSERT_CHECKPOINT, [astuple(saved) for saved in tick.dispatcher_checkpoints]
 
     def _values(self, trial: Trial) -> Iterator[tuple[int, str, float]]:
         for name, value in zip(self.objectives, trial.values or (), strict=False):
@@ -327,9 +351,7 @@ _SUPERSEDE = (
     " AND (kind = 'FINAL' OR sequence >= ?)"
 )
 _INSERT_ATTEMPT = "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERT_CHECKPOINT = (
-    "INSERT INTO dispatcher_checkpoints (path, default_n, assessor_n) VALUES (?, ?, ?)"  # n counts by itself
-)
+_INSERT_CHECKPOINT = "INSERT OR REPLACE INTO dispatcher_checkpoints VALUES (?, ?, ?, ?)"
 _INSERT_VALUE = "INSERT OR IGNORE INTO objective_values VALUES (?, ?, ?)"
 
 

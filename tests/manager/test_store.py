@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitchpipe.manager.conversation import Conversation
 from pitchpipe.manager.schema import SCHEMA_VERSION
 from pitchpipe.manager.store import ExperimentRow, Store, StoreError, Tick
 from pitchpipe.manager.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
@@ -127,7 +128,7 @@ def test_experiment_row_is_read_back(store: Store) -> None:
 def test_conversation_is_begun_anew_on_request(store: Store) -> None:
     store.commit(tick(commands=[(1, "IN", "{}")], replies=[(1, "TR", "{}")]))
     store.begin_conversation([(1, "IN", '{"x": 1}')])
-    assert store.conversation() == ([(1, "IN", '{"x": 1}')], [])
+    assert store.conversation() == Conversation([(1, "IN", '{"x": 1}')], [])
 
 
 def test_viewer_reads_while_the_manager_writes_and_cannot_write(store: Store) -> None:

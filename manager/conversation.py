@@ -1,0 +1,71 @@
+"""What was said between the manager and its dispatcher, as it is recorded and taken up again.
+
+Commands are numbered from 1 in the order in which they were committed, replies from 1 in the order in which they came.
+The dispatcher answers from two queues, whose relative order is not fixed: replies are compared queue by queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..protocol import CommandType, loads
+
+__all__ = ["QUEUES", "Conversation", "Record", "SavedState", "queue_of_reply"]
+
+Record = tuple[int, str, str]
+"""A command or a reply: its number, its code, its payload."""
+
+QUEUES = ("default", "assessor")
+_VERDICTS = frozenset({CommandType.KillTrialJob.value.decode(), CommandType.Pause.value.decode()})
+
+
+@dataclass(frozen=True, slots=True)
+class SavedState:
+    """A checkpoint of the dispatcher: the file `path` in its checkpoint folder covers all commands up to `n`.
+
+    `default_reply` and `assessor_reply` are the numbers of the last replies of each queue that it covers.
+    """
+
+    n: int
+    path: str
+    default_reply: int
+    assessor_reply: int
+
+    def covers(self, record: Record) -> bool:
+        """Was this reply given before the checkpoint?
+
+        >>> SavedState(9, "nine", 4, 2).covers((3, "TR", "{}")), SavedState(9, "nine", 4, 2).covers((3, "KI", "{}"))
+        (True, False)
+        """
+        number, code, payload = record
+        last = self.default_reply if queue_of_reply(code, payload) == "default" else self.assessor_reply
+        return number <= last
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The recorded commands and replies, from the beginning or, with `saved`, those that it may not cover."""
+
+    commands: Sequence[Record] = ()
+    replies: Sequence[Record] = ()
+    saved: SavedState | None = None
+
+    def expected(self) -> Iterator[Record]:
+        """The replies that a dispatcher will give again, in their order within each queue."""
+        saved = self.saved
+        return (record for record in self.replies if saved is None or not saved.covers(record))
+
+
+def queue_of_reply(code: str, payload: str) -> str:
+    """The queue of the dispatcher that a reply came from: verdicts are the assessor's, unless the tuner says so.
+
+    >>> queue_of_reply("TR", "{}"), queue_of_reply("KI", '"AbCdE"')
+    ('default', 'assessor')
+    >>> queue_of_reply("PA", '{"trial_job_id": "AbCdE", "reason": "rung 0", "by": "tuner"}')
+    'default'
+    """
+    if code not in _VERDICTS:
+        return "default"
+    told = loads(payload)
+    return "default" if isinstance(told, dict) and told.get("by") == "tuner" else "assessor"
