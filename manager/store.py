@@ -10,11 +10,10 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-
+from .changes import AttemptRow, Changes, MetricRow
 from .conversation import Conversation, SavedState
 from .schema import MIGRATIONS, SCHEMA_VERSION, TRIAL_COLUMNS
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
-from .trial_runner import AttemptRow, Changes, MetricRow
 
 __all__ = ["ExperimentRow", "Store", "StoreError", "Tick"]
 
