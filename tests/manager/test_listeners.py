@@ -1,0 +1,233 @@
+"""Callbacks and stoppers in whole experiments on imagined trials, and when a manager is killed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.callbacks import Callback
+from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.manager.listeners import Listeners
+from pitchpipe.manager.manager import Manager
+from pitchpipe.manager.simulated_executor import SimulatedRun, VirtualClock
+from pitchpipe.manager.stoppers import (
+    ExperimentPlateauStopper,
+    MaximumIterationStopper,
+    Stopper,
+    TimeoutStopper,
+    TrialPlateauStopper,
+)
+from pitchpipe.manager.trial import TrialStatus
+
+from .test_manager import SPACE, bowl, resumed, run, run_with_crash, simulated, story, trials_of
+
+Told = list[tuple[str, str, Any]]
+
+
+class Notes(Callback):
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: Told = []
+        self.rows: list[Mapping[str, Any]] = []
+        self.threads: set[threading.Thread] = set()
+
+    def note(self, what: str, row: Mapping[str, Any], more: Any = None) -> None:
+        self.threads.add(threading.current_thread())
+        self.told.append((what, row.get("trial_id", row.get("id")), more))
+        self.rows.append(row)
+
+    def setup(self, experiment: Mapping[str, Any]) -> None:
+        self.note("setup", experiment, experiment["status"])
+
+    def on_trial_start(self, trial: Mapping[str, Any]) -> None:
+        self.note("start", trial, trial["attempt"])
+
+    def on_trial_result(self, trial: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+        self.note("result", trial, (result["training_iteration"], result["default"], result["done"]))
+
+    def on_trial_complete(self, trial: Mapping[str, Any]) -> None:
+        self.note("complete", trial, trial["status"])
+
+    def on_trial_error(self, trial: Mapping[str, Any]) -> None:
+        self.note("error", trial, trial["reason"])
+
+    def on_experiment_end(self, experiment: Mapping[str, Any]) -> None:
+        self.note("end", experiment, (experiment["status"], experiment["counts"]))
+
+
+def listened(directory: Path, *callbacks: Callback, stopper: Stopper | None = None, **fields: Any) -> Manager:
+    manager = simulated(directory, fields.pop("simulate", bowl), **fields)
+    manager.listeners = Listeners(callbacks, stopper)
+    return manager
+
+
+def two_steps(parameters: Mapping[str, Any]) -> SimulatedRun:
+    return SimulatedRun(0.5, [0.9, 0.7], error="ValueError: no" if parameters["y"] == "b" else None)
+
+
+def test_callback_is_told_a_trial_from_start_to_end(tmp_path: Path) -> None:
+    notes = Notes()
+    space = {"y": {"_type": "choice", "_value": ["a", "b"]}}
+    manager = listened(
+        tmp_path,
+        notes,
+        simulate=two_steps,
+        search_space=space,
+        tuner={"name": "GridSearch"},
+        max_trial_number=2,
+    )
+    run(manager)
+    good, bad = trials_of(tmp_path)
+    results = [("result", good.trial_id, told) for told in ((1, 0.9, False), (2, 0.7, False), (2, 0.5, True))]
+    assert notes.told == [
+        ("setup", "exp", "INITIALIZED"),
+        ("start", good.trial_id, 1),
+        *results,
+        ("complete", good.trial_id, "SUCCEEDED"),
+        ("start", bad.trial_id, 1),
+        ("result", bad.trial_id, (1, 0.9, False)),
+        ("result", bad.trial_id, (2, 0.7, False)),
+        ("error", bad.trial_id, "ValueError: no"),
+        ("end", "exp", ("DONE", {"SUCCEEDED": 1, "FAILED": 1})),
+    ]
+    assert notes.threads == {threading.current_thread()}
+
+
+def test_rows_are_plain_and_the_callbacks_own(tmp_path: Path) -> None:
+    class Vandal(Callback):
+        def on_trial_result(self, trial: Any, result: Any) -> None:
+            trial.clear()
+            result.clear()
+
+    notes = Notes()
+    run(listened(tmp_path, Vandal(), notes, max_trial_number=2))
+    assert json.loads(json.dumps(notes.rows)) == notes.rows
+    last = next(row for row in reversed(notes.rows) if "trial_id" in row)
+    assert (last["status"], last["value"], set(last["parameters"])) == (
+        "SUCCEEDED",
+        last["final"],
+        {"x", "y"},
+    )
+    assert notes.rows[-1]["best"][0]["trial_id"] in {row.get("trial_id") for row in notes.rows}
+
+
+def test_callback_that_raises_is_dropped_and_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(Callback):
+        def on_trial_result(self, trial: Any, result: Any) -> None:
+            raise RuntimeError("no space in my notebook")
+
+    notes = Notes()
+    manager = listened(tmp_path, Broken(), notes, max_trial_number=3)
+    with caplog.at_level(logging.ERROR):
+        assert run(manager) is ExperimentStatus.DONE
+    assert [record.message for record in caplog.records] == [
+        "callback Broken failed in on_trial_result and is told nothing more"
+    ]
+    assert "no space in my notebook" in caplog.text
+    assert [what for what, _, _ in notes.told].count("complete") == 3
+
+
+def test_what_was_told_is_committed_and_not_told_again_after_a_crash(tmp_path: Path) -> None:
+    clock = VirtualClock(1000.0)
+    first = simulated(tmp_path, clock=clock, max_trial_number=3)
+    notes = Notes()
+    first.listeners = Listeners([notes])
+    assert run_with_crash(tmp_path, first, 20, after=False)
+    finished = [trial for what, trial, _ in notes.told if what == "complete"]
+    committed = {trial.trial_id for trial in trials_of(tmp_path) if trial.status.is_final}
+    assert set(finished) == committed != set()
+    again = resumed(tmp_path, bowl, clock)
+    more = Notes()
+    again.listeners = Listeners([more])
+    run(again)
+    assert [what for what, _, _ in more.told].count("setup") == 1
+    both = [(what, trial) for what, trial, _ in notes.told + more.told if what in ("start", "complete")]
+    assert len(both) == len(set(both)) == 6
+
+
+# --------------------------------------------------------------------------- stoppers
+
+
+def test_stopped_trial_succeeds_with_its_last_result(tmp_path: Path) -> None:
+    run(listened(tmp_path, stopper=MaximumIterationStopper(4), max_trial_number=3))
+    for trial, *_, metrics in [(row[0], row[-1]) for row in story(tmp_path)]:
+        periodical = [row for row in metrics if row[0] == "PERIODICAL"]
+        assert len(periodical) == 4, trial
+    for trial in trials_of(tmp_path):
+        assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "4 results are enough")
+        assert trial.values is not None
+        assert trial.values[0] > 2.5  # 10 / 4 above its goal
+
+
+def test_tuner_hears_of_stopped_trials(tmp_path: Path) -> None:
+    manager = listened(
+        tmp_path, stopper=MaximumIterationStopper(2), max_trial_number=12, tuner={"name": "TPE"}
+    )
+    run(manager)
+    assert manager.runner is not None
+    assert manager.runner.best.front
+    assert {trial.status for trial in trials_of(tmp_path)} == {TrialStatus.SUCCEEDED}
+
+
+def test_stopper_ends_the_experiment(tmp_path: Path) -> None:
+    def flat(parameters: Mapping[str, Any]) -> SimulatedRun:
+        return SimulatedRun(0.5, [0.5])
+
+    stopper = ExperimentPlateauStopper(top=3)
+    manager = listened(tmp_path, simulate=flat, stopper=stopper, max_trial_number=100)
+    assert run(manager) is ExperimentStatus.DONE
+    assert manager.runner is not None
+    assert manager.runner.reason == stopper.reason()
+    assert len(trials_of(tmp_path)) == 3
+
+
+def test_timeout_needs_no_results(tmp_path: Path) -> None:
+    def long(parameters: Mapping[str, Any]) -> SimulatedRun:
+        return SimulatedRun(0.5, step=5000.0)
+
+    clock = VirtualClock(1000.0)
+    manager = listened(tmp_path, simulate=long, clock=clock, stopper=TimeoutStopper(90.0))
+    assert run(manager) is ExperimentStatus.DONE
+    assert clock() == 1090.0
+    assert [trial.status for trial in trials_of(tmp_path)] == [TrialStatus.SYS_CANCELED]
+
+
+def test_stopper_that_raises_ends_the_experiment_and_is_named(tmp_path: Path) -> None:
+    class Broken(Stopper):
+        def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+            raise KeyError("accuracy")
+
+    manager = listened(tmp_path, stopper=Broken(), max_trial_number=3)
+    assert run(manager) is ExperimentStatus.ERROR
+    assert manager.runner is not None
+    assert manager.runner.reason == "the stopper Broken raised KeyError: 'accuracy'"
+    assert "raise KeyError" in manager.runner.error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True], ids=["before the commit", "between commit and effects"])
+def test_killed_manager_comes_back_with_what_its_stopper_knew(after: bool, tmp_path: Path) -> None:
+    def stopper() -> Stopper:
+        return TrialPlateauStopper(std=0.3, num_results=3, grace_period=3)
+
+    whole = tmp_path / "whole"
+    run(listened(whole, stopper=stopper(), search_space=SPACE, max_trial_number=4))
+    assert {len(row[-1]) for row in story(whole)} == {8}  # seven results and the final one
+    for at in (5, 9, 17, 26):
+        directory = tmp_path / str(at)
+        clock = VirtualClock(1000.0)
+        first = listened(directory, clock=clock, stopper=stopper(), search_space=SPACE, max_trial_number=4)
+        assert run_with_crash(directory, first, at, after)
+        again = resumed(directory, bowl, clock)
+        again.listeners = Listeners(stopper=stopper())
+        assert run(again) is ExperimentStatus.DONE
+        assert story(directory) == story(whole), f"killed at commit {at}"
