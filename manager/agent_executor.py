@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..trial_agent import read_spool
-from .events import AttemptEnded, AttemptStarted, BadReport, Event, Reported
+from .events import AttemptEnded, AttemptStarted, BadReport, CheckpointSaved, Event, Reported
 from .executor import AttemptOrder, Deliver, RunSetup, TrialExecutor
 
 __all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
@@ -99,7 +99,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             order.agent, self._connect(order.agent, spawn=True)
         )
         if link is not None:
-            link.send(_start_message(order))
+            link.send(self._start_message(order))
             self._poll(order.agent)
 
     def stop_trial(self, trial_id: str, attempt: int) -> None:
@@ -109,6 +109,13 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             link.send({"op": "kill", "trial": trial_id, "attempt": attempt})
             patience = float(self.setup.run.get("grace", 5.0)) + _KILL_MARGIN
             asyncio.get_running_loop().call_later(patience, self._replace_agent, order)
+
+    def pause_trial(self, trial_id: str, attempt: int) -> None:
+        """Have an attempt save a checkpoint and end; a function takes as long as it takes to its next report."""
+        order = self._orders.get((trial_id, attempt))
+        if order is not None and (link := self._links.get(order.agent)) is not None:
+            link.send({"op": "pause", "trial": trial_id, "attempt": attempt})
+            link.flush()
 
     def _replace_agent(self, order: AttemptOrder) -> None:
         """A condemned trial is still there (a function that never reports): its agent is ended with it."""
@@ -132,7 +139,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                 self._take_up(agent, link)
                 for order in orders:
                     if order.agent == agent:
-                        link.send(_start_message(order))
+                        link.send(self._start_message(order))
 
     def acknowledge(self) -> None:
         """Ask every agent that delivered something for more; that also acknowledges what it delivered.
@@ -181,6 +188,20 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         _log.warning("agent %s is lost: %s", agent, reason)
         for order in [order for order in self._orders.values() if order.agent == agent]:
             self._bury(order, reason)
+
+    def _start_message(self, order: AttemptOrder) -> dict[str, Any]:
+        return {
+            "op": "start",
+            "trial": order.trial_id,
+            "attempt": order.attempt,
+            "sequence_id": order.sequence_id,
+            "parameters": order.parameters,
+            "first_sequence": order.first_sequence,
+            "gpus": None if order.gpus is None else list(order.gpus),
+            "checkpoint": order.checkpoint,
+            "budget": order.budget,
+            "keep": self.setup.run.get("keep"),
+        }
 
     def _take_up(self, agent: str, link: AgentLink | None) -> AgentLink | None:
         if link is None:
@@ -261,18 +282,6 @@ def spool_path(setup: RunSetup, order: AttemptOrder) -> Path:
     return setup.folder / "trials" / str(order.sequence_id) / f"reports-{order.attempt}.jsonl"
 
 
-def _start_message(order: AttemptOrder) -> dict[str, Any]:
-    return {
-        "op": "start",
-        "trial": order.trial_id,
-        "attempt": order.attempt,
-        "sequence_id": order.sequence_id,
-        "parameters": order.parameters,
-        "first_sequence": order.first_sequence,
-        "gpus": None if order.gpus is None else list(order.gpus),
-    }
-
-
 def _read_here(path: Path, offset: int, limit: int) -> bytes:
     with path.open("rb") as file:
         file.seek(offset)
@@ -301,7 +310,26 @@ def _ended(event: dict[str, Any]) -> Event:
         exit_code=event.get("exit_code"),
         signal=event.get("signal"),
         error=event.get("error"),
+        paused=bool(event.get("paused")),
+        out_of_memory=bool(event.get("out_of_memory")),
     )
 
 
-_EVENTS = {"started": _started, "report": _reported, "problem": _bad_report, "ended": _ended}
+def _checkpoint(event: dict[str, Any]) -> Event:
+    return CheckpointSaved(
+        event["time"],
+        event["trial"],
+        event["attempt"],
+        event["name"],
+        event["sequence"],
+        event.get("value"),
+    )
+
+
+_EVENTS = {
+    "started": _started,
+    "report": _reported,
+    "problem": _bad_report,
+    "checkpoint": _checkpoint,
+    "ended": _ended,
+}

@@ -81,7 +81,7 @@ def _keep_of(config: ExperimentConfig) -> dict[str, Any]:
     return {
         "keep": checkpoint.keep,
         "rank_by": checkpoint.rank_by,
-        "direction": config.objectives[0].direction,
+        "mode": config.objectives[0].direction,
         "frequency": checkpoint.frequency,
         "at_end": checkpoint.at_end,
     }

@@ -15,11 +15,21 @@ from functools import partial
 from typing import Any
 
 from ..protocol import CommandType, dumps
+from .checkpoint_copies import clone_checkpoint
 from .config import ExperimentConfig
 from .conversation import Conversation, Record, SavedState
 from .dispatcher_session import DispatcherSession, DispatcherSetup
-from .effects import Effect, Finish, RestoreDispatcher, SendCommand, StartTrial, StopTrial
-from .events import AttemptEnded, Event, StopAsked, Tick, TrialAddAsked, TrialKillAsked
+from .effects import (
+    CopyCheckpoint,
+    Effect,
+    Finish,
+    PauseTrial,
+    RestoreDispatcher,
+    SendCommand,
+    StartTrial,
+    StopTrial,
+)
+from .events import AttemptEnded, DispatcherAnswered, Event, StopAsked, Tick, TrialAddAsked, TrialKillAsked
 from .executor import RunSetup, TrialExecutor
 from .experiment_status import ExperimentStatus
 from .folder import ExperimentFolder
@@ -29,6 +39,7 @@ from .listeners import Listeners
 from .rows import committed_results, experiment_row
 from .store import Store, StoreError
 from .store import Tick as StoreTick
+from .trial import Cause
 from .trial_runner import Changes, TrialRunner
 
 __all__ = ["Manager"]
@@ -168,14 +179,20 @@ class Manager:
         self._opened.set()
         if self._session.is_new:
             self._send_first([(CommandType.Initialize, json.dumps(self.config.search_space))])
-        await self.executor.attach(runner.orders())
-        for trial in runner.condemned():
-            # The manager may have been killed before it did so.
-            self.executor.stop_trial(trial.trial_id, trial.attempt)
+        await self._take_up(runner)
         results = partial(committed_results, self.store, runner.get_trials())
         self._inbox += self.listeners.begin(runner, results, self._clock, self._row)
         if self._inbox:
             self._schedule_tick()
+
+    async def _take_up(self, runner: TrialRunner) -> None:
+        """Find the attempts that were running; do again what an earlier manager may not have come to do."""
+        for copy in runner.copies():
+            self._perform(copy)
+        await self.executor.attach(runner.orders())
+        for trial in runner.condemned():
+            is_pause = trial.verdict is not None and trial.verdict.cause is Cause.PAUSED
+            self._perform((PauseTrial if is_pause else StopTrial)(trial.trial_id, trial.attempt))
 
     def _row(self) -> dict[str, Any]:
         return experiment_row(self._opened_runner, self.folder.path, self._clock())
@@ -293,6 +310,10 @@ class Manager:
             self.executor.start_trial(effect.order)
         elif isinstance(effect, StopTrial):
             self.executor.stop_trial(effect.trial_id, effect.attempt)
+        elif isinstance(effect, PauseTrial):
+            self.executor.pause_trial(effect.trial_id, effect.attempt)
+        elif isinstance(effect, CopyCheckpoint):
+            clone_checkpoint(self.folder.path / effect.source, self.folder.path / effect.target)
         elif isinstance(effect, RestoreDispatcher):
             _log.warning("restoring the dispatcher: %s", effect.reason)
             self._restore_dispatcher()
@@ -301,12 +322,11 @@ class Manager:
 
     def _on_progress(self) -> None:
         """Tell the executor when nothing is left to do and the dispatcher owes no answer."""
-        if (
-            self.runner is not None
-            and not self._inbox
-            and self._session.has_answered_all
-            and not self._over.done()
-        ):
+        if self.runner is None or self._inbox or not self._session.has_answered_all or self._over.done():
+            return
+        if self.runner.is_stalled:
+            self._post([DispatcherAnswered(self._clock())])
+        else:
             self.executor.on_idle(self._next_deadline())
 
     # ------------------------------------------------------------------ time

@@ -1,0 +1,37 @@
+"""Clones checkpoints: hard links, so that it costs no space and the original may go."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from pathlib import Path
+
+__all__ = ["clone_checkpoint"]
+
+_log = logging.getLogger(__name__)
+
+
+def clone_checkpoint(source: Path, target: Path) -> None:
+    """Make `target` a clone of the folder `source`, whole or not at all; nothing is done if it is there already.
+
+    A source that is gone is logged: the attempt that wants to start from it says so, too, and fails.
+    """
+    if target.exists():
+        return
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.copytree(source, partial, symlinks=True, copy_function=_link_or_copy)
+        partial.rename(target)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        _log.error("checkpoint %s cannot be copied to %s: %s", source, target, error)
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # a file system without hard links
+        shutil.copy2(source, target, follow_symlinks=False)
