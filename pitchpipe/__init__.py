@@ -11,6 +11,9 @@ Final result: 0.9
 from __future__ import annotations
 
 from .trial_agent.sdk import (
+    Checkpoint,
+    get_budget,
+    get_checkpoint,
     get_current_parameter,
     get_experiment_id,
     get_next_parameter,
@@ -19,6 +22,7 @@ from .trial_agent.sdk import (
     get_trial_id,
     report_final_result,
     report_intermediate_result,
+    save_checkpoint,
 )
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import, and scripts come through here
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from .assessors.base import Assessor, AssessResult
     from .experiment import Experiment
     from .trial_agent.sdk import TrialStopped
+    from .trial_agent.trainable import FunctionTrainable, Trainable, wrap_function
     from .tuners.base import NoMoreTrialError, Tuner
 
     __version__: str
@@ -36,19 +41,27 @@ _HOMES = {
     "AssessResult": ".assessors.base",
     "Assessor": ".assessors.base",
     "Experiment": ".experiment",
+    "FunctionTrainable": ".trial_agent.trainable",
     "NoMoreTrialError": ".tuners.base",
+    "Trainable": ".trial_agent.trainable",
     "TrialStopped": ".trial_agent.sdk",
     "Tuner": ".tuners.base",
+    "wrap_function": ".trial_agent.trainable",
 }
 
 __all__ = [
     "AssessResult",
     "Assessor",
+    "Checkpoint",
     "Experiment",
+    "FunctionTrainable",
     "NoMoreTrialError",
+    "Trainable",
     "TrialStopped",
     "Tuner",
     "__version__",
+    "get_budget",
+    "get_checkpoint",
     "get_current_parameter",
     "get_experiment_id",
     "get_next_parameter",
@@ -57,6 +70,8 @@ __all__ = [
     "get_trial_id",
     "report_final_result",
     "report_intermediate_result",
+    "save_checkpoint",
+    "wrap_function",
 ]
 
 

@@ -9,37 +9,50 @@ TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
     from typing import Any
 
+    from .checkpoint import Checkpoint
     from .core import Agent
     from .job import Job, RunSpec
     from .messages import MessageDecoder, MessageError, encode_message
     from .sdk import TrialStopped
+    from .shelf import Keeping
     from .spool import SpoolReader, read_spool
+    from .trainable import FunctionTrainable, Trainable, wrap_function
     from .unix_server import UnixServer
 
 _HOMES = {
     "Agent": "core",
+    "Checkpoint": "checkpoint",
+    "FunctionTrainable": "trainable",
     "Job": "job",
+    "Keeping": "shelf",
     "MessageDecoder": "messages",
     "MessageError": "messages",
     "RunSpec": "job",
     "SpoolReader": "spool",
+    "Trainable": "trainable",
     "TrialStopped": "sdk",
     "UnixServer": "unix_server",
     "encode_message": "messages",
     "read_spool": "spool",
+    "wrap_function": "trainable",
 }
 
 __all__ = [
     "Agent",
+    "Checkpoint",
+    "FunctionTrainable",
     "Job",
+    "Keeping",
     "MessageDecoder",
     "MessageError",
     "RunSpec",
     "SpoolReader",
+    "Trainable",
     "TrialStopped",
     "UnixServer",
     "encode_message",
     "read_spool",
+    "wrap_function",
 ]
 
 

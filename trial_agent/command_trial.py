@@ -19,6 +19,7 @@ import orjson
 
 from . import environ, events
 from .command_line import StartError, arguments_of, explain, with_interpreter
+from .events import Event
 from .file_watch import FileWatch
 from .following import ExitWatch, Follower, Timers
 from .guard import Guard
@@ -26,6 +27,7 @@ from .job import Job
 from .line_file import LineFile
 from .outbox import Outbox
 from .processes import ProcessTree
+from .shelf import Shelf
 from .spool import SpoolReader
 from .wake import Wake
 
@@ -46,22 +48,29 @@ class Tools:
 
 
 class CommandTrial:
-    """Runs one attempt in the calling thread; `kill` may be called from any other."""
+    """Runs one attempt in the calling thread; `kill` and `pause` may be called from any other."""
 
     def __init__(self, job: Job, tools: Tools) -> None:
         self.job = job
         self.pid: int | None = None
         self._tools = tools
-        self._folder = Path(job.run.folder, "trials", str(job.sequence_id))
+        self._folder = Path(job.folder)
         self._spool = self._folder / f"reports-{job.attempt}.jsonl"
         self._mark = environ.mark(str(self._spool))
         self._reader = SpoolReader(job.trial, job.attempt, job.first_sequence, tools.clock)
+        self._shelf = Shelf(job.shelf, job.attempt, job.keeping, job.checkpoint)
         self._asked: deque[float] = deque()  # the graces of the kills that were asked for
+        self._is_pause = True  # unless a kill was asked for
         self._killed_at: float | None = None  # monotonic time at which grace ends
         self._over_limit: str | None = None
 
     def kill(self, grace: float) -> None:
         """Ask for the end of the attempt: SIGTERM, `grace` seconds, SIGKILL."""
+        self._is_pause = False
+        self.pause(grace)
+
+    def pause(self, grace: float) -> None:
+        """End the attempt like `kill`; it goes on from the last checkpoint that it saved by then."""
         self._asked.append(grace)
         self._tools.wake.set()
 
@@ -75,15 +84,27 @@ class CommandTrial:
         self._tools.outbox.put(events.started(job.trial, job.attempt, process.pid, self._tools.clock()))
         tree = ProcessTree(process.pid, self._mark)
         with open(self._spool, "rb", buffering=0) as spool:
-            follower = Follower(spool.fileno(), self._reader, self._tools.outbox)
+            follower = Follower(spool.fileno(), self._reader, self._send)
             self._follow(process, tree, follower)
             self._end(process, tree)
             follower.read_all()
+        self._shelf.tidy()
         return self._record(self._outcome(process.returncode))
+
+    def _send(self, found: list[Event]) -> None:
+        """Send events; the checkpoints among them are looked at before, and older ones may go after."""
+        outbox = self._tools.outbox
+        saved = [event for event in found if event["e"] == "checkpoint"]
+        if saved:
+            found = [self._shelf.admit(event) if event["e"] == "checkpoint" else event for event in found]
+        outbox.put_all(found)
+        for event in saved:
+            self._shelf.prune(event["name"], outbox.last, outbox.confirmed)
 
     def _start(self) -> subprocess.Popen[bytes]:
         job, run = self.job, self.job.run
-        self._folder.mkdir(parents=True, exist_ok=True)
+        job.check()
+        os.makedirs(job.shelf, exist_ok=True)
         (self._folder / "parameters.json").write_text(job.parameters, encoding="utf-8")
         LineFile(str(self._spool)).close()  # there before the watch, and before a shell script looks for it
         environment = self._environment()
@@ -107,6 +128,9 @@ class CommandTrial:
             environ.REPORTS: str(self._spool),
             environ.PARAMETERS: str(self._folder / "parameters.json"),
             environ.OUTPUT_DIRECTORY: str(self._folder),
+            environ.CHECKPOINTS: job.shelf,
+            **({} if job.checkpoint is None else {environ.CHECKPOINT: job.checkpoint}),
+            **({} if job.budget is None else {environ.BUDGET: repr(job.budget)}),
             environ.EXPERIMENT_ID: run.experiment,
             environ.TRIAL_ID: job.trial,
             environ.ATTEMPT: str(job.attempt),
@@ -173,10 +197,13 @@ class CommandTrial:
     def _outcome(self, returncode: int) -> dict[str, Any]:
         code, number = (None, -returncode) if returncode < 0 else (returncode, None)
         killed = self._killed_at is not None and self._over_limit is None
+        paused = killed and self._is_pause and not self._reader.has_final
         error = self._over_limit
         if error is None and returncode != 0 and not killed:
             error = last_lines(self._log("stderr"))
-        return events.outcome(code, number, error, killed=killed, time=self._tools.clock())
+        return events.outcome(
+            code, number, error, killed=killed and not paused, paused=paused, time=self._tools.clock()
+        )
 
     def _record(self, outcome: dict[str, Any]) -> dict[str, Any]:
         """Write how the attempt ended into its spool, so that it is known even if the agent dies now."""

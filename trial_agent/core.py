@@ -68,6 +68,7 @@ class Agent:
             "configure": self._configure,
             "start": self._start,
             "kill": self._kill,
+            "pause": self._pause,
             "poll": self._poll,
             "read_file": self._read_file,
             "shutdown": self._shutdown,
@@ -99,6 +100,7 @@ class Agent:
             job = self._inbox.get()
             if job is not None and not self._stopping:
                 self._run(job)
+        self._functions.stable.close()
         self._tools.guard.close()
 
     def close(self) -> None:
@@ -165,15 +167,22 @@ class Agent:
             del self._seen[next(iter(self._seen))]
 
     def _kill(self, message: Message) -> None:
+        self._end(message, paused=False)
+
+    def _pause(self, message: Message) -> None:
+        self._end(message, paused=True)
+
+    def _end(self, message: Message, *, paused: bool) -> None:
         key = message["trial"], message["attempt"]
         with self._lock:
             if self._waiting.pop(key, None) is not None:
                 self._look_idle()
-                outcome = events.outcome(None, killed=True, time=self._tools.clock())
+                outcome = events.outcome(None, killed=not paused, paused=paused, time=self._tools.clock())
                 self.outbox.put(events.ended(*key, outcome))
-            elif self._current is not None and self._current.job.key == key:
-                grace = message.get("grace")
-                self._current.kill(self._current.job.run.grace if grace is None else grace)
+            elif (attempt := self._current) is not None and attempt.job.key == key:
+                asked = message.get("grace")
+                grace = attempt.job.run.grace if asked is None else asked
+                (attempt.pause if paused else attempt.kill)(grace)
 
     def _look_idle(self) -> None:
         if self._current is None and not self._waiting:

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 REPORTS = "PITCHPIPE_REPORTS"  # path of the spool to which reports are appended
 PARAMETERS = "PITCHPIPE_PARAMETERS"  # path of the parameter record (JSON)
 OUTPUT_DIRECTORY = "PITCHPIPE_OUTPUT_DIR"  # the trial's own folder
+CHECKPOINT = "PITCHPIPE_CHECKPOINT"  # path of the checkpoint from which the attempt goes on
+CHECKPOINTS = "PITCHPIPE_CHECKPOINTS"  # path of the folder into which checkpoints are saved
+BUDGET = "PITCHPIPE_BUDGET"  # how long to train, in the unit of the tuner
 EXPERIMENT_ID = "PITCHPIPE_EXPERIMENT_ID"
 TRIAL_ID = "PITCHPIPE_TRIAL_ID"
 ATTEMPT = "PITCHPIPE_ATTEMPT"

@@ -1,4 +1,4 @@
-"""What an agent tells the manager: the four kinds of event, as compact dicts with one builder each.
+"""What an agent tells the manager: the five kinds of event, as compact dicts with one builder each.
 
 Every event carries `e` (its kind), `trial` and `attempt`; times are seconds since the epoch.
 """
@@ -34,6 +34,23 @@ def report(trial: str, attempt: int, kind: str, sequence: int, value: str, time:
     }
 
 
+def checkpoint(trial: str, attempt: int, name: str, sequence: int, value: float | None, time: float) -> Event:
+    """Return the event for a saved checkpoint: the trial goes on from it with result number `sequence`.
+
+    >>> checkpoint("AbCdE", 1, "1-3", 3, 0.8, 12.5)["name"]
+    '1-3'
+    """
+    return {
+        "e": "checkpoint",
+        "trial": trial,
+        "attempt": attempt,
+        "name": name,
+        "sequence": sequence,
+        "value": value,
+        "time": time,
+    }
+
+
 def problem(trial: str, attempt: int, message: str) -> Event:
     """Return the event for something in the spool that cannot be understood.
 
@@ -49,15 +66,22 @@ def outcome(
     error: str | None = None,
     *,
     killed: bool = False,
+    paused: bool = False,
     time: float,
 ) -> dict[str, Any]:
     """Return how an attempt ended: the fields of its ended event and of the last line in its spool.
 
     >>> outcome(0, time=12.5)
-    {'exit_code': 0, 'signal': None, 'error': None, 'killed': False, 'time': 12.5}
+    {'exit_code': 0, 'signal': None, 'error': None, 'killed': False, 'paused': False, 'time': 12.5}
     """
-    error = None if error is None else _sendable(error)
-    return {"exit_code": exit_code, "signal": signal, "error": error, "killed": killed, "time": time}
+    return {
+        "exit_code": exit_code,
+        "signal": signal,
+        "error": None if error is None else _sendable(error),
+        "killed": killed,
+        "paused": paused,
+        "time": time,
+    }
 
 
 def ended(trial: str, attempt: int, outcome: dict[str, Any]) -> Event:

@@ -4,8 +4,9 @@ import os
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 
-from .outbox import Outbox
+from .events import Event
 from .spool import SpoolReader
 
 _CHUNK = 65536
@@ -15,11 +16,11 @@ _CHUNKS = 16  # read between two looks at the rest of the world
 class Follower:
     """Reads a spool as it grows and sends its events."""
 
-    def __init__(self, descriptor: int, reader: SpoolReader, outbox: Outbox) -> None:
+    def __init__(self, descriptor: int, reader: SpoolReader, send: Callable[[list[Event]], None]) -> None:
         self.behind = False  # more is in the file than was read
         self._descriptor = descriptor
         self._reader = reader
-        self._outbox = outbox
+        self._send = send
         self._position = 0
 
     def read(self) -> None:
@@ -27,7 +28,7 @@ class Follower:
         for _ in range(_CHUNKS):
             data = os.read(self._descriptor, _CHUNK)
             if data and (found := self._reader.feed(data)):
-                self._outbox.put_all(found)
+                self._send(found)
             self._position += len(data)
             if len(data) < _CHUNK:
                 self.behind = self._was_truncated()
@@ -40,13 +41,13 @@ class Follower:
         while self.behind:
             self.read()
         if found := self._reader.finish():
-            self._outbox.put_all(found)
+            self._send(found)
 
     def _was_truncated(self) -> bool:
         """Start again with a file that became shorter: somebody wrote to it with `>` instead of `>>`."""
         if os.fstat(self._descriptor).st_size >= self._position:
             return False
-        self._outbox.put_all(self._reader.restart("the reports were overwritten: append with >>"))
+        self._send(self._reader.restart("the reports were overwritten: append with >>"))
         self._position = os.lseek(self._descriptor, 0, os.SEEK_SET)
         return True
 

@@ -1,68 +1,23 @@
-"""One attempt of a function trial: a Python function called in the agent's process, in the calling thread."""
+"""One attempt of a function trial: a Python function, or class, in the agent's process and the calling thread."""
 
+import functools
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-import orjson
-
-from . import environ, events, sdk
+from . import class_trial, environ, events, sdk
+from .class_trial import Stable, run_class, unwrapped
+from .function_channel import FunctionChannel
 from .job import Job
 from .line_file import LineFile
 from .outbox import Outbox
-from .spool import Interpreter
+from .trainable import FunctionTrainable, Trainable, TrialFunction
 
 ERROR_CHARACTERS = 4096
-
-TrialFunction = Callable[[dict[str, Any]], Any]
-
-
-class FunctionChannel:
-    """Where the SDK's functions lead inside a function trial: the shared spool first, then the manager."""
-
-    def __init__(
-        self, job: Job, spool: LineFile, outbox: Outbox, clock: Callable[[], float] = time.time
-    ) -> None:
-        self.experiment_id = job.run.experiment
-        self.trial_id = job.trial
-        self.sequence_id = job.sequence_id
-        self.stopped = False
-        self._record = job.parameters
-        self._prefix = f'{{"trial": {sdk.metric_text(job.trial)}, "attempt": {job.attempt}, '
-        self._interpreter = Interpreter(job.trial, job.attempt, job.first_sequence)
-        self._spool = spool
-        self._outbox = outbox
-        self._clock = clock
-        self._lock = threading.Lock()  # the order in the file is the numbering
-        self._pid = os.getpid()
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the trial's parameters, each time anew."""
-        return sdk.parameters_of(self._record)
-
-    def report(self, kind: str, value: str) -> None:
-        """Write one result down and send it; raise TrialStopped when the trial was stopped."""
-        if self.stopped:
-            raise sdk.TrialStopped
-        if os.getpid() != self._pid:
-            raise RuntimeError("a function trial reports from its own process, not from one it forked")
-        now = self._clock()
-        with self._lock:
-            self._spool.append(f'{self._prefix}"{kind}": {value}, "time": {now!r}}}')
-            self._outbox.put(self._interpreter.report(kind, value, now), urgent=False)
-
-    def record_end(self, outcome: dict[str, Any]) -> None:
-        """Write down how the attempt ended."""
-        self._spool.append(f'{self._prefix}"ended": {orjson.dumps(outcome).decode()}}}')
-
-    @property
-    def has_final(self) -> bool:
-        """Whether a final result was reported."""
-        return self._interpreter.reported("final")
+_OWN_FILES = frozenset((__file__, class_trial.__file__))
 
 
 class FunctionTrial:
@@ -83,11 +38,17 @@ class FunctionTrial:
         self._outbox = outbox
         self._clock = clock
         self._channel = FunctionChannel(job, spool, outbox, clock)
+        self._exported: dict[str, str] = {}
 
     def kill(self, grace: float) -> None:
         """Stop the function at its next report; if there is none, the manager replaces the agent."""
         del grace
         self._channel.stopped = True
+
+    def pause(self, grace: float) -> None:
+        """End the attempt behind its next checkpoint, or at its second report; a class between two steps."""
+        del grace
+        self._channel.pausing = True
 
     def run(self) -> dict[str, Any]:
         """Call the function and return the outcome; every report has been sent by then."""
@@ -107,13 +68,14 @@ class FunctionTrial:
     def _call(self) -> dict[str, Any]:
         try:
             os.environ.update(environ.visible_devices(self.job.gpus))
+            self.job.check()
             function = self._functions.load(self.job)
             returned = None if self._channel.stopped else self._enter(function)
             if returned is not None and not self._channel.has_final:
                 self._channel.report("final", sdk.metric_text(returned))
             return self._outcome(0)
         except sdk.TrialStopped:
-            return self._outcome(None)
+            return self._outcome(None, paused=self._channel.pausing and not self._channel.stopped)
         except SystemExit as error:
             return self._exited(error.code)
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises ends its trial only
@@ -123,23 +85,36 @@ class FunctionTrial:
         parameters = self._channel.parameters()
         self.in_user_code = True
         try:
-            return function(parameters)
+            made = self._functions.stable.call(function, parameters)
+            if isinstance(made, Trainable):
+                return self._drive(function, made)
+            return made
         finally:
             self.in_user_code = False
+
+    def _drive(self, function: TrialFunction, made: Trainable) -> Any:
+        if isinstance(made, FunctionTrainable):
+            return type(made).function(made.parameters)
+        keep = functools.partial(self._functions.stable.keep, function, made)
+        self._exported = run_class(made, self._channel, self.job, keep)
+        return None
 
     def _exited(self, code: object) -> dict[str, Any]:
         if code is None or isinstance(code, int):
             return self._outcome((code or 0) & 0xFF, f"sys.exit({code})" if code else None)
         return self._outcome(1, str(code))
 
-    def _outcome(self, code: int | None, error: str | None = None) -> dict[str, Any]:
-        return events.outcome(code, None, error, killed=self._channel.stopped, time=self._clock())
+    def _outcome(self, code: int | None, error: str | None = None, *, paused: bool = False) -> dict[str, Any]:
+        killed = self._channel.stopped
+        outcome = events.outcome(code, None, error, killed=killed, paused=paused, time=self._clock())
+        return {**outcome, "exported": self._exported} if self._exported else outcome
 
 
 class FunctionLoader:
-    """Unpickles the trial function once, and again only when its file changed."""
+    """Unpickles the trial function once, and again only when its file changed; `stable` keeps what it made."""
 
     def __init__(self) -> None:
+        self.stable = Stable()
         self._loaded: tuple[str, int] | None = None
         self._function: TrialFunction | None = None
 
@@ -148,7 +123,7 @@ class FunctionLoader:
         path = os.path.join(job.run.folder, job.run.path)
         version = path, os.stat(path).st_mtime_ns
         if self._function is None or self._loaded != version:
-            self._function = _unpickle(path, job)
+            self._function = unwrapped(_unpickle(path, job))
             self._loaded = version
         return self._function
 
@@ -167,7 +142,7 @@ def _unpickle(path: str, job: Job) -> TrialFunction:
 def _users_part(frames: TracebackType | None) -> TracebackType | None:
     """Return the traceback below the agent's own frames; all of it when there is nothing below."""
     inner = frames
-    while inner is not None and inner.tb_frame.f_code.co_filename == __file__:
+    while inner is not None and inner.tb_frame.f_code.co_filename in _OWN_FILES:
         inner = inner.tb_next
     return inner or frames
 

@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .shelf import Keeping
+
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
     """How the trials of the experiment are run: a command, or a pickled function (`kind`).
 
     `grace` (s) lies between SIGTERM and SIGKILL; `memory_limit` is in bytes; `orphan_timeout` (s) is how
-    long an idle agent waits for a manager to come back.
+    long an idle agent waits for a manager to come back; `reuse_actors` keeps a class's instance for the next trial.
     """
 
     kind: str
@@ -25,6 +27,7 @@ class RunSpec:
     grace: float = 5.0
     memory_limit: int | None = None
     orphan_timeout: float = 60.0
+    reuse_actors: bool = False
 
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> "RunSpec":
@@ -44,7 +47,10 @@ class RunSpec:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One attempt of one trial, and how to run it; `parameters` is the parameter record as JSON text."""
+    """One attempt of one trial, and how to run it; `parameters` is the parameter record as JSON text.
+
+    `checkpoint` is the path from which the attempt goes on, with result number `first_sequence`.
+    """
 
     trial: str
     attempt: int
@@ -53,11 +59,29 @@ class Job:
     run: RunSpec
     first_sequence: int = 0
     gpus: Sequence[int] | None = None
+    checkpoint: str | None = None
+    budget: float | None = None
+    keeping: Keeping = field(default_factory=Keeping)
 
     @property
     def key(self) -> tuple[str, int]:
         """The trial's id and the number of the attempt."""
         return self.trial, self.attempt
+
+    @property
+    def folder(self) -> str:
+        """The trial's own folder."""
+        return os.path.join(self.run.folder, "trials", str(self.sequence_id))
+
+    @property
+    def shelf(self) -> str:
+        """The folder of the trial's checkpoints."""
+        return os.path.join(self.folder, "checkpoints")
+
+    def check(self) -> None:
+        """Raise FileNotFoundError when the checkpoint to go on from is gone: a fresh start would pass for a resume."""
+        if self.checkpoint is not None and not os.path.isdir(self.checkpoint):
+            raise FileNotFoundError(f"its checkpoint is gone: {self.checkpoint}")
 
     @classmethod
     def of(cls, message: Mapping[str, Any], run: RunSpec) -> "Job":
@@ -70,6 +94,7 @@ class Job:
         """
         if not isinstance(message["parameters"], str):
             raise TypeError("the parameter record is sent as JSON text")
+        checkpoint = message.get("checkpoint")
         return cls(
             message["trial"],
             message["attempt"],
@@ -78,4 +103,7 @@ class Job:
             run,
             message.get("first_sequence", 0),
             message.get("gpus"),
+            None if checkpoint is None else os.path.join(run.folder, checkpoint),
+            message.get("budget"),
+            Keeping.of(message.get("keep")),
         )

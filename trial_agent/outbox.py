@@ -78,6 +78,17 @@ class Outbox:
                 if held > 0 or not self._events:
                     self._changed.wait(min(remaining, held) if held > 0 else remaining)
 
+    @property
+    def last(self) -> int:
+        """The number of the event that was put last."""
+        with self._changed:
+            return self._first - 1 + len(self._events)
+
+    @property
+    def confirmed(self) -> int:
+        """The number up to which events were acknowledged."""
+        return self._first - 1
+
     def __len__(self) -> int:
         return len(self._events)
 
@@ -90,7 +101,8 @@ class Outbox:
         batch: list[Event] = []
         size = 0
         for event in self._events:
-            size += _EVENT_BYTES + len(event.get("value") or event.get("message") or event.get("error") or "")
+            text = event.get("value") or event.get("message") or event.get("error") or ""
+            size += _EVENT_BYTES + (len(text) if isinstance(text, str) else 0)
             if batch and size > BATCH_BYTES:
                 break
             batch.append(event)

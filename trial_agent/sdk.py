@@ -12,11 +12,15 @@ import os
 import time
 
 from . import environ
+from .checkpoint import Checkpoint, write_data
+from .checkpoint import save as save_folder
 from .line_file import LineFile
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
     from typing import Any, Protocol
+
+    from .checkpoint import Fill
 
     class Channel(Protocol):
         """Where a trial's parameters come from and its results go to."""
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
         experiment_id: str
         trial_id: str
         sequence_id: int
+        checkpoint: str | None
+        budget: float | None
 
         def parameters(self) -> dict[str, Any]:
             """Return the trial's parameters."""
@@ -33,12 +39,16 @@ if TYPE_CHECKING:
             """Take one result as JSON text."""
             ...
 
+        def save(self, fill: Fill) -> None:
+            """Make a checkpoint of what `fill` puts into a folder."""
+            ...
+
 
 MAX_VALUE = 900_000  # characters of JSON; a line of the spool is bounded
 
 
 class TrialStopped(BaseException):
-    """Raised by a report in a function trial that was stopped; let it pass, or clean up and re-raise it."""
+    """Raised by what a stopped or paused function trial calls here; let it pass, or clean up and re-raise it."""
 
 
 class StandaloneChannel:
@@ -47,6 +57,8 @@ class StandaloneChannel:
     experiment_id = "STANDALONE"
     trial_id = "STANDALONE"
     sequence_id = 0
+    checkpoint: str | None = None
+    budget: float | None = None
 
     def __init__(self) -> None:
         self._index = 0
@@ -63,6 +75,15 @@ class StandaloneChannel:
         print(f"Intermediate result: {value}  (Index {self._index})", flush=True)
         self._index += 1
 
+    def save(self, fill: Fill) -> None:
+        """Write the checkpoint, so that mistakes show, print what is in it and forget it."""
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            fill(folder)
+            names = sorted(os.listdir(folder))
+        print(f"Checkpoint: {', '.join(names) or 'nothing'}", flush=True)
+
 
 class SpoolChannel:
     """A command trial: the parameter record is a file, results are lines appended to the spool."""
@@ -71,6 +92,11 @@ class SpoolChannel:
         self.experiment_id = environment.get(environ.EXPERIMENT_ID, "")
         self.trial_id = environment.get(environ.TRIAL_ID, "")
         self.sequence_id = int(environment.get(environ.SEQUENCE_ID, "0"))
+        self.checkpoint = environment.get(environ.CHECKPOINT)
+        budget = environment.get(environ.BUDGET)
+        self.budget = None if budget is None else float(budget)
+        self._attempt = int(environment.get(environ.ATTEMPT, "1"))
+        self._shelf = environment.get(environ.CHECKPOINTS, "checkpoints")
         self._parameters = environment.get(environ.PARAMETERS)
         self._spool = LineFile(environment[environ.REPORTS])
 
@@ -84,6 +110,12 @@ class SpoolChannel:
     def report(self, kind: str, value: str) -> None:
         """Append one line; it is in the file when this returns."""
         self._spool.append(f'{{"{kind}": {value}, "time": {time.time()!r}}}')
+
+    def save(self, fill: Fill) -> None:
+        """Make the checkpoint, then append its name: with that line it counts."""
+        name = save_folder(self._shelf, self._attempt, fill)
+        if name is not None:
+            self._spool.append(f'{{"checkpoint": "{name}", "time": {time.time()!r}}}')
 
 
 class CurrentTrial:
@@ -161,6 +193,39 @@ def report_final_result(metric: Any) -> None:
     Final result: {"default": 0.9, "loss": 0.3}
     """
     current.find().report("final", metric_text(metric))
+
+
+def save_checkpoint(data: dict[str, Any] | str | os.PathLike[str]) -> None:
+    """Save the state from which this trial can go on: a dict, or a file or folder, which is copied.
+
+    Report the results of an epoch before you save its checkpoint: the trial goes on with the next result. Raises
+    TypeError for other data, and OSError when it cannot be written; earlier checkpoints stay as they are.
+
+    >>> save_checkpoint({"epoch": 3})
+    Checkpoint: data.json
+    """
+    current.find().save(lambda folder: write_data(folder, data))
+
+
+def get_checkpoint() -> Checkpoint | None:
+    """Return the checkpoint from which this trial goes on, None when it begins: see `path` and `to_dict()`.
+
+    >>> saved = get_checkpoint()
+    >>> epoch = saved.to_dict()["epoch"] + 1 if saved else 0
+    >>> epoch
+    0
+    """
+    path = current.find().checkpoint
+    return None if path is None else Checkpoint(path)
+
+
+def get_budget() -> float | None:
+    """Return how long to train in all, in the tuner's unit (epochs, say); None when there is no such limit.
+
+    >>> get_budget() is None
+    True
+    """
+    return current.find().budget
 
 
 def get_experiment_id() -> str:

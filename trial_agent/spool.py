@@ -4,11 +4,13 @@ One JSON object per line. A command trial's spool is its own and is written by t
 and, in the last line, the agent:
 
     {"intermediate": 0.81}
+    {"checkpoint": "1-1"}
     {"final": 0.9, "time": 1714550400.5}
     {"ended": {"exit_code": 0, "signal": null, "error": null, "killed": false, "time": 1714550401.0}}
 
 Function trials share the spool of their agent; there every line also carries `trial` and `attempt`. The
-position of an intermediate result among those of its attempt is its sequence number. Reading a spool again
+position of an intermediate result among those of its attempt is its sequence number; a checkpoint (the name of
+a folder among those of the trial) goes on with the number of the next one. Reading a spool again
 gives the same events: that is how the results of a dead agent are collected.
 """
 
@@ -25,6 +27,8 @@ from . import events
 from .events import Event
 
 MAX_LINE = 1_000_000
+MAX_NAME = 100  # characters of the name of a checkpoint
+_PUNCTUATION = str.maketrans("", "", "._-")
 MAX_PROBLEMS = 20  # of one attempt; a script that writes rubbish for ever is told so only so often
 
 
@@ -64,6 +68,7 @@ class Interpreter:
         self.attempt = attempt
         self.ended = False
         self._next = {"intermediate": first_sequence, "final": 0}
+        self._last = "null"  # the value reported last
         self._lines = 0
         self._problems = 0
 
@@ -83,24 +88,43 @@ class Interpreter:
 
     def record(self, record: dict[str, Any], now: float) -> list[Event]:
         """Return the events of one parsed line."""
-        kinds = [kind for kind in ("intermediate", "final") if kind in record]
+        kinds = [kind for kind in ("intermediate", "final", "checkpoint") if kind in record]
         if len(kinds) != 1:
             return self._problem(
-                f'needs either "intermediate" or "final": {_shown(orjson.dumps(record, default=str))}'
+                f'needs one of "intermediate", "final" and "checkpoint": {_shown(orjson.dumps(record, default=str))}'
             )
         stamp = record.get("time")
         moment = float(stamp) if isinstance(stamp, (int, float)) else now
+        if kinds[0] == "checkpoint":
+            return self._named(record["checkpoint"], moment)
         return [self.report(kinds[0], value_text(record[kinds[0]]), moment)]
 
     def report(self, kind: str, value: str, moment: float) -> Event:
         """Count one result and return its event."""
         sequence = self._next[kind]
         self._next[kind] = sequence + 1
+        self._last = value
         return events.report(self.trial, self.attempt, kind, sequence, value, moment)
+
+    def checkpoint(self, name: str, moment: float) -> Event:
+        """Return the event for a checkpoint that was saved after all results counted so far."""
+        number = _number(self._last)
+        return events.checkpoint(self.trial, self.attempt, name, self._next["intermediate"], number, moment)
 
     def reported(self, kind: str) -> bool:
         """Return whether a result of that kind was seen in this attempt."""
         return self._next[kind] > 0
+
+    def _named(self, name: object, moment: float) -> list[Event]:
+        """Return the event for a checkpoint that a script names."""
+        if not isinstance(name, str) or not name.startswith(f"{self.attempt}-"):
+            wanted = f"the name of a folder in $PITCHPIPE_CHECKPOINTS that begins with {self.attempt}-"
+            return self._problem(f"names a checkpoint {name!r:.100}: it needs {wanted}")
+        if len(name) > MAX_NAME or not name.isascii() or not name.translate(_PUNCTUATION).isalnum():
+            return self._problem(
+                f"names a checkpoint {name!r:.100}: use up to {MAX_NAME} letters, digits, '.', '_', '-'"
+            )
+        return [self.checkpoint(name, moment)]
 
     def problem(self, message: str) -> list[Event]:
         """Return the event that says so, unless there were too many already."""
@@ -130,6 +154,11 @@ class SpoolReader:
         self._interpreter = Interpreter(trial, attempt, first_sequence)
         self._splitter = LineSplitter()
         self._clock = clock
+
+    @property
+    def has_final(self) -> bool:
+        """Whether a final result was reported."""
+        return self._interpreter.reported("final")
 
     @property
     def inside_line(self) -> bool:
@@ -234,6 +263,17 @@ def value_text(value: object) -> str:
     if type(value) is float and math.isfinite(value):
         return repr(value)
     return json.dumps(value)
+
+
+def _number(value: str) -> float | None:
+    """Return the number in the JSON text of a reported value: itself, or its `default`; None without a finite one.
+
+    >>> _number("0.5"), _number('{"default": 2}'), _number("NaN"), _number('"best"')
+    (0.5, 2.0, None, None)
+    """
+    found = json.loads(value)
+    number = found.get("default") if isinstance(found, dict) else found
+    return float(number) if isinstance(number, (int, float)) and math.isfinite(number) else None
 
 
 def _shown(line: bytes) -> str:

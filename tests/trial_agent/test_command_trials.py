@@ -51,6 +51,7 @@ def test_shell_script_reports_by_appending_a_line(agent: LocalAgent) -> None:
         "signal": None,
         "error": None,
         "killed": False,
+        "paused": False,
         "time": 0,
     }
 

@@ -23,7 +23,7 @@ class Followed:
         path.touch()
         self.descriptor = os.open(path, os.O_RDONLY)
         self.outbox = Outbox()
-        self.follower = Follower(self.descriptor, SpoolReader("AbCdE", 1), self.outbox)
+        self.follower = Follower(self.descriptor, SpoolReader("AbCdE", 1), self.outbox.put_all)
 
     def append(self, text: str) -> None:
         with open(self.path, "a") as file:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.trial_agent import Job, RunSpec, read_spool
-from pitchpipe.trial_agent.function_trial import FunctionChannel
+from pitchpipe.trial_agent.function_channel import FunctionChannel
 from pitchpipe.trial_agent.outbox import Outbox
 
 from .client import LocalAgent, start, wait_until

@@ -64,9 +64,9 @@ def test_line_without_newline_waits_until_the_end() -> None:
     [
         (b"0.9", "line 1 of the reports is not a JSON object: '0.9'"),
         (b'{"intermediate": }', "is not a JSON object"),
-        (b'{"loss": 0.3}', 'needs either "intermediate" or "final": \'{"loss":0.3}\''),
-        (b'{"intermediate": 1, "final": 2}', "needs either"),
-        (b'{"ended": {"exit_code": 0}}', "needs either"),
+        (b'{"loss": 0.3}', 'needs one of "intermediate", "final" and "checkpoint": \'{"loss":0.3}\''),
+        (b'{"intermediate": 1, "final": 2}', "needs one of"),
+        (b'{"ended": {"exit_code": 0}}', "needs one of"),
         (b"\xff\xfe", "is not a JSON object"),
         (b"x" * 1000, "..."),
     ],

@@ -1,0 +1,167 @@
+"""Driving a `Trainable` through one attempt: made or used again, restored, stepped, saved, exported, cleaned up."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from . import sdk
+from .checkpoint import Checkpoint, write_data
+from .function_channel import FunctionChannel
+from .job import Job
+from .trainable import FunctionTrainable, Trainable, TrialFunction, clean_up
+
+
+class Stable:
+    """The instances of the classes that an agent runs: none, or one that is kept for the next trial."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[TrialFunction, Trainable] | None = None
+
+    def call(self, function: TrialFunction, parameters: dict[str, Any]) -> Any:
+        """Return what the function returns, or a Trainable when it is a class or makes one."""
+        if self._kept is None:
+            return function(parameters)
+        maker, kept = self._kept
+        self._kept = None
+        if maker is function and _is_reset(kept, parameters):
+            return kept
+        clean_up(kept)
+        return function(parameters)
+
+    def keep(self, function: TrialFunction, trainable: Trainable) -> None:
+        """Keep an instance whose attempt is over and left it in order."""
+        self._kept = function, trainable
+
+    def close(self) -> None:
+        """Clean up what was kept."""
+        if self._kept is not None:
+            clean_up(self._kept[1])
+            self._kept = None
+
+
+def _is_reset(trainable: Trainable, parameters: dict[str, Any]) -> bool:
+    try:
+        if not trainable.reset_config(parameters):
+            return False
+    except BaseException:
+        clean_up(trainable)
+        raise
+    trainable.parameters = parameters
+    return True
+
+
+def unwrapped(function: TrialFunction) -> TrialFunction:
+    """Return the function in a FunctionTrainable class, and anything else as it is.
+
+    >>> from .trainable import wrap_function
+    >>> unwrapped(wrap_function(len)) is len, unwrapped(Trainable) is Trainable
+    (True, True)
+    """
+    if isinstance(function, type) and issubclass(function, FunctionTrainable):
+        return function.function
+    return function
+
+
+def run_class(
+    trainable: Trainable, channel: FunctionChannel, job: Job, keep: Callable[[], None]
+) -> dict[str, str]:
+    """Drive an instance to the end of an attempt and return the paths of what it exported, by format.
+
+    Raises what the class raises, and TrialStopped at a stop or pause. The instance is cleaned up, or handed to `keep`
+    when it may be used again.
+    """
+    in_order = False
+    try:
+        exported = _Drive(trainable, channel, job).run()
+        in_order = True
+        return exported
+    except sdk.TrialStopped:
+        in_order = True
+        raise
+    finally:
+        if in_order and job.run.reuse_actors:
+            keep()
+        else:
+            clean_up(trainable)
+
+
+class _Drive:
+    def __init__(self, trainable: Trainable, channel: FunctionChannel, job: Job) -> None:
+        self._trainable = trainable
+        self._channel = channel
+        self._job = job
+        self._last: str | None = None
+
+    def run(self) -> dict[str, str]:
+        self._restore()
+        while not self._step():
+            pausing = self._channel.pausing
+            if pausing or self._is_save_due():
+                self._channel.save(self._fill)
+            if pausing:  # and there was nothing to save, which would have raised it
+                raise sdk.TrialStopped
+        if self._job.keeping.at_end or self._job.budget is not None or self._is_save_due():
+            self._channel.save_at_end(self._fill)
+        if self._last is not None and not self._channel.has_final:
+            self._channel.report("final", self._last)
+        return self._export()
+
+    def _restore(self) -> None:
+        self._trainable.iteration = self._job.first_sequence
+        if self._job.checkpoint is not None:
+            checkpoint = Checkpoint(self._job.checkpoint)
+            self._trainable.load_checkpoint(checkpoint.to_dict() if checkpoint.is_dict else checkpoint.path)
+
+    def _step(self) -> bool:
+        """Make one step, report its result and return whether it was the last one."""
+        metric, done = _result(self._trainable, self._trainable.step())
+        self._trainable.iteration += 1
+        if metric is not None:
+            self._last = sdk.metric_text(metric)
+            self._channel.report("intermediate", self._last)
+        budget = self._job.budget
+        return done or (budget is not None and self._trainable.iteration >= budget)
+
+    def _is_save_due(self) -> bool:
+        frequency = self._job.keeping.frequency
+        return frequency > 0 and self._trainable.iteration % frequency == 0
+
+    def _fill(self, folder: str) -> None:
+        data = self._trainable.save_checkpoint(folder)
+        if data is not None and data != folder:  # a class may also return the directory that it wrote
+            write_data(folder, data)
+
+    def _export(self) -> dict[str, str]:
+        formats = list(self._trainable.export_formats)
+        if not formats:
+            return {}
+        directory = os.path.join(self._job.folder, "export")
+        os.makedirs(directory, exist_ok=True)
+        exported = self._trainable.export_model(formats, directory)
+        if not isinstance(exported, dict):
+            raise TypeError(
+                f"export_model returned {exported!r:.200}, which is not a dict of paths by format"
+            )
+        return {
+            str(name): _relative(os.fspath(path), self._job.run.folder) for name, path in exported.items()
+        }
+
+
+def _result(trainable: Trainable, result: Any) -> tuple[Any, bool]:
+    """Return the metric in the result of a step (None: there is none) and whether the trial is done."""
+    if result is None:
+        raise TypeError(f"{type(trainable).__name__}.step() returned None: return a number or a dict")
+    if not isinstance(result, dict):
+        return result, False
+    metric = {name: value for name, value in result.items() if name != "done"}
+    return metric or None, bool(result.get("done"))
+
+
+def _relative(path: str, folder: str) -> str:
+    """Return a path in the experiment's folder relative to that, and any other as it is.
+
+    >>> _relative("/exp/trials/0/export/model.onnx", "/exp"), _relative("/models/a", "/exp")
+    ('trials/0/export/model.onnx', '/models/a')
+    """
+    inside = os.path.commonpath([os.path.abspath(path), folder]) == folder
+    return os.path.relpath(path, folder) if inside else path

@@ -1,0 +1,104 @@
+"""Where the SDK's functions lead inside a function trial: the shared spool first, then the manager."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from . import checkpoint, sdk
+from .job import Job
+from .line_file import LineFile
+from .outbox import Outbox
+from .shelf import Shelf
+from .spool import Interpreter
+
+if TYPE_CHECKING:
+    from .checkpoint import Fill
+
+
+class FunctionChannel:
+    """One attempt's line to the manager; its functions may be called from any thread of this process.
+
+    `stopped` and `pausing` are set from outside. A stop is raised at the next call. A pause lets one more report
+    through, because a checkpoint should follow it, and is raised behind that checkpoint, or at the next report.
+    """
+
+    def __init__(
+        self, job: Job, spool: LineFile, outbox: Outbox, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.experiment_id = job.run.experiment
+        self.trial_id = job.trial
+        self.sequence_id = job.sequence_id
+        self.checkpoint = job.checkpoint
+        self.budget = job.budget
+        self.stopped = False
+        self.pausing = False
+        self._job = job
+        self._interpreter = Interpreter(job.trial, job.attempt, job.first_sequence)
+        self._shelf: Shelf | None = None
+        self._spool = spool
+        self._outbox = outbox
+        self._clock = clock
+        self._lock = threading.Lock()  # the order in the file is the numbering
+        self._pid = os.getpid()
+        self._last_report = False  # a pause let it through
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the trial's parameters, each time anew."""
+        return sdk.parameters_of(self._job.parameters)
+
+    def report(self, kind: str, value: str) -> None:
+        """Write one result down and send it; raise TrialStopped when the trial was stopped or paused."""
+        self._check_open()
+        if self.pausing and kind == "intermediate":
+            if self._last_report and not self.has_final:
+                raise sdk.TrialStopped
+            self._last_report = True
+        now = self._clock()
+        with self._lock:
+            self._append(f'"{kind}": {value}, "time": {now!r}')
+            self._outbox.put(self._interpreter.report(kind, value, now), urgent=False)
+
+    def save(self, fill: "Fill") -> None:
+        """Make a checkpoint and tell the manager; raise TrialStopped when the trial was stopped, or is paused."""
+        self.save_at_end(fill)
+        if self.pausing and not self.has_final:
+            raise sdk.TrialStopped
+
+    def save_at_end(self, fill: "Fill") -> None:
+        """Make a checkpoint of a trial for which a pause comes too late."""
+        self._check_open()
+        job = self._job
+        name = checkpoint.save(job.shelf, job.attempt, fill)
+        if name is None:
+            return
+        now = self._clock()
+        with self._lock:
+            if self._shelf is None:
+                self._shelf = Shelf(job.shelf, job.attempt, job.keeping, job.checkpoint)
+            event = self._interpreter.checkpoint(name, now)
+            self._append(f'"checkpoint": "{name}", "sequence": {event["sequence"]}, "time": {now!r}')
+            self._outbox.put(self._shelf.admit(event), urgent=False)
+            self._shelf.prune(name, self._outbox.last, self._outbox.confirmed)
+
+    def record_end(self, outcome: dict[str, Any]) -> None:
+        """Write down how the attempt ended."""
+        self._append(f'"ended": {orjson.dumps(outcome).decode()}')
+
+    @property
+    def has_final(self) -> bool:
+        """Whether a final result was reported."""
+        return self._interpreter.reported("final")
+
+    def _check_open(self) -> None:
+        if self.stopped:
+            raise sdk.TrialStopped
+        if os.getpid() != self._pid:
+            raise RuntimeError("a function trial reports from its own process, not from one it forked")
+
+    def _append(self, fields: str) -> None:
+        job = self._job
+        self._spool.append(f'{{"trial": {sdk.metric_text(job.trial)}, "attempt": {job.attempt}, {fields}}}')

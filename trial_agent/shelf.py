@@ -1,0 +1,151 @@
+"""The checkpoints of one trial, as the agent sees them: which there are, and which may go."""
+
+import math
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from .checkpoint import ABOUT, remove
+from .events import Event, problem
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How many checkpoints of a trial stay (None: all), ranked by `recency` or by `score` (their last value).
+
+    `mode` says which score is the better one. `frequency` (in steps; 0: never) and `at_end` are for classes.
+
+    >>> Keeping.of({"keep": 3, "rank_by": "score", "mode": "minimize"}).keep
+    3
+    """
+
+    keep: int | None = 1
+    rank_by: str = "recency"
+    mode: str = "maximize"
+    frequency: int = 0
+    at_end: bool = False
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any] | None) -> "Keeping":
+        """Read the part of a `start` message; what it does not say is as above."""
+        return cls(**{name: message[name] for name in cls.__slots__ if name in message}) if message else cls()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    value: float | None
+    time: float
+    told: int = 0  # the number of its event; 0 for what an earlier attempt saved
+
+
+class Shelf:
+    """The folder with the checkpoints of a trial, during one attempt; not thread-safe.
+
+    These are never removed: the latest, the one this attempt was restored from (its path is `restored`), and the
+    latest of which the manager has confirmed that it knows it.
+    """
+
+    def __init__(self, folder: str, attempt: int, keeping: Keeping, restored: str | None = None) -> None:
+        self.folder = folder
+        self._attempt = attempt
+        self._keeping = keeping
+        here = restored is not None and os.path.dirname(restored) == folder
+        self._restored = os.path.basename(restored) if restored is not None and here else None
+        self._entries: dict[str, _Entry] | None = None  # in the order in which they were saved
+
+    def admit(self, event: Event) -> Event:
+        """Take note of a new checkpoint and describe it in its folder; return its event, or the problem with it."""
+        name = event["name"]
+        path = os.path.join(self.folder, name)
+        if not os.path.isdir(path):
+            return self._problem(event, f"there is no folder {path}")
+        if name in self._known():
+            return self._problem(event, "it was saved before: give each one a name of its own")
+        try:
+            _describe(path, {key: event[key] for key in ("sequence", "value", "time")})
+        except OSError as error:
+            return self._problem(event, f"cannot write to it: {error}")
+        self._known()[name] = _Entry(event["value"], event["time"], sys.maxsize)
+        return event
+
+    def prune(self, name: str, told: int, confirmed: int) -> None:
+        """Remove what need not stay, now that event number `told` tells of `name`; up to `confirmed` they are known."""
+        entries = self._known()
+        if name not in entries:
+            return
+        entries[name] = _Entry(entries[name].value, entries[name].time, told)
+        ranked = sorted(entries, key=self._rank, reverse=True)
+        stay = {name, self._restored, *ranked[: self._keeping.keep]}
+        known = [each for each, entry in entries.items() if entry.told <= confirmed]
+        stay.update(known[-1:])
+        for each in [each for each in entries if each not in stay]:
+            del entries[each]
+            remove(os.path.join(self.folder, each))
+
+    def tidy(self) -> None:
+        """Remove what this attempt began to save and did not finish, and the folder when nothing is in it."""
+        entries = self._known()
+        for name in _names(self.folder):
+            mine = name.lstrip(".").startswith(f"{self._attempt}-")
+            if mine and name not in entries and name != self._restored:
+                remove(os.path.join(self.folder, name))
+        try:
+            os.rmdir(self.folder)
+        except OSError:  # there are checkpoints
+            pass
+
+    def _known(self) -> dict[str, _Entry]:
+        """Return the checkpoints; at first, those that earlier attempts left, without what they did not finish."""
+        if self._entries is None:
+            found: dict[str, _Entry] = {}
+            for name in _names(self.folder):
+                entry = _read(os.path.join(self.folder, name))
+                if entry is not None:
+                    found[name] = entry
+                elif name != self._restored and not name.lstrip(".").startswith(f"{self._attempt}-"):
+                    remove(os.path.join(self.folder, name))
+            self._entries = dict(sorted(found.items(), key=lambda item: item[1].time))
+        return self._entries
+
+    def _rank(self, name: str) -> tuple[bool, float, int]:
+        """Return the key by which a checkpoint is ranked: the greater, the rather it stays."""
+        entry = self._known()[name]
+        order = list(self._known()).index(name)
+        if self._keeping.rank_by != "score" or entry.value is None:
+            return False, 0.0, order
+        return True, -entry.value if self._keeping.mode == "minimize" else entry.value, order
+
+    def _problem(self, event: Event, why: str) -> Event:
+        return problem(
+            event["trial"], event["attempt"], f"the checkpoint {event['name']!r} does not count: {why}"
+        )
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
+
+
+def _describe(path: str, about: dict[str, Any]) -> None:
+    """Write the description so that it is there as a whole or not at all, and no hard link to it changes."""
+    draft = os.path.join(path, f".{ABOUT}")
+    with open(draft, "wb") as file:
+        file.write(orjson.dumps(about))
+    os.replace(draft, os.path.join(path, ABOUT))
+
+
+def _read(path: str) -> _Entry | None:
+    try:
+        with open(os.path.join(path, ABOUT), "rb") as file:
+            about = orjson.loads(file.read())
+        value = about["value"]
+        number = float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+        return _Entry(number, float(about["time"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
