@@ -9,7 +9,7 @@ from .changes import AttemptRow
 from .events import CheckpointSaved, ResumeAsked
 from .trial import Trial, Verdict
 
-__all__ = ["asked_resume", "budget_of", "ended_attempt", "exchange", "note_checkpoint", "rewind"]
+__all__ = ["asked_resume", "budget_of", "ended_attempt", "exchange", "note_checkpoint", "revive", "rewind"]
 
 
 def ended_attempt(trial: Trial, outcome: str, verdict: Verdict, time: float) -> AttemptRow:
@@ -51,6 +51,15 @@ def rewind(trial: Trial) -> tuple[int, int, int] | None:
     trial.finals, trial.final, trial.values = 0, None, None
     trial.start_time = trial.pid = trial.exit_code = trial.error = trial.kind = None
     return (trial.sequence_id, trial.attempt, first) if lost else None
+
+
+def revive(trial: Trial, from_checkpoint: bool) -> None:
+    """Let a failed trial be as one that never failed, its past attempts aside."""
+    trial.revivals += 1
+    trial.failed = {}
+    trial.end_time = None
+    if not from_checkpoint:
+        trial.checkpoint, trial.checkpoint_sequence = None, 0
 
 
 def note_checkpoint(trial: Trial, saved: CheckpointSaved) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "Reported",
     "ResourcesChanged",
     "ResumeAsked",
+    "ReviveAsked",
     "StartRefused",
     "StopAsked",
     "Tick",
@@ -89,6 +90,14 @@ class ResumeAsked:
     parameters: dict[str, Any] | None = None
     checkpoint_of: str | None = None
     budget: float | None = None
+
+
+@dataclass(slots=True)
+class ReviveAsked:
+    """A user lets the failed trials of an earlier run try again, from their checkpoints or from the start."""
+
+    time: float
+    from_checkpoint: bool = True
 
 
 @dataclass(slots=True)
@@ -254,6 +263,7 @@ Event = (
     | KillVerdict
     | PauseVerdict
     | ResumeAsked
+    | ReviveAsked
     | DispatcherAnswered
     | DispatcherFailed
     | AttemptStarted

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -56,6 +56,7 @@ class Manager:
     """Runs one experiment from its store to its end.
 
     `clock` gives seconds since the epoch. Whoever wants to watch reads `runner`; `on_tick` is called after every turn.
+    `first_events` says what shall happen before anything else, once it is known where the experiment stands.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Manager:
         self.runner: TrialRunner | None = None
         self.on_tick: Callable[[], None] = lambda: None
         self.listeners = Listeners()
+        self.first_events: Callable[[TrialRunner], Iterable[Event]] = lambda runner: ()
         self._clock = clock
         self._dispatcher_command = dispatcher_command
         self._inbox: list[Event] = []
@@ -176,12 +178,13 @@ class Manager:
         row = self.store.experiment()
         runner.restore(self.store.trials(), row.snapshot or {}, row.run_time)
         self.runner = runner
+        results = partial(committed_results, self.store, runner.get_trials())
+        said = self.listeners.begin(runner, results, self._clock, self._row)
+        self._inbox[:0] = [*self.first_events(runner), *said]
         self._opened.set()
         if self._session.is_new:
             self._send_first([(CommandType.Initialize, json.dumps(self.config.search_space))])
         await self._take_up(runner)
-        results = partial(committed_results, self.store, runner.get_trials())
-        self._inbox += self.listeners.begin(runner, results, self._clock, self._row)
         if self._inbox:
             self._schedule_tick()
 

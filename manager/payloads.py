@@ -5,9 +5,10 @@ Values that came as JSON text are not parsed and dumped again; NNI's format want
 
 from __future__ import annotations
 
+import json
 from json.encoder import encode_basestring_ascii as quoted
 
-__all__ = ["metric_payload", "trial_end_payload"]
+__all__ = ["import_payload", "metric_payload", "trial_end_payload"]
 
 
 def metric_payload(
@@ -31,6 +32,15 @@ def trial_end_payload(trial_id: str, status: str, record: str) -> str:
     '{"trial_job_id": "AbCdE", "event": "SUCCEEDED", "hyper_params": "{\\\\"parameter_id\\\\": 0}"}'
     """
     return f'{{"trial_job_id": "{trial_id}", "event": "{status}", "hyper_params": {quoted(record)}}}'
+
+
+def import_payload(record: str, value: str) -> str:
+    """The payload of ImportData that tells the result of one parameter record.
+
+    >>> import_payload('{"parameter_id": 0, "parameters": {"x": 1}}', "0.5")
+    '[{"parameter": {"x": 1}, "value": "0.5"}]'
+    """
+    return json.dumps([{"parameter": json.loads(record)["parameters"], "value": value}])
 
 
 def _id(parameter_id: int | str | None) -> str:

@@ -80,6 +80,7 @@ ALTER TABLE trials ADD COLUMN copy_of TEXT;
 ALTER TABLE trials ADD COLUMN budget REAL;
 ALTER TABLE trials ADD COLUMN failed TEXT;
 ALTER TABLE trials ADD COLUMN resume TEXT;
+ALTER TABLE trials ADD COLUMN revivals INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE metrics ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
 UPDATE trials SET told = next_sequence;
 CREATE TABLE attempts (                       -- attempts after which their trial was run again or paused
@@ -136,4 +137,5 @@ TRIAL_COLUMNS = (
     "budget",
     "failed",
     "resume",
+    "revivals",
 )

@@ -52,6 +52,7 @@ _MEANINGS = {
     "trials.budget": "as the tuner gave it",
     "trials.failed": "JSON: how many attempts failed, by kind of failure",
     "trials.resume": "JSON: a resume that waits for the pause",
+    "trials.revivals": "how often the user had it tried again after it had failed",
     "metrics.superseded": "1: a later attempt reported, or will report, this result again; it does not count",
     "metrics.sequence_id": "of the trial",
     "metrics.sequence": "0, 1, 2 ... within its kind",

@@ -400,6 +400,7 @@ def _trial_to_row(trial: Trial) -> tuple[Any, ...]:
         trial.budget,
         json.dumps(trial.failed) if trial.failed else None,
         trial.resume,
+        trial.revivals,
     )
 
 

@@ -33,8 +33,8 @@ class TrialStatus(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Can nothing happen to the trial any more?"""
-        return not TRIAL_MOVES[self]
+        """Has the trial ended? Only a failed one can be taken up again, by the user."""
+        return self not in (TrialStatus.WAITING, TrialStatus.RUNNING, TrialStatus.PAUSED)
 
 
 class Cause(StrEnum):
@@ -60,7 +60,7 @@ _ENDS = {
     Cause.SYSTEM_CANCEL: TrialStatus.SYS_CANCELED,
 }
 
-# Every status has a row; an empty row is final. A trial may end before it was seen to start.
+# Every status has a row; nothing leads out of an empty one. A trial may end before it was seen to start.
 TRIAL_MOVES: dict[TrialStatus, dict[Cause, TrialStatus]] = {
     TrialStatus.WAITING: {
         Cause.STARTED: TrialStatus.RUNNING,
@@ -77,7 +77,7 @@ TRIAL_MOVES: dict[TrialStatus, dict[Cause, TrialStatus]] = {
         Cause.SYSTEM_CANCEL: TrialStatus.SYS_CANCELED,
     },
     TrialStatus.SUCCEEDED: {},
-    TrialStatus.FAILED: {},
+    TrialStatus.FAILED: {Cause.RESUMED: TrialStatus.WAITING},
     TrialStatus.EARLY_STOPPED: {},
     TrialStatus.USER_CANCELED: {},
     TrialStatus.SYS_CANCELED: {},
@@ -124,7 +124,8 @@ class Trial:
     the first intermediate result of the present attempt, `next_sequence` of the next one, `told` of the next one that
     the dispatcher has not heard of. `checkpoint` (a path in the experiment's folder) is what the next attempt starts
     from, and `checkpoint_sequence` its first result; `copy_of` is the checkpoint of another trial that has to be copied
-    there before. `failed` counts failed attempts by kind; `resume` is the JSON of a resume that waits for the pause.
+    there before. `failed` counts failed attempts by kind; `resume` is the JSON of a resume that waits for the pause;
+    `revivals` counts how often the user had it tried again after it had failed.
     """
 
     trial_id: str
@@ -157,6 +158,7 @@ class Trial:
     budget: float | None = None
     failed: dict[str, int] = field(default_factory=dict)
     resume: str | None = None
+    revivals: int = 0
     story: tuple[str, ...] = field(default=(), repr=False)
 
     def move(self, cause: Cause) -> None:

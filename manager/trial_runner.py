@@ -21,7 +21,7 @@ from typing import Any
 
 from ..protocol import CommandType
 from . import events as happened
-from .attempts import asked_resume, budget_of, ended_attempt, exchange, note_checkpoint, rewind
+from .attempts import asked_resume, budget_of, ended_attempt, exchange, note_checkpoint, revive, rewind
 from .changes import AttemptRow, Changes, MetricRow
 from .description import describe
 from .effects import (
@@ -38,7 +38,7 @@ from .events import Event
 from .executor import AttemptOrder
 from .experiment_status import EXPERIMENT_MOVES, ExperimentStatus
 from .ledger import Assignment, Ledger, Request
-from .payloads import metric_payload, trial_end_payload
+from .payloads import import_payload, metric_payload, trial_end_payload
 from .results import BestTrials, Objective
 from .retries import Retries
 from .slots import Slots
@@ -113,6 +113,7 @@ class TrialRunner:
             happened.KillVerdict: self._on_kill_verdict,
             happened.PauseVerdict: self._on_pause_verdict,
             happened.ResumeAsked: self._on_resume_asked,
+            happened.ReviveAsked: self._on_revive_asked,
             happened.DispatcherAnswered: self._on_dispatcher_answered,
             happened.DispatcherFailed: self._on_dispatcher_failed,
             happened.AttemptStarted: self._on_started,
@@ -318,6 +319,16 @@ class TrialRunner:
         elif trial.verdict is None:
             self._pause(trial, "to go on with what the tuner gives it")
 
+    def _on_revive_asked(self, event: happened.ReviveAsked) -> None:
+        for trial in self.trials.values():
+            if trial.status is TrialStatus.FAILED:
+                revive(trial, event.from_checkpoint)
+                self.live[trial.trial_id] = trial
+                self._begin_next(trial, Cause.RESUMED)
+        self._streak.clear()
+        self.failures.clear()
+        self._go_on()
+
     def _on_dispatcher_answered(self, event: happened.DispatcherAnswered) -> None:
         if self.is_stalled:
             for trial in list(self.live.values()):
@@ -383,7 +394,10 @@ class TrialRunner:
             self._condemn(trial, judged)
             return
         trial.final, trial.values = event.value, judged
-        self._send_metric(trial, "FINAL", 0, event.value)
+        if trial.revivals:  # the dispatcher has taken leave of it
+            self._send(CommandType.ImportData, import_payload(trial.record, event.value))
+        else:
+            self._send_metric(trial, "FINAL", 0, event.value)
 
     def _on_bad_report(self, event: happened.BadReport) -> None:
         trial = self._current(event.trial_id, event.attempt)

@@ -1,14 +1,17 @@
-"""What others may ask of the runner: a trial of one's own, an early end, what is free, where everything stands."""
+"""What others may ask of the runner: a trial of one's own, an early end, another try, where everything stands."""
 
 from __future__ import annotations
 
 import json
 
+import pytest
+
 from pitchpipe.manager import events as happened
 from pitchpipe.manager.effects import Finish, StartTrial, StopTrial
 from pitchpipe.manager.experiment_status import ExperimentStatus
-from pitchpipe.manager.ledger import Request, Totals
-from pitchpipe.manager.trial import FailureKind, TrialStatus
+from pitchpipe.manager.ledger import Ledger, Request, Totals
+from pitchpipe.manager.trial import FailureKind, Trial, TrialStatus
+from pitchpipe.manager.trial_runner import TrialRunner
 from pitchpipe.protocol import CommandType
 
 from .test_trial_runner import Driver, of_type, sent
@@ -140,3 +143,73 @@ def test_debug_string_of_many_trials_stays_short() -> None:
     lines = driver.runner.debug_string().splitlines()
     assert lines[-1] == "... and 10 more"
     assert len(lines) == 4 + 20 + 1
+
+
+# --------------------------------------------------------------------------- trials that failed, once more
+
+
+def failed_trial(driver: Driver) -> Trial:
+    """A trial that saved a checkpoint after two results, reported a third one and failed."""
+    trial = driver.running_trial()
+    for value in (0.3, 0.2):
+        driver.report(trial, value)
+    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-1", 2))
+    driver.report(trial, 0.1)
+    driver.end(trial, exit_code=1)
+    assert trial.status is TrialStatus.FAILED
+    return trial
+
+
+def again(driver: Driver, from_checkpoint: bool) -> Trial:
+    """The experiment's next manager, which lets failed trials try again."""
+    driver.handle(happened.StopAsked(driver.now))
+    old = driver.runner
+    driver.runner = TrialRunner("test", old.limits, Ledger(Totals()))
+    driver.runner.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), 0.0)
+    assert driver.handle(happened.ReviveAsked(driver.now, from_checkpoint)) == []
+    (trial,) = driver.runner.live.values()
+    return trial
+
+
+@pytest.mark.parametrize(("from_checkpoint", "first"), [(True, 2), (False, 0)])
+def test_revived_trial_is_the_same_trial_and_goes_on_or_begins_again(
+    from_checkpoint: bool, first: int
+) -> None:
+    failed = failed_trial(driver := Driver(trial_concurrency=1, max_trial_number=1))
+    again(driver, from_checkpoint)
+    (start,) = of_type(driver.ready(), StartTrial)
+    assert (start.order.trial_id, start.order.attempt) == (failed.trial_id, 2)
+    assert start.order.first_sequence == first
+    assert start.order.checkpoint == ("trials/0/checkpoints/1-1" if from_checkpoint else None)
+    assert driver.runner.take_changes().superseded == [(0, 1, first)]
+    assert driver.runner.created == 1
+
+
+def test_result_of_a_revived_trial_is_imported() -> None:
+    failed_trial(driver := Driver(trial_concurrency=1, max_trial_number=1))
+    trial = again(driver, True)
+    driver.ready()
+    driver.start(trial)
+    effects = driver.report(trial, 0.05, "final")
+    assert sent(effects, CommandType.ImportData) == [[{"parameter": {"x": 1}, "value": "0.05"}]]
+    assert sent(effects, CommandType.ReportMetricData) == []
+    driver.end(trial)
+    assert (trial.status, trial.revivals) == (TrialStatus.SUCCEEDED, 1)
+    assert driver.runner.best.front == [trial]
+    assert driver.runner.status is ExperimentStatus.DONE
+
+
+def test_revived_trial_may_fail_again() -> None:
+    failed_trial(driver := Driver(trial_concurrency=1, max_trial_number=1))
+    trial = again(driver, False)
+    driver.ready()
+    driver.start(trial)
+    driver.end(trial, exit_code=1)
+    assert (trial.status, trial.attempt) == (TrialStatus.FAILED, 2)
+    assert list(driver.runner.failures) == [trial]
+
+
+def test_experiment_without_failed_trials_is_revived_to_nothing() -> None:
+    driver = Driver()
+    driver.succeed(driver.running_trial())
+    assert driver.handle(happened.ReviveAsked(driver.now)) == []
