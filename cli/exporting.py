@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 
+from ..manager.changes import AttemptRow
 from ..manager.store import ExperimentRow, Store
 from ..manager.trial import Trial
 from .words import flat
 
-__all__ = ["csv_rows", "experiment_object", "metrics_of", "plain_number", "trial_object"]
+__all__ = ["attempt_object", "csv_rows", "experiment_object", "metrics_of", "plain_number", "trial_object"]
 
 Row = tuple[int, str, int, int, str, float]
 _FIXED = ("sequence_id", "id", "status", "start_time", "end_time")
@@ -44,7 +46,15 @@ def trial_object(trial: Trial, intermediate: list[object]) -> dict[str, Any]:
         "start_time": trial.start_time,
         "end_time": trial.end_time,
         "reason": trial.reason,
+        "kind": trial.kind,
+        "exit_code": trial.exit_code,
+        "attempts": trial.attempt,
     }
+
+
+def attempt_object(attempt: AttemptRow) -> dict[str, Any]:
+    """An attempt that was not the trial's last."""
+    return asdict(attempt)
 
 
 def plain_number(value: Any) -> Any:

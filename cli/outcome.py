@@ -65,14 +65,22 @@ def _trials(view: ViewedExperiment) -> str:
 
 
 def failure_lines(view: ViewedExperiment) -> Iterator[str]:
-    kinds = view.failures
-    for count, failure in kinds[:_MAX_KINDS]:
+    """What was run again, and in which ways trials failed: the kind, the reason, the last lines of a traceback."""
+    if view.retries:
+        yield "run again: " + ", ".join(
+            f"{count} {kind} {'attempt' if count == 1 else 'attempts'}"
+            for kind, count in view.retries.items()
+        )
+    ways = view.failures
+    for count, failure in ways[:_MAX_KINDS]:
         times = f"{count} trials" if count > 1 else f"trial {failure.sequence_id}"
         example = command_for(view.folder, "trial log", str(failure.sequence_id))
-        yield f"{times} failed: {failure} ({example})"
-    if len(kinds) > _MAX_KINDS:
-        more = sum(count for count, _ in kinds[_MAX_KINDS:])
-        yield f"{more} more trials failed in {len(kinds) - _MAX_KINDS} other ways"
+        facts = f" ({failure.facts})" if failure.facts else ""
+        yield f"{times} failed{facts}: {failure} ({example})"
+        yield from (f"  {line}" for line in failure.lines)
+    if len(ways) > _MAX_KINDS:
+        more = sum(count for count, _ in ways[_MAX_KINDS:])
+        yield f"{more} more trials failed in {len(ways) - _MAX_KINDS} other ways"
 
 
 def _next_lines(view: ViewedExperiment) -> Iterator[str]:

@@ -11,8 +11,9 @@ from typing import Any
 from ..manager.manager import Manager
 from ..manager.trial import Trial
 from ..manager.trial_runner import TrialRunner
+from .failed_trial import FailedTrial
 
-__all__ = ["Best", "FailedTrial", "Progress", "ProgressMeter"]
+__all__ = ["Best", "Progress", "ProgressMeter"]
 
 _FINAL = ("SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED")
 # The throughput is that of the last minute.
@@ -34,25 +35,6 @@ class Best:
         values = dict(zip(objectives, trial.values or (), strict=True))
         value = next(iter(values.values())) if len(values) == 1 else values
         return cls(trial.trial_id, trial.sequence_id, value, json.loads(trial.record)["parameters"])
-
-
-@dataclass(frozen=True, slots=True)
-class FailedTrial:
-    """A failed trial, why it failed, and the last line of its traceback or stderr."""
-
-    sequence_id: int
-    reason: str
-    last_line: str
-
-    @classmethod
-    def of(cls, trial: Trial) -> FailedTrial:
-        """What to say of a failed trial."""
-        lines = (trial.error or "").strip().splitlines()
-        last = lines[-1].strip() if lines else ""
-        return cls(trial.sequence_id, trial.reason, "" if last in trial.reason else last)
-
-    def __str__(self) -> str:
-        return f"{self.reason}: {self.last_line}" if self.last_line else self.reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,18 @@ from ..manager.folder import ExperimentFolder
 from ..manager.results import BestTrials, Objective
 from ..manager.store import ExperimentRow, Store
 from ..manager.trial import Trial
-from .progress import Best, FailedTrial
+from .failed_trial import FailedTrial, failures_alike, retries_by_kind
+from .progress import Best
 
 __all__ = ["ViewedExperiment", "is_abandoned", "objectives_of_row", "viewed"]
 
 
 @dataclass(slots=True)
 class ViewedExperiment:
-    """What there is to say about an experiment; `failures` are kinds: how many trials, and the first."""
+    """What there is to say about an experiment.
+
+    `failures` are ways to fail: how many trials did, and the first; `retries` counts attempts run again by kind.
+    """
 
     folder: ExperimentFolder
     row: ExperimentRow
@@ -31,6 +35,7 @@ class ViewedExperiment:
     counts: dict[str, int]
     best: list[Best] = field(default_factory=list)
     failures: list[tuple[int, FailedTrial]] = field(default_factory=list)
+    retries: dict[str, int] = field(default_factory=dict)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -51,12 +56,25 @@ class ViewedExperiment:
             "counts": self.counts,
             "best": best if len(self.objectives) > 1 else (best[0] if best else None),
         }
+        if self.failures:
+            found["failures"] = [_failure_object(count, failure) for count, failure in self.failures]
+        if self.retries:
+            found["retries"] = self.retries
         return {**found, "reason": self.row.reason} if self.row.reason else found
 
     @property
     def total(self) -> int:
         """How many trials there are."""
         return sum(self.counts.values())
+
+
+def _failure_object(count: int, failure: FailedTrial) -> dict[str, Any]:
+    return {
+        "trials": count,
+        "kind": failure.kind or None,
+        "reason": str(failure),
+        "first_sequence_id": failure.sequence_id,
+    }
 
 
 @contextmanager
@@ -84,10 +102,12 @@ def read(folder: ExperimentFolder) -> ViewedExperiment:
     with viewed(folder) as store:
         row = store.experiment()
         objectives = objectives_of_row(row)
-        best, failed = BestTrials(objectives), list[Trial]()
+        best, failed, again = BestTrials(objectives), list[Trial](), list[Trial]()
         counts = Counter[str]()
         for trial in store.trials():
             counts[trial.status.value] += 1
+            if trial.attempt > 1:
+                again.append(trial)
             if trial.status == "SUCCEEDED":
                 best.add(trial)
             elif trial.status == "FAILED":
@@ -99,16 +119,9 @@ def read(folder: ExperimentFolder) -> ViewedExperiment:
         objectives,
         dict(counts),
         [Best.of(trial, names) for trial in best.front],
-        _grouped(failed),
+        failures_alike(failed),
+        retries_by_kind(again),
     )
-
-
-def _grouped(failed: list[Trial]) -> list[tuple[int, FailedTrial]]:
-    """Failures that read alike count as one kind; the most frequent kind comes first."""
-    kinds: dict[tuple[str, str], list[FailedTrial]] = {}
-    for trial in map(FailedTrial.of, failed):
-        kinds.setdefault((trial.reason, trial.last_line), []).append(trial)
-    return [(len(kind), kind[0]) for kind in sorted(kinds.values(), key=len, reverse=True)]
 
 
 def is_abandoned(folder: ExperimentFolder, status: str) -> bool:

@@ -15,6 +15,7 @@ from .failures import FAILED, Failure
 from .verb import trial_options, verb
 
 if TYPE_CHECKING:
+    from ..manager.changes import AttemptRow
     from ..manager.folder import ExperimentFolder
     from ..manager.trial import Trial
 
@@ -47,7 +48,7 @@ def trial() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print it as export does.")
 def show(names: tuple[str, ...], experiment_id: str | None, directory: Path | None, as_json: bool) -> None:
     """Show all there is to know about a trial."""
-    from .exporting import metrics_of, trial_object
+    from .exporting import attempt_object, metrics_of, trial_object
     from .picking import chosen_trial, split_names
     from .reading import viewed
 
@@ -55,10 +56,16 @@ def show(names: tuple[str, ...], experiment_id: str | None, directory: Path | No
     with viewed(folder) as store:
         found = chosen_trial(store, word)
         intermediate = metrics_of(store, found.sequence_id)
+        earlier = store.attempts(found.sequence_id)
     if as_json:
-        click.echo(json.dumps(trial_object(found, intermediate)))
+        told = trial_object(found, intermediate)
+        if earlier:
+            told["earlier_attempts"] = [attempt_object(attempt) for attempt in earlier]
+        click.echo(json.dumps(told))
         return
     for line in _lines(folder, found, intermediate):
+        click.echo(line)
+    for line in _attempt_lines(earlier):
         click.echo(line)
 
 
@@ -98,12 +105,35 @@ def _facts(
     if found.start_time is not None:
         yield "took", duration_text((found.end_time or time.time()) - found.start_time)
     yield "attempt", found.attempt if found.attempt > 1 else ""
+    yield "checkpoint", found.checkpoint
+    yield "budget", "" if found.budget is None else number_text(found.budget)
     yield "agent", found.agent
     yield "GPUs", ", ".join(map(str, found.gpus or ()))
     yield "process", found.pid if found.status == "RUNNING" else ""
-    yield "exit code", found.exit_code
+    yield from _ending(found.exit_code)
     files = folder.trial(found.sequence_id)
     yield "files", files if files.is_dir() else ""
+
+
+def _ending(exit_code: int | None) -> Iterator[tuple[str, object]]:
+    from .failed_trial import ending_text
+
+    if exit_code is not None and exit_code < 0:
+        yield "signal", ending_text(exit_code).removeprefix("signal ")
+    else:
+        yield "exit code", exit_code
+
+
+def _attempt_lines(earlier: list[AttemptRow]) -> Iterator[str]:
+    """Why earlier attempts ended."""
+    from .failed_trial import ending_text
+
+    if earlier:
+        yield "earlier attempts"
+    for attempt in earlier:
+        facts = (attempt.kind, ending_text(attempt.exit_code), attempt.agent and f"agent {attempt.agent}")
+        told = ", ".join(fact for fact in facts if fact)
+        yield f"  {attempt.attempt}: {attempt.outcome} ({told}): {attempt.reason}"
 
 
 def _why_waiting(folder: ExperimentFolder, found: Trial) -> str:

@@ -15,10 +15,10 @@ import psutil
 import pytest
 
 from pitchpipe.cli.app import run
+from pitchpipe.manager.changes import AttemptRow, Changes, MetricRow
 from pitchpipe.manager.folder import ExperimentFolder
 from pitchpipe.manager.store import ExperimentRow, Store, Tick
 from pitchpipe.manager.trial import Trial, TrialStatus
-from pitchpipe.manager.trial_runner import Changes, MetricRow
 
 MARK = "PPTEST_CLI"
 SECONDS_TO_LEAVE = 10.0
@@ -57,13 +57,17 @@ class Stored:
     name: str | None = None
 
     def write(
-        self, experiment_id: str, trials: list[Trial], metrics: list[MetricRow] | None = None
+        self,
+        experiment_id: str,
+        trials: list[Trial],
+        metrics: list[MetricRow] | None = None,
+        attempts: list[AttemptRow] | None = None,
     ) -> ExperimentFolder:
         folder = ExperimentFolder.create(self.directory, experiment_id)
         config = {"objectives": self.objectives, "maxTrialNumber": 10, "killGrace": 1.0}
         row = ExperimentRow(experiment_id, self.name, "RUNNING", config, "token", self.created)
         store = Store.create(folder.database, row, [o["name"] for o in self.objectives])
-        changes = Changes({trial.trial_id: trial for trial in trials}, metrics or [])
+        changes = Changes({trial.trial_id: trial for trial in trials}, metrics or [], attempts or [])
         store.commit(Tick(changes, status=self.status, reason=self.reason, error=self.error, run_time=12.5))
         store.close()
         folder.disown()

@@ -12,6 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
+from pitchpipe.manager.changes import AttemptRow
+from pitchpipe.manager.trial import FailureKind
 from pitchpipe.manager.trial_runner import MetricRow
 
 NESTED = {"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}}
@@ -24,6 +26,9 @@ def three(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> list[Any]
         "error": "Traceback\n  File ...\nValueError: too big",
         "reason": "ValueError: too big",
         "exit_code": 1,
+        "kind": FailureKind.USER_ERROR,
+        "failed": {"USER_ERROR": 2},
+        "attempt": 2,
     }
     trials = [
         trial_of(0, "SUCCEEDED", NESTED, 0.75),
@@ -82,7 +87,14 @@ def test_status_tells_best_failures_and_folder(
     assert "trials: 3 of 10 (2 succeeded, 1 failed)" in lines
     assert "best: 0.75 (trial 0, T0000)" in lines
     assert [line for line in lines if "momentum" in line] == ["  solver.momentum  0.9"]
-    assert "trial 1 failed: ValueError: too big (pitchpipe trial log first 1)" in lines
+    failure = "trial 1 failed (USER_ERROR, exit code 1, 2 attempts): ValueError: too big (pitchpipe trial log first 1)"
+    at = lines.index(failure)
+    assert lines[at - 1 : at + 3] == [
+        "run again: 1 USER_ERROR attempt",
+        failure,
+        "  Traceback",
+        "    File ...",
+    ]
     assert lines[-1] == f"everything is in {directory / 'first'}"
 
 
@@ -95,6 +107,10 @@ def test_status_as_json_is_the_object_of_run(
         "folder": str(directory / "first"),
         "counts": {"SUCCEEDED": 2, "FAILED": 1},
         "best": {"trial_id": "T0000", "sequence_id": 0, "value": 0.75, "parameters": NESTED},
+        "failures": [
+            {"trials": 1, "kind": "USER_ERROR", "reason": "ValueError: too big", "first_sequence_id": 1}
+        ],
+        "retries": {"USER_ERROR": 1},
         "running": False,
     }
 
@@ -178,6 +194,53 @@ def test_trial_show_as_json_is_as_in_the_export(three: list[Any], call: Callable
     assert shown == json.loads(call("export").out)["trials"][0]
 
 
+def test_failures_that_differ_in_numbers_only_are_summed_up(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    killed = [
+        trial_of(
+            n,
+            "FAILED",
+            reason="killed by SIGSEGV",
+            exit_code=-11,
+            kind=FailureKind.KILLED,
+            error=f"at 0x{n:x}",
+            failed={"KILLED": 1},
+        )
+        for n in range(2)
+    ]
+    lost = trial_of(
+        2, "FAILED", reason="its agent is gone", kind=FailureKind.INFRA, failed={"INFRA": 4}, attempt=4
+    )
+    stored().write("first", [*killed, lost])
+    lines = call("status", "first").out.splitlines()
+    assert [line for line in lines if "failed" in line or "again" in line] == [
+        "trials: 3 of 10 (3 failed)",
+        "run again: 3 INFRA attempts",
+        "2 trials failed (KILLED): killed by SIGSEGV: at 0x0 (pitchpipe trial log first 0)",
+        "trial 2 failed (INFRA, 4 attempts): its agent is gone (pitchpipe trial log first 2)",
+    ]
+
+
+def test_trial_show_tells_kind_signal_and_earlier_attempts(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    reason = "killed by SIGKILL"
+    trial = trial_of(0, "FAILED", reason=reason, exit_code=-9, kind=FailureKind.KILLED, attempt=2)
+    lost = AttemptRow(0, 1, "retried", "0-0", 1.0, 2.0, "its agent is gone", FailureKind.INFRA)
+    stored().write("first", [trial], attempts=[lost])
+    lines = call("trial", "show", "first", "0").out.splitlines()
+    shown = dict(line.split(maxsplit=1) for line in lines if len(line.split(maxsplit=1)) == 2)
+    assert (shown["kind"], shown["signal"], shown["attempt"]) == ("KILLED", "SIGKILL", "2")
+    assert lines[-2:] == ["earlier attempts", "  1: retried (INFRA, agent 0-0): its agent is gone"]
+    (earlier,) = json.loads(call("trial", "show", "first", "0", "--json").out)["earlier_attempts"]
+    assert (earlier["outcome"], earlier["kind"], earlier["reason"]) == (
+        "retried",
+        "INFRA",
+        "its agent is gone",
+    )
+
+
 @pytest.mark.parametrize(
     ("word", "sentence"),
     [
@@ -230,6 +293,9 @@ def test_json_export_has_numbers_and_no_nan(three: list[Any], call: Callable[...
         "start_time": 1000.0,
         "end_time": 1010.0,
         "reason": "",
+        "kind": None,
+        "exit_code": None,
+        "attempts": 1,
     }
     assert exported["trials"][1]["final"] is None
     assert [trial["sequence_id"] for trial in exported["trials"]] == [0, 1, 2]

@@ -169,7 +169,7 @@ def test_an_experiment_whose_trials_all_fail_alike_ends_with_the_traceback(
     assert "reason: the first 5 trials failed alike: KeyError: lr" in called.out
     assert "\n  Traceback\n  KeyError: lr\n" in called.out
     assert "to go on: pitchpipe resume bad" in called.out
-    assert called.out.count("trials failed: ") == 1
+    assert called.out.count("trials failed (") == 1
 
 
 def test_failed_trials_are_summed_up_by_kind(
@@ -181,7 +181,10 @@ def test_failed_trials_are_summed_up_by_kind(
     called = start("run", config, "--experiment-id", "some").finish()
 
     assert called.code == 0
-    assert "2 trials failed: ValueError: too big (pitchpipe trial log some 1)" in called.out
+    assert (
+        "2 trials failed (USER_ERROR, exit code 1): ValueError: too big (pitchpipe trial log some 1)"
+        in called.out
+    )
 
 
 def test_an_experiment_that_can_never_run_fails_with_a_sentence(
