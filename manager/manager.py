@@ -316,6 +316,8 @@ class Manager:
         elif isinstance(effect, PauseTrial):
             self.executor.pause_trial(effect.trial_id, effect.attempt)
         elif isinstance(effect, CopyCheckpoint):
+            if self.executor.has_virtual_clock:
+                return  # imagined trials have imagined checkpoints
             clone_checkpoint(self.folder.path / effect.source, self.folder.path / effect.target)
         elif isinstance(effect, RestoreDispatcher):
             _log.warning("restoring the dispatcher: %s", effect.reason)

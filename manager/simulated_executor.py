@@ -10,11 +10,11 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..protocol import dumps, loads
-from .events import AttemptEnded, AttemptStarted, Event, Reported, Tick
+from .events import AttemptEnded, AttemptStarted, CheckpointSaved, Event, Reported, Tick
 from .executor import AttemptOrder, Deliver, RunSetup, TrialExecutor
 from .ledger import Totals
 
@@ -46,24 +46,46 @@ class VirtualClock:
 class SimulatedRun:
     """What one trial would do: report `intermediate` results `step` seconds apart, then `final`; or fail with `error`.
 
-    Without a final result the trial ends as one that never reported.
+    Without a final result the trial ends as one that never reported. After every `checkpoint_every` results it saves a
+    checkpoint, from which its next attempt goes on; `losses` says of its first attempts after how many seconds their
+    agents are lost.
     """
 
     final: Any = None
     intermediate: Sequence[Any] = ()
     step: float = 1.0
     error: str | None = None
+    checkpoint_every: int = 0
+    losses: Sequence[float] = ()
 
     @property
     def duration(self) -> float:
-        """Seconds from start to end."""
-        return self.step * max(1, len(self.intermediate))
+        """Seconds from start to end, if nothing comes in between."""
+        return self.duration_from(0)
+
+    def duration_from(self, sequence: int) -> float:
+        """Seconds that an attempt takes which begins with result number `sequence`."""
+        return self.step * max(1, len(self.intermediate) - sequence)
 
 
 @dataclass(slots=True)
 class _Live:
+    """An attempt under way; `ending` are the events of a stop or a pause, after which no others count."""
+
     order: AttemptOrder
-    stopped: bool = field(default=False)
+    start: float
+    run: SimulatedRun
+    ending: tuple[Event, ...] = ()
+
+    def results(self) -> Iterator[tuple[int, float]]:
+        """The number of each intermediate result, and when it is reported."""
+        first = self.order.first_sequence
+        for sequence in range(first, len(self.run.intermediate)):
+            yield sequence, self.start + self.run.step * (sequence + 1 - first)
+
+    def checkpoint(self, time: float, sequence: int) -> CheckpointSaved:
+        order = self.order
+        return CheckpointSaved(time, order.trial_id, order.attempt, f"{order.attempt}-{sequence}", sequence)
 
 
 class SimulatedTrialExecutor(TrialExecutor):
@@ -104,21 +126,43 @@ class SimulatedTrialExecutor(TrialExecutor):
         key = order.trial_id, order.attempt
         if key in self._live or key in self._ended:
             return
-        self._live[key] = _Live(order)
         start = order.start_time if order.start_time is not None else self._clock()
-        run = self._simulate(loads(order.parameters)["parameters"])
+        live = _Live(order, start, self._simulate(loads(order.parameters)["parameters"]))
+        self._live[key] = live
         self._plan(start, AttemptStarted(start, *key))
-        self._plan_reports(key, start, run, order.first_sequence)
-        end = start + run.duration
+        run, losses = live.run, live.run.losses
+        end = start + run.duration_from(order.first_sequence)
+        lost = start + losses[order.attempt - 1] if order.attempt <= len(losses) else end
+        self._plan_reports(live, min(end, lost))
+        if lost < end:
+            self._plan(lost, AttemptEnded(lost, *key, error="its imagined agent is gone", lost=True))
+            return
+        if run.final is not None and run.error is None:
+            self._plan(end, Reported(end, *key, "final", 0, dumps(run.final)))
         self._plan(end, AttemptEnded(end, *key, exit_code=1 if run.error else 0, error=run.error))
 
     def stop_trial(self, trial_id: str, attempt: int) -> None:
         """End an attempt at once."""
         live = self._live.get((trial_id, attempt))
-        if live is not None and not live.stopped:
-            live.stopped = True
+        if live is not None and (not live.ending or len(live.ending) > 1):
             now = self._clock()
-            self._plan(now, AttemptEnded(now, trial_id, attempt, signal=15))
+            self._end_by(live, AttemptEnded(now, trial_id, attempt, signal=15))
+
+    def pause_trial(self, trial_id: str, attempt: int) -> None:
+        """End an attempt at once, with a checkpoint behind all that it has reported."""
+        live = self._live.get((trial_id, attempt))
+        if live is None or live.ending:
+            return
+        now = self._clock()
+        reported = [sequence for sequence, time in live.results() if time <= now]
+        sequence = reported[-1] + 1 if reported else live.order.first_sequence
+        ended = AttemptEnded(now, trial_id, attempt, exit_code=0, paused=True)
+        self._end_by(live, live.checkpoint(now, sequence), ended)
+
+    def _end_by(self, live: _Live, *events: Event) -> None:
+        live.ending = events
+        for event in events:
+            self._plan(event.time, event)
 
     def acknowledge(self) -> None:
         """Nothing is kept that could be forgotten."""
@@ -152,21 +196,23 @@ class SimulatedTrialExecutor(TrialExecutor):
                 self._note_end(event)
                 yield event
 
-    def _plan_reports(self, key: tuple[str, int], start: float, run: SimulatedRun, first: int) -> None:
-        for number, value in enumerate(run.intermediate):
-            time = start + run.step * (number + 1)
-            self._plan(time, Reported(time, *key, "intermediate", first + number, dumps(value)))
-        if run.final is not None and run.error is None:
-            end = start + run.duration
-            self._plan(end, Reported(end, *key, "final", 0, dumps(run.final)))
+    def _plan_reports(self, live: _Live, end: float) -> None:
+        order, run = live.order, live.run
+        for sequence, time in live.results():
+            if time > end:
+                return
+            value = dumps(run.intermediate[sequence])
+            self._plan(time, Reported(time, order.trial_id, order.attempt, "intermediate", sequence, value))
+            if run.checkpoint_every and (sequence + 1) % run.checkpoint_every == 0:
+                self._plan(time, live.checkpoint(time, sequence + 1))
 
     def _plan(self, time: float, event: Event) -> None:
         heapq.heappush(self._agenda, (time, next(self._order_of_entry), event))
 
     def _counts(self, event: Any) -> bool:
-        """Does anybody still wait for this? After a stop, only for the end that the stop brought."""
+        """Does anybody still wait for this? After a stop or a pause, only for what that brought."""
         live = self._live.get((event.trial_id, event.attempt))
-        return live is not None and (not live.stopped or getattr(event, "signal", None) is not None)
+        return live is not None and (not live.ending or any(event is last for last in live.ending))
 
     def _note_end(self, event: Event) -> None:
         if isinstance(event, AttemptEnded):
