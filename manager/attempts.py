@@ -9,7 +9,16 @@ from .changes import AttemptRow
 from .events import CheckpointSaved, ResumeAsked
 from .trial import Trial, Verdict
 
-__all__ = ["asked_resume", "budget_of", "ended_attempt", "exchange", "note_checkpoint", "revive", "rewind"]
+__all__ = [
+    "asked_resume",
+    "ended_attempt",
+    "exchange",
+    "note_checkpoint",
+    "revive",
+    "rewind",
+    "start_from",
+    "wishes_of",
+]
 
 
 def ended_attempt(trial: Trial, outcome: str, verdict: Verdict, time: float) -> AttemptRow:
@@ -28,16 +37,25 @@ def ended_attempt(trial: Trial, outcome: str, verdict: Verdict, time: float) -> 
     )
 
 
-def budget_of(record: str) -> float | None:
-    """The budget that a parameter record asks for.
+def wishes_of(record: str) -> tuple[float | None, str | None]:
+    """The budget that a parameter record asks for, and the trial from whose checkpoint it wants to start.
 
-    >>> budget_of('{"parameters": {"x": 1}, "budget": 9}')
-    9.0
+    >>> wishes_of('{"parameters": {"x": 1}, "budget": 9, "checkpoint_of": "AbCdE"}')
+    (9.0, 'AbCdE')
     """
-    if '"budget"' not in record:
-        return None  # nearly always: the record need not be parsed
-    budget = json.loads(record).get("budget")
-    return float(budget) if isinstance(budget, int | float) else None
+    if '"budget"' not in record and '"checkpoint_of"' not in record:
+        return None, None  # nearly always: the record need not be parsed
+    wishes = json.loads(record)
+    budget = wishes.get("budget")
+    return float(budget) if isinstance(budget, int | float) else None, wishes.get("checkpoint_of")
+
+
+def start_from(trial: Trial, donor: Trial | None) -> None:
+    """Let the next attempt start from the checkpoint of another trial; its results go on with the next number."""
+    if donor is not None and donor is not trial and donor.checkpoint is not None:
+        trial.copy_of = donor.checkpoint
+        trial.checkpoint = f"{_folder(trial)}/{trial.attempt + 1}-0"
+        trial.checkpoint_sequence = trial.next_sequence
 
 
 def rewind(trial: Trial) -> tuple[int, int, int] | None:
@@ -85,10 +103,7 @@ def exchange(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
         trial.record = json.dumps(record)
     if "budget" in resume:
         trial.budget = resume["budget"]
-    if donor is not None and donor is not trial and donor.checkpoint is not None:
-        trial.copy_of = donor.checkpoint
-        trial.checkpoint = f"{_folder(trial)}/{trial.attempt + 1}-0"
-        trial.checkpoint_sequence = trial.next_sequence
+    start_from(trial, donor)
 
 
 def _folder(trial: Trial) -> str:

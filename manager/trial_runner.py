@@ -21,7 +21,16 @@ from typing import Any
 
 from ..protocol import CommandType
 from . import events as happened
-from .attempts import asked_resume, budget_of, ended_attempt, exchange, note_checkpoint, revive, rewind
+from .attempts import (
+    asked_resume,
+    ended_attempt,
+    exchange,
+    note_checkpoint,
+    revive,
+    rewind,
+    start_from,
+    wishes_of,
+)
 from .changes import AttemptRow, Changes, MetricRow
 from .description import describe
 from .effects import (
@@ -525,7 +534,10 @@ class TrialRunner:
     def _add(self, parameter_id: int | str | None, record: str) -> None:
         trial_id = new_trial_id(self.experiment_id, self.created, self.trials)
         trial = Trial(trial_id, self.created, parameter_id, record, self._now)
-        trial.budget = budget_of(record)
+        trial.budget, donor = wishes_of(record)
+        if donor is not None:
+            start_from(trial, self.trials.get(donor))
+            self._copy_checkpoint(trial)
         self.created += 1
         self.trials[trial_id] = self.live[trial_id] = trial
         self.counts[trial.status] += 1
@@ -618,9 +630,12 @@ class TrialRunner:
     def _resume(self, trial: Trial) -> None:
         resume, trial.resume = json.loads(trial.resume or "{}"), None
         exchange(trial, resume, self.trials.get(resume.get("checkpoint_of", "")))
+        self._copy_checkpoint(trial)
+        self._begin_next(trial, Cause.RESUMED)
+
+    def _copy_checkpoint(self, trial: Trial) -> None:
         if trial.copy_of is not None and trial.checkpoint is not None:
             self._effects.append(CopyCheckpoint(trial.copy_of, trial.checkpoint))
-        self._begin_next(trial, Cause.RESUMED)
 
     def _is_run_again(self, trial: Trial, verdict: Verdict) -> bool:
         """Does the failed attempt get a successor? Not if its result is told already, or everything ends."""

@@ -565,6 +565,17 @@ def test_resume_may_bring_the_checkpoint_of_another_trial() -> None:
     assert driver.runner.copies() == []
 
 
+def test_new_trial_may_start_from_the_checkpoint_of_another_and_be_given_a_budget() -> None:
+    driver = Driver(trial_concurrency=1)
+    donor = paused_trial(driver)
+    record = {"parameters": {"x": 2}, "budget": 3, "checkpoint_of": donor.trial_id}
+    effects = driver.handle(happened.ParametersArrived(driver.now, 1, json.dumps(record)))
+    copy, start = of_type(effects, (CopyCheckpoint, StartTrial))
+    assert copy == CopyCheckpoint("trials/0/checkpoints/1-2", "trials/1/checkpoints/1-0")
+    order = start.order
+    assert (order.checkpoint, order.first_sequence, order.budget) == ("trials/1/checkpoints/1-0", 0, 3.0)
+
+
 def test_resume_that_comes_before_the_pause_is_done_waits_for_it() -> None:
     driver = Driver(trial_concurrency=1)
     trial = driver.running_trial()
