@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from queue import SimpleQueue
@@ -18,9 +18,11 @@ from typing import Any
 
 from ..protocol import PROTOCOL_VERSION, CommandType, Frame, TruncatedFrame, dumps, loads
 from .channel import Channel
+from .checkpointing import Checkpointing
 from .errors import ChannelClosed, UnsupportedCommand
 from .recoverable import Recoverable
 from .report import error_report
+from .saving import Saver
 from .workers import PooledWorker, Worker
 
 __all__ = ["Ending", "MsgDispatcherBase"]
@@ -84,10 +86,16 @@ class MsgDispatcherBase(Recoverable):
         self._next_warning = 0.0
         self._in_command = threading.local()
         self._failure_lock = threading.Lock()
+        self._checkpointing: Checkpointing | None = None
+        self._was_restored = False
 
     def _new_worker(self, name: str, handle: Callable[[CommandType, Any], None]) -> Worker:
         calls = (self._collecting(handle), self._worker_done, self._worker_leaving, self._worker_failed)
         return Worker(name, *calls) if self._pool is None else PooledWorker(name, *calls, pool=self._pool)
+
+    @property
+    def _workers(self) -> tuple[Worker, Worker]:
+        return self.default_worker, self.assessor_worker
 
     @property
     def default_command_queue(self) -> SimpleQueue[Any]:
@@ -107,23 +115,35 @@ class MsgDispatcherBase(Recoverable):
 
     def run(self) -> Ending:
         """Serves commands until Terminate, the end of the stream, or a failure."""
-        for worker in (self.default_worker, self.assessor_worker):
+        for worker in self._workers:
             worker.start()
+        if self._was_restored:
+            self.send(CommandType.Initialized, self.capabilities())
         ending = self._serve()
         self.stopping = True
         self._stop_workers(ending)
+        if self._checkpointing is not None and ending is Ending.TERMINATED and self._ended_in_order():
+            self._checkpointing.save_at_end(self._received)
         if self.worker_exceptions:
             ending = Ending.FAILED
         _logger.info("Dispatcher ends: %s", ending.value)
         return ending
 
+    def _ended_in_order(self) -> bool:
+        return not self.worker_exceptions and not self.abandoned
+
     def _serve(self) -> Ending:
         try:
             while (frame := self._channel.receive()) is not None:
-                self._received += 1
                 if frame.command is CommandType.Terminate:
                     return Ending.TERMINATED
+                if frame.command is CommandType.Ping and self.protocol is not None:
+                    self.send(CommandType.Ping)  # a sign of life, of this thread alone; it has no number
+                    continue
+                self._received += 1
                 self._accept(frame)
+                if self._checkpointing is not None:
+                    self._checkpointing.save_if_due(self._received, self._clock())
         except TruncatedFrame as error:
             _logger.warning("The manager is gone: %s", error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the manager is to hear of it
@@ -153,7 +173,7 @@ class MsgDispatcherBase(Recoverable):
             _logger.warning("%d commands are waiting in the %s queue", length, name)
 
     def _stop_workers(self, ending: Ending) -> None:
-        workers = (self.default_worker, self.assessor_worker)
+        workers = self._workers
         at_once = ending is Ending.CLOSED and not self.worker_exceptions
         grace = CLOSED_GRACE_S if at_once else self.terminate_grace_s
         deadline = self._clock() + grace
@@ -167,6 +187,31 @@ class MsgDispatcherBase(Recoverable):
             _logger.warning("The %s worker did not come to the end of a command and is abandoned", name)
         if self._pool is not None:
             self._pool.shutdown(wait=False)
+
+    # checkpoints
+
+    def save_into(self, saver: Saver) -> None:
+        """Lets the saver make checkpoints of `state_of` each queue; before `run`."""
+        self._checkpointing = Checkpointing(saver, self._workers, self._channel, self.state_of)
+
+    def restore(self, n: int, halves: Mapping[str, Mapping[str, Any]]) -> None:
+        """Takes up the state behind command `n`, as `state_of` gave it for each queue; before `run`.
+
+        The next command that comes is n + 1. The manager is told that the dispatcher is initialized.
+        """
+        self._received = n
+        self._was_restored = True
+        for worker in self._workers:
+            worker.n = n
+            self.take_state(worker.name, halves[worker.name])
+
+    def state_of(self, queue: str) -> Mapping[str, Any]:
+        """What must be saved for a queue, called on its worker; raises `NotImplementedError` if it cannot be."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what its state is")
+
+    def take_state(self, queue: str, state: Mapping[str, Any]) -> None:
+        """Takes what `state_of` gave for a queue."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what its state is")
 
     # the workers
 

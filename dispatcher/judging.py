@@ -13,6 +13,7 @@ from .trials import History, Recent
 
 __all__ = ["Judging"]
 
+_STATE = ("_histories", "_condemned", "_ended")
 _logger = logging.getLogger("pitchpipe.dispatcher")
 
 
@@ -31,6 +32,16 @@ class Judging:
         self._histories: dict[str, History] = {}
         self._condemned: set[str] = set()  # each is told of once, however many results still come
         self._ended = Recent()
+
+    def state(self) -> dict[str, Any]:
+        """What must be saved besides the assessor itself."""
+        return {name: getattr(self, name) for name in _STATE}
+
+    def take_state(self, assessor: Any, state: dict[str, Any]) -> None:
+        """Takes what `state` gave, for an assessor that was saved with it."""
+        self.plugin = Plugin("assessor", assessor)
+        for name in _STATE:
+            setattr(self, name, state[name])
 
     def metric(self, trial_job_id: str, sequence: int, value: str) -> None:
         """Takes an intermediate result (JSON text) and, when the history grew, has the trial judged."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import CommandType, loads
 from .base import MsgDispatcherBase
 from .channel import Channel
+from .controlling import DispatcherControl
 from .judging import Judging
 from .suggesting import Suggesting
 from .workers import Worker
@@ -40,6 +41,7 @@ class MsgDispatcher(MsgDispatcherBase):
         self.tuner, self.assessor = tuner, assessor
         self.constraints = tuple(constraints)
         self._suggesting = Suggesting(tuner, self.send, self._send_now, self)
+        self._give_control()
         self._judging: Judging | None = None
         if assessor is not None:
             self._judging = Judging(assessor, self.send, peer=self.protocol is not None)
@@ -49,6 +51,36 @@ class MsgDispatcher(MsgDispatcherBase):
         super().connect(channel, protocol)
         if self._judging is not None:
             self._judging.peer = protocol is not None
+
+    def _give_control(self) -> None:
+        """Lets a tuner that can pause and resume trials do so."""
+        if hasattr(self.tuner, "connect_trials"):
+            control = DispatcherControl(
+                self.send, lambda: self.protocol is not None, self._suggesting.change_parameters
+            )
+            self.tuner.connect_trials(control)
+
+    def state_of(self, queue: str) -> dict[str, Any]:
+        """A plug-in, and what the dispatcher knows on its behalf."""
+        if queue == "default":
+            return {
+                "tuner": self.tuner,
+                "suggesting": self._suggesting.state(),
+                "recovered": (self.recovered_max_param_id, self.recovered_trial_params),
+            }
+        judging = None if self._judging is None else self._judging.state()
+        return {"assessor": self.assessor, "judging": judging}
+
+    def take_state(self, queue: str, state: Mapping[str, Any]) -> None:
+        """Takes what `state_of` gave for a queue."""
+        if queue == "default":
+            self.tuner = state["tuner"]
+            self.recovered_max_param_id, self.recovered_trial_params = state["recovered"]
+            self._suggesting.take_state(self.tuner, state["suggesting"])
+            self._give_control()
+        elif self._judging is not None:
+            self.assessor = state["assessor"]
+            self._judging.take_state(self.assessor, state["judging"])
 
     def _send_now(self, command: CommandType, payload: str) -> None:
         self.send(command, payload)

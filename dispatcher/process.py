@@ -3,7 +3,8 @@
     python -m pitchpipe.dispatcher --exp_params BASE64            serve an experiment
     python -m pitchpipe.dispatcher --check --exp_params BASE64    print what is wrong with its plug-ins
 
-Exit codes: 0 told to terminate, or the manager is gone; 1 a plug-in or the dispatcher failed; 2 bad usage.
+Exit codes: 0 told to terminate, or the manager is gone; 1 a plug-in or the dispatcher failed; 2 bad usage;
+3 the checkpoint given by --restore cannot be used.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ..protocol import CommandType, dumps
@@ -26,11 +28,13 @@ from .msg_dispatcher import MsgDispatcher
 from .plugin import Plugin
 from .plugins import load_plugin
 from .report import error_report
+from .saving import CheckpointUnusable, Saver, read_checkpoint
 from .settings import Settings, decode_exp_params
 
 __all__ = ["main"]
 
 IN_FD, OUT_FD = 3, 4
+UNUSABLE = 3
 
 _logger = logging.getLogger("pitchpipe.dispatcher")
 
@@ -42,12 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--check", action="store_true", help="check the plug-ins, print problems as JSON, and end"
     )
+    parser.add_argument("--restore", type=Path, help="the checkpoint to start from")
     arguments, _ = parser.parse_known_args(argv)
     try:
         config = decode_exp_params(arguments.exp_params)
         if arguments.check:
             return _check(config)
-        return _serve(Settings.read(config, os.environ))
+        return _serve(Settings.read(config, os.environ), arguments.restore)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -67,7 +72,7 @@ def _check(config: dict[str, Any]) -> int:
     return 0
 
 
-def _serve(settings: Settings) -> int:
+def _serve(settings: Settings, restored: Path | None) -> int:
     if not _is_open(IN_FD) or not _is_open(OUT_FD):
         raise ValueError("descriptors 3 and 4 are not open: this process is started by the manager")
     for fd in (IN_FD, OUT_FD):
@@ -82,6 +87,11 @@ def _serve(settings: Settings) -> int:
     except PluginNotLoaded as error:
         _report_unloaded(error, channel, settings)
         return 1
+    try:
+        _prepare_checkpoints(dispatcher, restored)
+    except CheckpointUnusable as error:
+        _logger.error("%s", error)
+        return UNUSABLE
     return _run(dispatcher, settings)
 
 
@@ -111,6 +121,17 @@ def _dispatcher(settings: Settings, channel: FdChannel) -> MsgDispatcherBase:
         protocol=settings.protocol,
         threads=settings.threads,
     )
+
+
+def _prepare_checkpoints(dispatcher: MsgDispatcherBase, restored: Path | None) -> None:
+    """Takes up a checkpoint, and lets new ones be made for a manager that knows of them."""
+    if restored is not None:
+        n, halves = read_checkpoint(restored)
+        dispatcher.restore(n, halves)
+        _logger.info("Restored from %s, behind command %d", restored, n)
+    folder = dispatcher.get_checkpoint_path()
+    if dispatcher.protocol is not None and folder is not None:
+        dispatcher.save_into(Saver(Path(folder)))
 
 
 def _report_unloaded(error: PluginNotLoaded, channel: FdChannel, settings: Settings) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..protocol import CommandType, JsonError, dumps, loads
+from ..tuners import Suggestion
 from .errors import PluginRubbish
 from .plugin import Plugin
 from .recoverable import Recoverable
@@ -17,6 +18,7 @@ MAX_INFEASIBLE = 100
 """How often in a row a tuner may suggest what violates the constraints."""
 
 _DROPPED = object()
+_STATE = ("violations", "_next_id", "_parameters", "_reported", "_ids", "_held")
 _logger = logging.getLogger("pitchpipe.dispatcher")
 
 
@@ -41,12 +43,30 @@ class Suggesting:
         self._next_id = 0
         self._parameters: dict[Any, Any] = {}  # suggested, and no final result yet
         self._reported: set[Any] = set()  # final result delivered, and not ended yet
+        self._ids: dict[str, Any] = {}  # parameter ids of the trials that reported to a tuner that listens
         self._held: dict[str, Any] = {}  # results of the user's own trials: their parameters come at the end
+
+    def state(self) -> dict[str, Any]:
+        """What must be saved besides the tuner itself."""
+        return {name: getattr(self, name) for name in _STATE}
+
+    def take_state(self, tuner: Any, state: dict[str, Any]) -> None:
+        """Takes what `state` gave, for a tuner that was saved with it."""
+        self.plugin = Plugin("tuner", tuner)
+        for name in _STATE:
+            setattr(self, name, state[name])
 
     # suggestions
 
     def request(self, count: int) -> None:
-        """Sends parameters for `count` trials, and NoMoreTrialJobs when the tuner has fewer."""
+        """Sends parameters for `count` trials, and NoMoreTrialJobs when the tuner has fewer.
+
+        None at all are asked for when all trials are paused and there is no room for new ones.
+        """
+        if count == 0:
+            if self.plugin.has("trials_stalled"):
+                self.plugin.call("trials_stalled")
+            return
         ids = [self._new_id() for _ in range(count)]
         suggestions = self._suggest(ids)
         sent = [self._send_feasible(*pair) for pair in zip(ids, suggestions, strict=False)]
@@ -90,6 +110,8 @@ class Suggesting:
     def _broken(self, parameters: Any) -> Sequence[str]:
         if self.violations is None:
             return ()
+        if isinstance(parameters, Suggestion):
+            parameters = parameters.parameters
         if not isinstance(parameters, dict):
             raise self.plugin.rubbish("generate_parameters", parameters, "not a dict of parameters")
         return self.violations(parameters)
@@ -101,10 +123,14 @@ class Suggesting:
     def _send_parameters(
         self, send: Callable[[CommandType, str], None], parameter_id: int, parameters: Any
     ) -> None:
+        extras: dict[str, Any] = {}
+        if isinstance(parameters, Suggestion):
+            extras = {"budget": parameters.budget, "checkpoint_of": parameters.checkpoint_of}
+            parameters = parameters.parameters
         if parameters is None:
             raise self.plugin.rubbish("generate_parameters", None, "not parameters; is a `return` missing?")
         try:
-            record = _record(parameter_id, parameters)
+            record = _record(parameter_id, parameters, extras)
         except JsonError as error:
             raise self.plugin.rubbish("generate_parameters", parameters, str(error)) from error
         self._parameters[parameter_id] = parameters
@@ -142,6 +168,7 @@ class Suggesting:
         parameter_id, value = data.get("parameter_id"), _value(data)
         if parameter_id not in self._parameters or value is _DROPPED:
             return
+        self._ids[str(data.get("trial_job_id"))] = parameter_id
         self.plugin.call(
             "receive_intermediate_result",
             parameter_id,
@@ -159,11 +186,18 @@ class Suggesting:
         elif parameter_id in self._parameters or parameter_id in self._reported:
             self._parameters.pop(parameter_id, None)
             self._reported.discard(parameter_id)
+            self._ids.pop(trial_job_id, None)
             self.plugin.call("trial_end", parameter_id, success)
 
     def import_data(self, data: list[Any]) -> None:
         """Takes results measured elsewhere; a `value` that is text is JSON."""
         self.plugin.call("import_data", [_with_value(item) for item in data])
+
+    def change_parameters(self, trial_job_id: str, parameters: Any) -> None:
+        """A trial goes on with other parameters: what it reports from now on is for those."""
+        parameter_id = self._ids.get(trial_job_id)
+        if parameter_id in self._parameters:
+            self._parameters[parameter_id] = dict(parameters)
 
     def _import_earlier(self, parameter_id: Any, value: Any) -> None:
         parameters = self._earlier.get_previous_param(parameter_id)
@@ -202,13 +236,14 @@ class Suggesting:
         self.plugin.call("trial_end", None, success)
 
 
-def _record(parameter_id: int, parameters: Any) -> str:
+def _record(parameter_id: int, parameters: Any, extras: Mapping[str, Any] | None = None) -> str:
     return dumps(
         {
             "parameter_id": parameter_id,
             "parameter_source": "algorithm",
             "parameters": parameters,
             "parameter_index": 0,
+            **{name: value for name, value in (extras or {}).items() if value is not None},
         }
     )
 

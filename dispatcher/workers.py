@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
+from time import perf_counter
 from typing import Any
 
 from ..protocol import CommandType
@@ -34,8 +35,11 @@ class Worker:
         failed: Callable[[Worker, BaseException], None],
     ) -> None:
         self.name = name
-        self.queue: SimpleQueue[tuple[int, CommandType, Any] | None] = SimpleQueue()
+        self.queue: SimpleQueue[tuple[int, CommandType, Any] | Callable[[Worker], None] | None] = (
+            SimpleQueue()
+        )
         self.n = 0
+        self.handled_s = 0.0  # seconds that its commands took so far
         self.unacknowledged = 0
         self._handle, self._done, self._leaving, self._failed = handle, done, leaving, failed
         self._halted = False
@@ -48,6 +52,10 @@ class Worker:
     def put(self, n: int, command: CommandType, data: Any) -> None:
         """Queues the command with number `n`."""
         self.queue.put((n, command, data))
+
+    def put_task(self, task: Callable[[Worker], None]) -> None:
+        """Has the worker call `task(worker)` behind the commands that are queued now."""
+        self.queue.put(task)
 
     def finish(self) -> None:
         """Lets the worker end behind the commands that are queued now."""
@@ -66,22 +74,30 @@ class Worker:
         while self._serve_one(self.queue.get()):
             pass
 
-    def _serve_one(self, item: tuple[int, CommandType, Any] | None) -> bool:
-        """Handles one command, or leaves; says whether to go on."""
+    def _serve_one(self, item: tuple[int, CommandType, Any] | Callable[[Worker], None] | None) -> bool:
+        """Handles one command or task, or leaves; says whether to go on."""
         go_on = False
         try:
             if item is None or self._halted:
                 self._leaving(self)
+            elif isinstance(item, tuple):
+                self._handle_timed(*item)
+                go_on = True
             else:
-                self.n, command, data = item
-                self._handle(command, data)
-                self._done(self)
+                item(self)
                 go_on = True
         except BaseException as error:  # noqa: BLE001 - a plug-in's exit() must not end a thread silently
             self._failed(self, error)
         if not go_on:
             self._ended.set()
         return go_on
+
+    def _handle_timed(self, n: int, command: CommandType, data: Any) -> None:
+        began = perf_counter()
+        self.n = n
+        self._handle(command, data)
+        self.handled_s += perf_counter() - began
+        self._done(self)
 
 
 class PooledWorker(Worker):
@@ -100,6 +116,11 @@ class PooledWorker(Worker):
     def put(self, n: int, command: CommandType, data: Any) -> None:
         """Queues the command with number `n`."""
         super().put(n, command, data)
+        self._wake()
+
+    def put_task(self, task: Callable[[Worker], None]) -> None:
+        """Has the worker call `task(worker)` behind the commands that are queued now."""
+        super().put_task(task)
         self._wake()
 
     def finish(self) -> None:

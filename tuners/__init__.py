@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .base import NoMoreTrialError, Tuner
 from .registry import UnknownAlgorithm, check, create, find, names
+from .requests import Suggestion, TrialControl
 
 if TYPE_CHECKING:
     from .batch import BatchTuner
@@ -19,8 +20,10 @@ __all__ = [
     "GridSearchTuner",
     "NoMoreTrialError",
     "RandomTuner",
+    "Suggestion",
     "TPETuner",
     "TpeTuner",
+    "TrialControl",
     "Tuner",
     "UnknownAlgorithm",
     "check",

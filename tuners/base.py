@@ -6,9 +6,11 @@ Nothing here imports numpy, so a plug-in can subclass :class:`Tuner` at no cost.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from .requests import TrialControl
 
 
 class NoMoreTrialError(Exception):
@@ -43,6 +45,7 @@ class Tuner:
     #: Constraints between parameters, as last given to ``update_constraints``.
     constraints: Sequence[str] = ()
     _accept_customized: bool = False
+    _trials: TrialControl = TrialControl()
 
     def update_constraints(self, constraints: Sequence[str]) -> None:
         """Take the constraints of the search space that comes next."""
@@ -75,6 +78,37 @@ class Tuner:
 
     def import_data(self, data: list[Any]) -> None:
         """Learn from items with ``parameter`` and ``value``, measured elsewhere or by an earlier run."""
+
+    def connect_trials(self, control: TrialControl) -> None:
+        """Take what ``pause_trial``, ``resume_trial`` and ``stop_trial`` go through; the dispatcher calls it."""
+        self._trials = control
+
+    def pause_trial(self, trial_job_id: str, reason: str = "") -> None:
+        """Have a running trial save a checkpoint and make room; its parameters stay, and it may be resumed."""
+        self._trials.pause(trial_job_id, reason)
+
+    def resume_trial(
+        self,
+        trial_job_id: str,
+        parameters: Mapping[str, Any] | None = None,
+        checkpoint_of: str | None = None,
+        budget: float | None = None,
+    ) -> None:
+        """Have a paused trial go on, from its own checkpoint or that of the trial ``checkpoint_of``.
+
+        ``parameters`` replace its own. A trial that is still to be paused is resumed once it is.
+        """
+        self._trials.resume(trial_job_id, parameters, checkpoint_of, budget)
+
+    def stop_trial(self, trial_job_id: str, reason: str = "") -> None:
+        """End a trial that runs or is paused; it counts as stopped early."""
+        self._trials.stop(trial_job_id, reason)
+
+    def trials_stalled(self) -> None:
+        """Hear that no trial runs and no new one may be made: resume what is paused, or it is ended.
+
+        Without this, a tuner that waits for more trials than ``max_trial_number`` allows would wait for ever.
+        """
 
     def load_checkpoint(self) -> None:
         """Restore what ``save_checkpoint`` wrote; called before ``update_search_space`` of a resumed run."""

@@ -219,7 +219,7 @@ def test_idle_dispatcher_ends_at_once(host, threads):
     one = host(Obedient(), threads=threads)
     one.initialize()
     one.dispatcher.terminate_grace_s = 0.0  # so that waiting would show as abandoning
-    one.send(CommandType.Ping)
+    one.send(CommandType.AddCustomizedTrialJob, [])
     assert one.terminate() is Ending.TERMINATED
     assert one.dispatcher.abandoned == []
 
@@ -270,7 +270,7 @@ def test_busy_queue_is_acknowledged_every_64_commands(host):
     one.send(CommandType.RequestTrialJobs, 1)
     assert tuner.started.wait(PATIENCE_S)
     for _ in range(199):
-        one.send(CommandType.Ping)
+        one.send(CommandType.AddCustomizedTrialJob, [])
     one.end(17)
     one.processed("assessor", 201)  # so all of them are queued
     tuner.let.set()
@@ -321,7 +321,7 @@ def test_frames_of_one_command_leave_together_and_those_of_other_threads_at_once
 def test_nothing_is_acknowledged_to_another_manager(host):
     one = host(Obedient(), protocol=None)
     one.initialize()
-    one.send(CommandType.Ping)
+    one.send(CommandType.AddCustomizedTrialJob, [])
     one.terminate()
     assert one.rest() == []
 

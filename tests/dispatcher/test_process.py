@@ -114,6 +114,7 @@ def test_garbage_ends_it_with_1_after_the_good_commands(spawn):
     one = spawn(RANDOM)
     one.initialize(SPACE)
     one.send_bytes(b"PI00000000000000" + b"this is not a frame")
+    one.expect(CommandType.Ping)
     report = one.expect(CommandType.Error)
     assert (report["plugin"], report["type"]) == ("dispatcher", "BadHeader")
     assert one.joined() == 1

@@ -1,0 +1,70 @@
+"""How a dispatcher saves itself: workers put their halves by, the manager is told, a new process takes it up."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..protocol import CommandType, dumps
+from .channel import Channel
+from .saving import Saver
+from .workers import Worker
+
+__all__ = ["Checkpointing"]
+
+WORTH_AT_END_S = 0.1
+_ROLES = {"default": "tuner", "assessor": "assessor"}
+_logger = logging.getLogger("pitchpipe.dispatcher")
+
+
+class Checkpointing:
+    """Makes the checkpoints of one dispatcher; `state_of(queue)` is called on the worker of that queue.
+
+    For each half the manager gets a Checkpoint frame with its queue, in order with what that queue sends, and behind
+    both halves one with the path: so it knows which replies a checkpoint covers.
+    """
+
+    def __init__(
+        self,
+        saver: Saver,
+        workers: Sequence[Worker],
+        channel: Channel,
+        state_of: Callable[[str], Mapping[str, Any]],
+    ) -> None:
+        self._saver, self._workers, self._channel, self._state_of = saver, workers, channel, state_of
+
+    def save_if_due(self, n: int, now: float) -> None:
+        """Has each worker put its half by, behind command `n`, which is the last that has come."""
+        if self._saver.is_due(self._handled_s(), now):
+            self._saver.begin(n, self._handled_s(), len(self._workers))
+            for worker in self._workers:
+                worker.put_task(self._save_half)
+
+    def save_at_end(self, n: int) -> None:
+        """Saves what took time to learn; the workers have ended."""
+        if self._saver.is_worth_it(self._handled_s(), WORTH_AT_END_S):
+            self._saver.begin(n, self._handled_s(), len(self._workers))
+            for worker in self._workers:
+                self._save_half(worker)
+
+    def _handled_s(self) -> float:
+        return sum(worker.handled_s for worker in self._workers)
+
+    def _save_half(self, worker: Worker) -> None:
+        saver = self._saver
+        if saver.problem is not None:
+            return
+        self._tell(queue=worker.name, n=saver.n)
+        path = saver.add(worker.name, lambda: self._state_of(worker.name))
+        if path is not None:
+            self._tell(path=path, n=saver.n)
+        elif saver.problem is not None:
+            role = _ROLES[worker.name]
+            _logger.warning(
+                "The %s cannot be saved (%r): to come back, it is told all again", role, saver.problem
+            )
+        self._channel.flush()
+
+    def _tell(self, **payload: Any) -> None:
+        self._channel.send(CommandType.Checkpoint, dumps(payload))

@@ -1,0 +1,198 @@
+"""Checkpoints of the dispatcher: when they are made, what they cover, and how one is restored."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.assessors import Assessor
+from pitchpipe.dispatcher import MemoryChannel, MsgDispatcher
+from pitchpipe.dispatcher.saving import CheckpointUnusable, Saver, read_checkpoint
+from pitchpipe.protocol import CommandType, loads
+from pitchpipe.tuners import RandomTuner, Tuner, create
+
+from .conftest import Hosted
+
+SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
+
+
+class Counting(Assessor):
+    """Condemns each trial at its third result; knows how many it has judged."""
+
+    def __init__(self) -> None:
+        self.judged = 0
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> bool:
+        self.judged += 1
+        self.reason = f"verdict {self.judged}"
+        return len(trial_history) < 3
+
+
+class Unsaveable(RandomTuner):
+    """A tuner that holds what cannot be pickled."""
+
+    def __init__(self) -> None:
+        super().__init__(seed=1)
+        self.lock = threading.Lock()
+
+
+def hosted(tuner: Tuner, folder: Path, worth: float = 0.0, assessor: Assessor | None = None) -> Hosted:
+    """A dispatcher that saves itself after every command, or after none (`worth` in seconds of handling)."""
+    channel = MemoryChannel()
+    dispatcher = MsgDispatcher(tuner, assessor, channel, protocol=1)
+    dispatcher.save_into(Saver(folder, worth=worth, spacing=0.0))
+    return Hosted(dispatcher, channel)
+
+
+def checkpoint(one: Hosted) -> dict[str, Any]:
+    """The next announcement of a whole checkpoint; what comes before must be its two marks."""
+    marks = {}
+    while True:
+        frame = one.receive()
+        if frame.command is CommandType.Checkpoint:
+            told = loads(frame.payload)
+            if "path" in told:
+                assert marks == {"default": told["n"], "assessor": told["n"]}
+                return told
+            marks[told["queue"]] = told["n"]
+
+
+def test_restored_tuner_goes_on_as_the_saved_one(tmp_path: Path) -> None:
+    one = hosted(create("TPE", seed=3), tmp_path, assessor=Counting())
+    one.send(CommandType.Initialize, SPACE)
+    checkpoint(one)  # the next command begins the next one
+    one.send(CommandType.RequestTrialJobs, 3)
+    checkpoint(one)
+    one.final(0, 0.25)
+    checkpoint(one)
+    one.metric("AbCdE", 0, 0.5)
+    told = checkpoint(one)
+    assert told["n"] == 4
+    again = MsgDispatcher(create("TPE"), Counting(), MemoryChannel(), protocol=1)
+    again.restore(*read_checkpoint(tmp_path / told["path"]))
+    other = Hosted(again, again.channel)
+    assert other.expect(CommandType.Initialized)["protocol"] == 1
+    answers = []
+    for side in (one, other):
+        side.rest()
+        side.final(1, 0.5)
+        for sequence in (1, 2):
+            side.metric("AbCdE", sequence, 0.5)
+        side.send(CommandType.RequestTrialJobs, 2)
+        side.terminate()
+        found = side.rest()
+        answers.append(
+            (
+                [f.payload for f in found if f.command is CommandType.NewTrialJob],
+                [f.payload for f in found if f.command is CommandType.KillTrialJob],
+                [loads(f.payload)["n"] for f in found if f.command is CommandType.Processed][-1],
+            )
+        )
+    assert answers[0] == answers[1]
+    assert loads(answers[0][0][0])["parameter_id"] == 3
+    assert loads(answers[0][1][0])["reason"] == "verdict 3"
+
+
+def test_mark_of_a_queue_stands_behind_what_the_queue_sent_before(tmp_path: Path) -> None:
+    one = hosted(RandomTuner(seed=1), tmp_path)
+    one.send(CommandType.Initialize, SPACE)
+    checkpoint(one)
+    one.send(CommandType.RequestTrialJobs, 1)
+    told: dict[str, Any] = {}
+    names = []
+    while told.get("n", 0) < 2 or "path" not in told:
+        frame = one.receive()
+        told = loads(frame.payload) if frame.command is CommandType.Checkpoint else {}
+        names.append((frame.command.name, told.get("queue"), told.get("n")))
+    assert names.index(("NewTrialJob", None, None)) < names.index(("Checkpoint", "default", 2))
+    one.terminate()
+
+
+def test_nothing_is_saved_that_is_quickly_told_again(tmp_path: Path) -> None:
+    one = hosted(RandomTuner(seed=1), tmp_path, worth=100.0)
+    one.send(CommandType.Initialize, SPACE)
+    one.send(CommandType.RequestTrialJobs, 5)
+    one.terminate()
+    assert one.rest_of(CommandType.Checkpoint) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_checkpoint_waits_until_the_last_one_has_paid_off() -> None:
+    now = [0.0]
+    saver = Saver(Path("/nonexistent"), worth=1.0, spacing=50.0, clock=lambda: now[0])
+    saver.begin(1, handled=1.0, halves=1)
+
+    def slow_state() -> dict[str, Any]:
+        now[0] += 0.1
+        return {}
+
+    saver._write = lambda: "a file"  # type: ignore[method-assign]
+    assert saver.add("default", slow_state) == "a file"
+    assert not saver.is_due(handled=1.9, now=1000.0)
+    assert not saver.is_due(handled=2.0, now=5.0)
+    assert saver.is_due(handled=2.0, now=5.1)
+
+
+def test_tuner_that_cannot_be_pickled_is_said_once_and_works(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = hosted(Unsaveable(), tmp_path)
+    one.send(CommandType.Initialize, SPACE)
+    for _ in range(5):
+        one.send(CommandType.RequestTrialJobs, 1)
+    one.terminate()
+    frames = one.rest()
+    assert sum(frame.command is CommandType.NewTrialJob for frame in frames) == 5
+    assert not any(frame.command is CommandType.Checkpoint and "path" in frame.payload for frame in frames)
+    told = [record.message for record in caplog.records if "cannot be saved" in record.message]
+    assert len(told) == 1
+    assert "The tuner cannot be saved" in told[0]
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda data: data[:-1],
+        lambda data: data[:60] + b"?" + data[61:],
+        lambda data: b"",
+        lambda data: data.replace(b"checkpoint 1", b"checkpoint 9"),
+    ],
+    ids=["cut", "changed", "empty", "another version"],
+)
+def test_damaged_checkpoint_is_refused_by_name(harm: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    saver = Saver(tmp_path)
+    saver.begin(7, 0.0, 1)
+    name = saver.add("default", lambda: {"tuner": RandomTuner(seed=1)})
+    assert name == "dispatcher-7.pkl"
+    assert read_checkpoint(tmp_path / name)[0] == 7
+    (tmp_path / name).write_bytes(harm((tmp_path / name).read_bytes()))
+    with pytest.raises(CheckpointUnusable, match=name):
+        read_checkpoint(tmp_path / name)
+
+
+def test_process_ends_with_3_when_its_checkpoint_is_unusable(spawn: Any, tmp_path: Path) -> None:
+    import sys
+
+    from pitchpipe.dispatcher.settings import encode_exp_params
+
+    (tmp_path / "bad.pkl").write_bytes(b"nonsense")
+    parameters = encode_exp_params({"tuner": {"name": "Random"}})
+    command = [sys.executable, "-m", "pitchpipe.dispatcher", "--exp_params", parameters]
+    one = spawn({}, command=[*command, "--restore", str(tmp_path / "bad.pkl")])
+    assert one.joined() == 3
+
+
+def test_sign_of_life_comes_from_a_dispatcher_whose_tuner_thinks(spawn: Any, plugin_file: Any) -> None:
+    text = (
+        "import time\nfrom pitchpipe import Tuner\n"
+        "class Slow(Tuner):\n    def update_search_space(self, space): time.sleep(600)\n"
+    )
+    one = spawn({"tuner": plugin_file("slow.Slow", text)})
+    one.send(CommandType.Initialize, SPACE)
+    one.send(CommandType.Ping)
+    assert one.receive().command is CommandType.Ping
+    one.process.kill()
