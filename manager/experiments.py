@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import secrets
 import time
 from collections.abc import Callable
@@ -12,12 +13,14 @@ import cloudpickle
 from .config import ExperimentConfig, LocalConfig
 from .executor import TrialExecutor
 from .experiment_status import ExperimentStatus
-from .folder import ExperimentFolder, default_directory
+from .folder import ExperimentFolder, FolderError, default_directory
 from .limits import objectives_of
+from .listeners import Listeners
 from .manager import Manager
+from .stoppers import Stopper
 from .store import ExperimentRow, Store
 
-__all__ = ["create_experiment", "executor_for", "resume_experiment"]
+__all__ = ["create_experiment", "executor_for", "experiment_config", "resume_experiment"]
 
 
 def create_experiment(
@@ -27,12 +30,14 @@ def create_experiment(
     experiment_id: str | None = None,
     source: Path | None = None,
     function: Callable[..., object] | None = None,
+    stopper: Stopper | None = None,
     executor: TrialExecutor | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Manager:
     """Make the folder and the store of a new experiment; answers its manager, which is not running yet.
 
-    `source` is the file the configuration came from, kept in the folder; `function` the trial if it is a function.
+    `source` is the file the configuration came from, kept in the folder; `function` the trial if it is a function
+    or a class; a `stopper` is kept there, too.
     Raises `FolderError` or `StoreError`.
     """
     folder = ExperimentFolder.create(directory or _directory_of(config), experiment_id)
@@ -41,6 +46,8 @@ def create_experiment(
             (folder.path / "experiment.yml").write_bytes(source.read_bytes())
         if function is not None:
             folder.function_file.write_bytes(cloudpickle.dumps(function))
+        if stopper is not None:
+            folder.stopper_file.write_bytes(cloudpickle.dumps(stopper))
         if config.seed is None:
             # A drawn seed is kept: a dispatcher that is brought back must propose the same again.
             config = config.model_copy(update={"seed": secrets.randbelow(2**31)})
@@ -56,25 +63,58 @@ def create_experiment(
     except BaseException:
         folder.remove()
         raise
-    return Manager(folder, config, store, executor or executor_for(config), clock)
+    manager = Manager(folder, config, store, executor or executor_for(config), clock)
+    manager.listeners = Listeners(stopper=stopper)
+    return manager
 
 
 def resume_experiment(
-    folder: ExperimentFolder, *, executor: TrialExecutor | None = None, clock: Callable[[], float] = time.time
+    folder: ExperimentFolder,
+    *,
+    stopper: Stopper | None = None,
+    executor: TrialExecutor | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> Manager:
     """The manager of an experiment that nobody runs now, to go on where its store says it was.
 
-    Raises `FolderError` if somebody runs it, `StoreError` if its database cannot be used.
+    A `stopper` replaces the one it had. Raises `FolderError` if somebody runs it or its stopper cannot be loaded,
+    `StoreError` if its database cannot be used.
     """
     folder.own()
     try:
         store = Store.open(folder.database)
         config = ExperimentConfig.from_canonical(store.experiment().config)
         store.objectives = _names(config)
+        stopper = stopper or _stopper_of(folder)
     except BaseException:
         folder.disown()
         raise
-    return Manager(folder, config, store, executor or executor_for(config), clock)
+    manager = Manager(folder, config, store, executor or executor_for(config), clock)
+    manager.listeners = Listeners(stopper=stopper)
+    return manager
+
+
+def experiment_config(folder: ExperimentFolder) -> ExperimentConfig:
+    """The configuration of an experiment, whether it runs or not; raises `StoreError` if there is none."""
+    store = Store.view(folder.database)
+    try:
+        return ExperimentConfig.from_canonical(store.experiment().config)
+    finally:
+        store.close()
+
+
+def _stopper_of(folder: ExperimentFolder) -> Stopper | None:
+    """The stopper that an experiment was made with; code of the user's that may not be there any more."""
+    if not folder.stopper_file.exists():
+        return None
+    try:
+        return pickle.loads(folder.stopper_file.read_bytes())
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise FolderError(
+            f"the stopper in {folder.stopper_file} cannot be loaded ({told}): "
+            "resume from Python with Experiment.restore(..., stop=...)"
+        ) from error
 
 
 def executor_for(config: ExperimentConfig) -> TrialExecutor:

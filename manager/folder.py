@@ -82,6 +82,11 @@ class ExperimentFolder:
         """The pickled function of a function trial."""
         return self.path / "trial.pkl"
 
+    @property
+    def stopper_file(self) -> Path:
+        """The pickled stopper, if the experiment has one."""
+        return self.path / "stopper.pkl"
+
     def trial(self, sequence_id: int) -> Path:
         """The folder of one trial; it exists only if the trial has something to keep."""
         return self.path / "trials" / str(sequence_id)

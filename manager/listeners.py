@@ -125,7 +125,8 @@ class Listeners:
         self._tell("on_checkpoint", self._row(trial), {**told, "attempt": event.attempt})
 
     def _row(self, trial: Trial) -> dict[str, Any]:
-        return trial_row(trial, () if self._runner is None else self._runner.objectives)
+        objectives = () if self._runner is None else self._runner.objectives
+        return trial_row(trial, [objective.name for objective in objectives])
 
     def _tell(self, method: str, *rows: dict[str, Any]) -> None:
         """Call a method of every callback, each with rows of its own; drop those that raise."""

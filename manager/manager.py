@@ -42,7 +42,7 @@ from .store import Tick as StoreTick
 from .trial import Cause
 from .trial_runner import Changes, TrialRunner
 
-__all__ = ["Manager"]
+__all__ = ["Manager", "added_trial"]
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Manager:
         self.runner: TrialRunner | None = None
         self.on_tick: Callable[[], None] = lambda: None
         self.listeners = Listeners()
-        self.first_events: Callable[[TrialRunner], Iterable[Event]] = lambda runner: ()
+        self.first_events: Callable[[TrialRunner, float], Iterable[Event]] = lambda runner, now: ()
         self._clock = clock
         self._dispatcher_command = dispatcher_command
         self._inbox: list[Event] = []
@@ -137,8 +137,7 @@ class Manager:
         why_not = "" if self.runner is None else self.runner.why_not_add()
         if why_not:
             raise ValueError(f"no trial can be added: {why_not}")
-        record = {"parameter_id": None, "parameter_source": "customized", "parameters": dict(parameters)}
-        self._post([TrialAddAsked(self._clock(), dumps({**record, "parameter_index": 0}))])
+        self._post([added_trial(parameters, self._clock())])
 
     async def cleanup_trials(self) -> None:
         """End all agents and what they run."""
@@ -180,7 +179,7 @@ class Manager:
         self.runner = runner
         results = partial(committed_results, self.store, runner.get_trials())
         said = self.listeners.begin(runner, results, self._clock, self._row)
-        self._inbox[:0] = [*self.first_events(runner), *said]
+        self._inbox[:0] = [*self.first_events(runner, self._clock()), *said]
         self._opened.set()
         if self._session.is_new:
             self._send_first([(CommandType.Initialize, json.dumps(self.config.search_space))])
@@ -452,6 +451,16 @@ class Manager:
                 self.store.set_status(ExperimentStatus.STOPPED.value, self._stop_reason)
         except StoreError as error:
             _log.error("the end of the experiment could not be written: %s", error)
+
+
+def added_trial(parameters: Mapping[str, Any], time: float) -> TrialAddAsked:
+    """The event that adds a trial with parameters of the user's choice.
+
+    >>> added_trial({"x": 1}, 0.0).record
+    '{"parameter_id": null, "parameter_source": "customized", "parameters": {"x": 1}, "parameter_index": 0}'
+    """
+    record = {"parameter_id": None, "parameter_source": "customized", "parameters": dict(parameters)}
+    return TrialAddAsked(time, dumps({**record, "parameter_index": 0}))
 
 
 def history_of(runner: TrialRunner) -> list[tuple[CommandType, str]]:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from .results import Objective
     from .store import Store
     from .trial import Trial
     from .trial_runner import MetricRow, TrialRunner
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["committed_results", "experiment_row", "result_row", "trial_row"]
 
 
-def trial_row(trial: Trial, objectives: Sequence[Objective] = ()) -> dict[str, Any]:
+def trial_row(trial: Trial, objectives: Sequence[str] = ()) -> dict[str, Any]:
     """A trial as it stands; times in seconds since the epoch.
 
-    `value` is its value for the only objective, a dict by name for several, None without a final result.
+    `value` is its value for the only objective, a dict by name for several `objectives`, None without a final result.
     """
     return {
         "trial_id": trial.trial_id,
@@ -41,12 +40,12 @@ def trial_row(trial: Trial, objectives: Sequence[Objective] = ()) -> dict[str, A
     }
 
 
-def _value(trial: Trial, objectives: Sequence[Objective]) -> float | dict[str, float] | None:
+def _value(trial: Trial, objectives: Sequence[str]) -> float | dict[str, float] | None:
     if trial.values is None:
         return None
     if len(trial.values) == 1:
         return trial.values[0]
-    return {objective.name: value for objective, value in zip(objectives, trial.values, strict=True)}
+    return dict(zip(objectives, trial.values, strict=True))
 
 
 def _duration(trial: Trial) -> float | None:
@@ -88,12 +87,13 @@ def committed_results(store: Store, trials: Sequence[Trial]) -> Iterator[MetricR
 
 def experiment_row(runner: TrialRunner, folder: Path, now: float) -> dict[str, Any]:
     """The experiment as it stands; `best` is a list with one trial, or the Pareto front of several objectives."""
+    names = [objective.name for objective in runner.objectives]
     return {
         "id": runner.experiment_id,
         "status": runner.status.value,
         "reason": runner.reason,
         "folder": str(folder),
         "counts": {status.value: count for status, count in runner.counts.items() if count},
-        "best": [trial_row(trial, runner.objectives) for trial in runner.best.front],
+        "best": [trial_row(trial, names) for trial in runner.best.front],
         "run_time": runner.elapsed(now),
     }

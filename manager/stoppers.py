@@ -323,7 +323,7 @@ class CombinedStopper(Stopper):
         return super().reason() if self._who is None else self._who.reason()
 
 
-def as_stopper(given: object) -> Stopper | None:
+def as_stopper(given: Any) -> Stopper | None:
     """A stopper from what users give: one, a function, a dict of criteria, or a sequence of those.
 
     >>> type(as_stopper({"training_iteration": 5})).__name__

@@ -31,6 +31,19 @@ if TYPE_CHECKING:
 
     from .assessors.base import Assessor, AssessResult
     from .experiment import Experiment
+    from .manager.callbacks import Callback
+    from .manager.stoppers import (
+        CombinedStopper,
+        CriteriaStopper,
+        ExperimentPlateauStopper,
+        FunctionStopper,
+        MaximumIterationStopper,
+        Stopper,
+        TimeoutStopper,
+        TrialPlateauStopper,
+    )
+    from .registry import make_env, register_env, register_trainable
+    from .results import ExperimentResult
     from .trial_agent.sdk import TrialStopped
     from .trial_agent.trainable import FunctionTrainable, Trainable, wrap_function
     from .tuners.base import NoMoreTrialError, Tuner
@@ -40,23 +53,46 @@ if TYPE_CHECKING:
 _HOMES = {
     "AssessResult": ".assessors.base",
     "Assessor": ".assessors.base",
+    "Callback": ".manager.callbacks",
+    "CombinedStopper": ".manager.stoppers",
+    "CriteriaStopper": ".manager.stoppers",
     "Experiment": ".experiment",
+    "ExperimentPlateauStopper": ".manager.stoppers",
+    "ExperimentResult": ".results",
+    "FunctionStopper": ".manager.stoppers",
     "FunctionTrainable": ".trial_agent.trainable",
+    "MaximumIterationStopper": ".manager.stoppers",
     "NoMoreTrialError": ".tuners.base",
+    "Stopper": ".manager.stoppers",
+    "TimeoutStopper": ".manager.stoppers",
     "Trainable": ".trial_agent.trainable",
+    "TrialPlateauStopper": ".manager.stoppers",
     "TrialStopped": ".trial_agent.sdk",
     "Tuner": ".tuners.base",
+    "make_env": ".registry",
+    "register_env": ".registry",
+    "register_trainable": ".registry",
     "wrap_function": ".trial_agent.trainable",
 }
 
 __all__ = [
     "AssessResult",
     "Assessor",
+    "Callback",
     "Checkpoint",
+    "CombinedStopper",
+    "CriteriaStopper",
     "Experiment",
+    "ExperimentPlateauStopper",
+    "ExperimentResult",
+    "FunctionStopper",
     "FunctionTrainable",
+    "MaximumIterationStopper",
     "NoMoreTrialError",
+    "Stopper",
+    "TimeoutStopper",
     "Trainable",
+    "TrialPlateauStopper",
     "TrialStopped",
     "Tuner",
     "__version__",
@@ -68,6 +104,9 @@ __all__ = [
     "get_next_parameters",
     "get_sequence_id",
     "get_trial_id",
+    "make_env",
+    "register_env",
+    "register_trainable",
     "report_final_result",
     "report_intermediate_result",
     "save_checkpoint",

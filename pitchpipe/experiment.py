@@ -1,4 +1,4 @@
-"""`Experiment`: the tuner from Python, for functions and for commands, without a YAML file."""
+"""`Experiment`: the tuner from Python, for functions, classes and commands, without a YAML file."""
 
 # The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
 # pyright: reportMissingImports=false
@@ -9,46 +9,28 @@ import asyncio
 import concurrent.futures
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .registry import registered, shipped
+from .results import BestTrial, ExperimentResult, result_of
+
 __all__ = ["BestTrial", "Experiment", "ExperimentResult"]
 
-
-@dataclass(frozen=True, slots=True)
-class BestTrial:
-    """A best trial; `value` is a number, with several objectives a number by name."""
-
-    trial_id: str
-    sequence_id: int
-    value: float | dict[str, float]
-    parameters: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ExperimentResult:
-    """How an experiment ended.
-
-    `best` is the best trial, None if none succeeded, and the list of the Pareto front with several objectives.
-    """
-
-    id: str
-    status: str
-    folder: Path
-    counts: dict[str, int]
-    best: BestTrial | list[BestTrial] | None
-    reason: str = ""
+Parameters = Mapping[str, Any]
 
 
 class Experiment:
     """One search for good parameters.
 
-    `trial` is a function of a dict of parameters that returns its final result (or reports it), or a command line.
-    Other keyword arguments are the fields of experiment.yml in snake_case, as docs/config.md lists them; `platform`
-    is short for `training_service={"platform": ...}`, `directory` the folder that holds the experiment's folder.
+    `trial` is a function of a dict of parameters that returns its final result (or reports it), a class derived from
+    `Trainable`, the name that `register_trainable` gave to either, or a command line. `callbacks` are told what
+    happens, `stop` is a stopper, a function of a trial's id and a result, or a dict of numbers to be reached. Other
+    keyword arguments are the fields of experiment.yml in snake_case, as docs/config.md lists them; `platform` is short
+    for `training_service={"platform": ...}`, `directory` the folder that holds the experiment's folder.
     Raises `ConfigError` with every problem that the configuration has.
 
     >>> import tempfile
@@ -63,30 +45,98 @@ class Experiment:
 
     def __init__(
         self,
-        trial: Callable[[dict[str, Any]], Any] | str,
+        trial: Any,
         search_space: Mapping[str, Any],
         *,
         platform: str | None = None,
         directory: str | Path | None = None,
         experiment_id: str | None = None,
+        callbacks: Iterable[Any] = (),
+        stop: Any = None,
         **config: Any,
     ) -> None:
         from .manager.config import ConfigError, ExperimentConfig, check_plugins
+        from .manager.experiments import create_experiment
+        from .manager.stoppers import as_stopper
 
+        function = _checked(trial)
         data = {"search_space": dict(search_space), **config}
         if platform is not None:
             data.setdefault("training_service", {"platform": platform})
-        self._function = None if isinstance(trial, str) else trial
-        if isinstance(trial, str):
+        if function is None:
             data["trial_command"] = trial
-        self.config = ExperimentConfig.from_dict(data, needs_command=isinstance(trial, str))
+        self.config = ExperimentConfig.from_dict(data, needs_command=function is None)
         if problems := check_plugins(self.config):
             raise ConfigError(problems)
-        self._directory = Path(directory) if directory is not None else None
-        self._id = experiment_id
+        make = partial(
+            create_experiment,
+            self.config,
+            directory=None if directory is None else Path(directory),
+            experiment_id=experiment_id,
+            function=function,
+            stopper=as_stopper(stop),
+        )
+        self._begin(make, callbacks)
+
+    @classmethod
+    def restore(
+        cls,
+        path: str | Path,
+        *,
+        resume_unfinished: bool = True,
+        resume_errored: bool = False,
+        restart_errored: bool = False,
+        callbacks: Iterable[Any] = (),
+        stop: Any = None,
+    ) -> Experiment:
+        """The experiment in a folder, to go on with `run`; its trial, configuration and stopper are those it had.
+
+        Trials that had not ended go on, or are cancelled without `resume_unfinished`. Trials that failed stay as they
+        are, unless `resume_errored` lets them go on from their last checkpoint or `restart_errored` from the start;
+        their results are then told to the tuner as imported ones. `stop` replaces the stopper. Raises `StoreError` if
+        there is no experiment in the folder, `ValueError` if both ways to try again are asked for.
+        """
+        from .manager.experiments import experiment_config, resume_experiment
+        from .manager.folder import ExperimentFolder
+        from .manager.stoppers import as_stopper
+
+        if resume_errored and restart_errored:
+            raise ValueError("resume_errored and restart_errored exclude each other")
+        folder = ExperimentFolder(Path(path).expanduser().absolute())
+        experiment = cls.__new__(cls)
+        experiment.config = experiment_config(folder)
+        experiment._begin(partial(resume_experiment, folder, stopper=as_stopper(stop)), callbacks)
+        experiment._revive = resume_errored if resume_errored or restart_errored else None
+        experiment._resume_unfinished = resume_unfinished
+        return experiment
+
+    def _begin(self, make: Callable[[], Any], callbacks: Iterable[Any]) -> None:
+        self._make = make
+        self._callbacks = tuple(callbacks)
+        self._revive: bool | None = None
+        self._resume_unfinished = True
+        self._lock = threading.Lock()
+        self._manager: Any = None
+        self._folder: Path | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+        self._stop_reason: str | None = None
+        self._added: list[Parameters] = []
+
+    # ------------------------------------------------------------------ running
+
+    def create(self) -> Path:
+        """Make the experiment's folder (or own the one that it is restored from) before `run` does it; answer where."""
+        with self._lock:
+            if self._manager is None:
+                self._manager = self._make()
+                self._manager.listeners.callbacks.extend(self._callbacks)
+                self._manager.first_events = self._first_events
+                self._folder = self._manager.folder.path
+            return self._manager.folder.path
 
     def run(self) -> ExperimentResult:
-        """Run the search to its end; Ctrl-C stops it and keeps what there is.
+        """Run the search to its end; Ctrl-C, or `stop` from another thread, stops it and keeps what there is.
 
         May be called where an event loop runs already (a notebook). Raises `FolderError`, `ExecutorError` or
         `StoreError` where nothing can run.
@@ -98,23 +148,99 @@ class Experiment:
         with concurrent.futures.ThreadPoolExecutor(1) as aside:
             return aside.submit(self._run).result()
 
-    def _run(self) -> ExperimentResult:
-        from .manager.experiments import create_experiment
+    def stop(self, reason: str = "stopped by the user") -> None:
+        """End the search, from any thread: what runs is ended with grace, and `run` returns. Does not wait for it."""
+        with self._lock:
+            self._stop_reason = reason
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._manager.stop, reason)
 
-        manager = create_experiment(
-            self.config, directory=self._directory, experiment_id=self._id, function=self._function
-        )
+    def add_trial(self, parameters: Parameters) -> None:
+        """Try parameters of one's own, from any thread, before or while the search runs.
+
+        The trial waits behind those that wait already. A tuner hears of its result only if it takes customised trials.
+        Raises `ValueError` when all trials that may be made are made or asked for.
+        """
+        added: concurrent.futures.Future[None] = concurrent.futures.Future()
+        with self._lock:
+            if self._loop is None:
+                self._added.append(dict(parameters))
+                return
+            add = partial(self._manager.add_trial, parameters)
+            if threading.get_ident() == self._thread:  # a callback asks
+                _do(added, add)
+            else:
+                self._loop.call_soon_threadsafe(_do, added, add)
+        added.result()
+
+    def results(self) -> ExperimentResult:
+        """How the experiment stands, from any thread, while it runs or afterwards."""
+        return result_of(self._folder or self.create())
+
+    def _run(self) -> ExperimentResult:
+        folder = self.create()
+        manager = self._manager
         try:
-            asyncio.run(_watched(manager))
-            return _result(manager)
+            asyncio.run(self._watched(manager))
+            return result_of(folder)
         finally:
+            with self._lock:
+                self._manager, self._stop_reason = None, None
             manager.store.close()
             manager.folder.disown()
 
+    async def _watched(self, manager: Any) -> None:
+        loop = asyncio.get_running_loop()
+        running = loop.create_task(manager.run())
+        await asyncio.sleep(0)  # the manager takes its first step before it can be asked for anything
+        with self._lock:
+            self._loop, self._thread = loop, threading.get_ident()
+            if self._stop_reason is not None:
+                manager.stop(self._stop_reason)
+        try:
+            with _interrupts_stop(manager):
+                await running
+        finally:
+            with self._lock:
+                self._loop = None
+            await asyncio.sleep(0)  # who waits for an answer gets it
 
-async def _watched(manager: Any) -> None:
-    with _interrupts_stop(manager):
-        await manager.run()
+    def _first_events(self, runner: Any, now: float) -> list[Any]:
+        """What `restore` and earlier calls of `add_trial` asked for, when it is known where the experiment stands."""
+        from .manager.events import ReviveAsked, TrialKillAsked
+        from .manager.manager import added_trial
+
+        events: list[Any] = []
+        if not self._resume_unfinished:
+            events += [TrialKillAsked(now, trial_id) for trial_id in runner.live]
+        if self._revive is not None:
+            events.append(ReviveAsked(now, self._revive))
+        with self._lock:
+            added, self._added = self._added, []
+        return events + [added_trial(parameters, now) for parameters in added]
+
+
+def _checked(trial: Any) -> Any:
+    """The function or class that a trial is; None for a command. Raises `TypeError` for what cannot be a trial."""
+    from .trial_agent.trainable import Trainable
+
+    if isinstance(trial, str):
+        if not registered.has_trainable(trial):
+            return None
+        trial = registered.trainable(trial)
+    if isinstance(trial, type) and not issubclass(trial, Trainable):
+        raise TypeError(f"{trial.__name__} is not derived from pitchpipe.Trainable")
+    if not callable(trial):
+        raise TypeError(f"{trial!r} is not a function, a Trainable class, or a command line")
+    return shipped(trial)
+
+
+def _do(future: concurrent.futures.Future[None], action: Callable[[], None]) -> None:
+    """Do something on the loop's thread for one that waits in another."""
+    try:
+        future.set_result(action())
+    except Exception as error:  # noqa: BLE001  (raised where it is waited for)
+        future.set_exception(error)
 
 
 @contextmanager
@@ -134,26 +260,3 @@ def _interrupts_stop(manager: Any) -> Iterator[None]:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGINT)
-
-
-def _result(manager: Any) -> ExperimentResult:
-    row = manager.store.experiment()
-    runner = manager.runner
-    front = [] if runner is None else [_best(trial, runner.objectives) for trial in runner.best.front]
-    several = len(manager.config.objectives) > 1
-    return ExperimentResult(
-        row.id,
-        row.status,
-        manager.folder.path,
-        manager.store.counts(),
-        front if several else next(iter(front), None),
-        row.reason,
-    )
-
-
-def _best(trial: Any, objectives: Any) -> BestTrial:
-    import json
-
-    values = {objective.name: value for objective, value in zip(objectives, trial.values, strict=True)}
-    value = values if len(values) > 1 else next(iter(values.values()))
-    return BestTrial(trial.trial_id, trial.sequence_id, value, json.loads(trial.record)["parameters"])

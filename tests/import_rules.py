@@ -45,10 +45,10 @@ LIBRARIES: dict[str, frozenset[str]] = {
         {"cloudpickle", "orjson", "psutil", "pydantic", "pydantic_core", "ruamel", "filelock"}
     ),
     "cli": frozenset({"click", "rich", "psutil", "orjson"}),
-    "pitchpipe": frozenset({"cloudpickle"}),
+    "pitchpipe": frozenset({"cloudpickle", "pandas"}),  # pandas: where it is installed, for a table
 }
 # Holders of state that has to be per process, each explained where it is: (file, name).
-HOLDERS = frozenset({("trial_agent/sdk.py", "current")})
+HOLDERS = frozenset({("trial_agent/sdk.py", "current"), ("pitchpipe/registry.py", "registered")})
 
 MUTATORS = frozenset(
     {"add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft"}

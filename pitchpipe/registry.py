@@ -1,0 +1,148 @@
+"""Names for trainables and environments, and how what is named reaches the processes that run trials.
+
+The names belong to the process in which they were given. An `Experiment` sends its trial together with all
+environments; whoever unpickles it there has the same names.
+"""
+
+# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = [
+    "NotRegistered",
+    "Registry",
+    "make_env",
+    "register_env",
+    "register_trainable",
+    "registered",
+    "registered_trainable",
+    "shipped",
+]
+
+Creator = Callable[[dict[str, Any]], Any]
+
+
+class NotRegistered(LookupError):
+    """There is nothing of this name; the message has the nearest names."""
+
+
+class Registry:
+    """Trainables and creators of environments by name."""
+
+    def __init__(self) -> None:
+        self._trainables: dict[str, Any] = {}
+        self._creators: dict[str, Creator] = {}
+
+    def keep_trainable(self, name: str, trainable: Any) -> None:
+        """Give a name to a class or a function; what had it before loses it. Raises `TypeError` for anything else."""
+        from .trial_agent.trainable import Trainable, wrap_function
+
+        if isinstance(trainable, type):
+            if not issubclass(trainable, Trainable):
+                raise TypeError(f"{trainable.__name__} is not derived from pitchpipe.Trainable")
+        elif callable(trainable):
+            trainable = wrap_function(trainable, name=name)
+        else:
+            raise TypeError(
+                f"{trainable!r} is neither a function nor a class derived from pitchpipe.Trainable"
+            )
+        self._trainables[_checked(name)] = trainable
+
+    def keep_env(self, name: str, creator: Creator) -> None:
+        """Give a name to a function that makes an environment; raises `TypeError` for what cannot be called."""
+        if not callable(creator):
+            raise TypeError(f"{creator!r} is not a function that makes an environment")
+        self._creators[_checked(name)] = creator
+
+    def trainable(self, name: str) -> Any:
+        """The class of this name; raises `NotRegistered`."""
+        return _found(self._trainables, name, "trainable")
+
+    def creator(self, name: str) -> Creator:
+        """The function that makes the environment of this name; raises `NotRegistered`."""
+        return _found(self._creators, name, "environment")
+
+    def has_trainable(self, name: str) -> bool:
+        """Is there a trainable of this name?"""
+        return name in self._trainables
+
+    def creators(self) -> dict[str, Creator]:
+        """All functions that make environments, by name."""
+        return dict(self._creators)
+
+
+# One per process: names are for code that does not see the object that holds them.
+registered = Registry()
+
+
+def register_trainable(name: str, trainable: Any) -> None:
+    """Give a name to a `Trainable` class or a function, so that `Experiment(name, ...)` finds it.
+
+    A function becomes a class, as by `wrap_function`. Raises `TypeError` for what is neither.
+
+    >>> register_trainable("square", lambda parameters: parameters["x"] ** 2)
+    >>> registered_trainable("square").__name__
+    'square'
+    """
+    registered.keep_trainable(name, trainable)
+
+
+def register_env(name: str, creator: Creator) -> None:
+    """Give a name to a function of a dict that makes an environment; trials have it by `make_env`, wherever they run.
+
+    >>> register_env("corridor", lambda config: list(range(config["length"])))
+    >>> make_env("corridor", {"length": 3})
+    [0, 1, 2]
+    """
+    registered.keep_env(name, creator)
+
+
+def make_env(name: str, config: Mapping[str, Any] | None = None) -> Any:
+    """Make the environment of this name; raises `NotRegistered`."""
+    return registered.creator(name)(dict(config or {}))
+
+
+def registered_trainable(name: str) -> Any:
+    """The class of this name; raises `NotRegistered` with the nearest names."""
+    return registered.trainable(name)
+
+
+def shipped(trial: Any) -> Any:
+    """A trial for pickling: who unpickles it has the trial itself, and the environments of this process by name."""
+    creators = registered.creators()
+    return _Shipment(trial, creators) if creators else trial
+
+
+class _Shipment:
+    """Pickled, it becomes a call of `_unpack`."""
+
+    def __init__(self, trial: Any, creators: dict[str, Creator]) -> None:
+        self._packed = trial, creators
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _unpack, self._packed
+
+
+def _unpack(trial: Any, creators: dict[str, Creator]) -> Any:
+    for name, creator in creators.items():
+        register_env(name, creator)
+    return trial
+
+
+def _checked(name: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"{name!r} is not a name")
+    return name
+
+
+def _found(table: Mapping[str, Any], name: str, kind: str) -> Any:
+    if name in table:
+        return table[name]
+    nearest = difflib.get_close_matches(name, table, 3, 0.0)
+    known = f"registered are {', '.join(nearest)}" if nearest else "nothing is registered"
+    raise NotRegistered(f"there is no {kind} '{name}': {known}")
