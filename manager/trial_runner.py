@@ -110,6 +110,7 @@ class TrialRunner:
         self._ready = False
         self._tuner_has_more = True
         self._failed_command: int | None = None
+        self._stall_is_told = False
         self._final_status = ExperimentStatus.DONE
         self._slots = Slots()
         self._timed: dict[str, Trial] = {}  # those whose time runs, the earliest started first
@@ -168,12 +169,14 @@ class TrialRunner:
             "lost_agents": self._slots.snapshot(),
             "again": [trial.sequence_id for trial in self._again()],
             "streak": self._streak.snapshot(),
+            "stall_is_told": self._stall_is_told,
         }
 
     def restore(self, trials: Iterable[Trial], snapshot: dict[str, Any], run_time: float) -> None:
         """Take up an experiment where the store says it was (trials in the order of their sequence ids)."""
         self.requested = snapshot.get("requested", 0)
         self._tuner_has_more = snapshot.get("tuner_has_more", True)
+        self._stall_is_told = snapshot.get("stall_is_told", False)
         self.run_time = run_time
         for trial in trials:
             self._restore_trial(trial)
@@ -339,10 +342,16 @@ class TrialRunner:
         self._go_on()
 
     def _on_dispatcher_answered(self, event: happened.DispatcherAnswered) -> None:
-        if self.is_stalled:
-            for trial in list(self.live.values()):
-                self._end(trial, Verdict(Cause.CONDEMNED, "paused, and never resumed"), event.time)
-            self._go_on()
+        """Nothing can happen unless the tuner resumes a trial: it is asked to, once, by a request for no trials."""
+        if not self.is_stalled:
+            return
+        if not self._stall_is_told:
+            self._stall_is_told = True
+            self._send(CommandType.RequestTrialJobs, "0")
+            return
+        for trial in list(self.live.values()):
+            self._end(trial, Verdict(Cause.CONDEMNED, "paused, and never resumed"), event.time)
+        self._go_on()
 
     def _on_dispatcher_failed(self, event: happened.DispatcherFailed) -> None:
         if self.status.is_final or self.status is ExperimentStatus.STOPPING:
@@ -660,6 +669,7 @@ class TrialRunner:
         if (superseded := rewind(trial)) is not None:
             self._changes.superseded.append(superseded)
         trial.reason = ""
+        self._stall_is_told = False
         self._move_trial(trial, cause)
         self.waiting.insert(len(self._again()), trial)
 

@@ -628,6 +628,8 @@ def test_experiment_whose_trials_wait_for_a_resume_that_never_comes_is_done() ->
     driver = Driver(trial_concurrency=1, max_trial_number=1)
     trial = paused_trial(driver)
     assert driver.runner.is_stalled
+    # The tuner is told once, and may resume one.
+    assert sent(driver.handle(happened.DispatcherAnswered(driver.now)), CommandType.RequestTrialJobs) == [0]
     assert of_type(driver.handle(happened.DispatcherAnswered(driver.now)), Finish)
     assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "paused, and never resumed")
 
