@@ -108,7 +108,8 @@ class SimulatedTrialExecutor(TrialExecutor):
         self._deliver: Deliver | None = None
         self._live: dict[tuple[str, int], _Live] = {}
         self._ended: set[tuple[str, int]] = set()
-        self._agenda: list[tuple[float, int, Event]] = []
+        # What happens at the same moment happens in the order of the trials, whenever it was planned.
+        self._agenda: list[tuple[float, int, int, Event]] = []
         self._order_of_entry = itertools.count()
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
@@ -129,17 +130,17 @@ class SimulatedTrialExecutor(TrialExecutor):
         start = order.start_time if order.start_time is not None else self._clock()
         live = _Live(order, start, self._simulate(loads(order.parameters)["parameters"]))
         self._live[key] = live
-        self._plan(start, AttemptStarted(start, *key))
+        self._plan(live, AttemptStarted(start, *key))
         run, losses = live.run, live.run.losses
         end = start + run.duration_from(order.first_sequence)
         lost = start + losses[order.attempt - 1] if order.attempt <= len(losses) else end
         self._plan_reports(live, min(end, lost))
         if lost < end:
-            self._plan(lost, AttemptEnded(lost, *key, error="its imagined agent is gone", lost=True))
+            self._plan(live, AttemptEnded(lost, *key, error="its imagined agent is gone", lost=True))
             return
         if run.final is not None and run.error is None:
-            self._plan(end, Reported(end, *key, "final", 0, dumps(run.final)))
-        self._plan(end, AttemptEnded(end, *key, exit_code=1 if run.error else 0, error=run.error))
+            self._plan(live, Reported(end, *key, "final", 0, dumps(run.final)))
+        self._plan(live, AttemptEnded(end, *key, exit_code=1 if run.error else 0, error=run.error))
 
     def stop_trial(self, trial_id: str, attempt: int) -> None:
         """End an attempt at once."""
@@ -162,7 +163,7 @@ class SimulatedTrialExecutor(TrialExecutor):
     def _end_by(self, live: _Live, *events: Event) -> None:
         live.ending = events
         for event in events:
-            self._plan(event.time, event)
+            self._plan(live, event)
 
     def acknowledge(self) -> None:
         """Nothing is kept that could be forgotten."""
@@ -178,7 +179,7 @@ class SimulatedTrialExecutor(TrialExecutor):
 
     def on_idle(self, next_deadline: float | None) -> None:
         """Let time pass to the next thing that happens, and deliver it."""
-        while self._agenda and not self._counts(self._agenda[0][2]):
+        while self._agenda and not self._counts(self._agenda[0][-1]):
             heapq.heappop(self._agenda)
         due = self._agenda[0][0] if self._agenda else None
         if next_deadline is not None and (due is None or next_deadline < due):
@@ -191,7 +192,7 @@ class SimulatedTrialExecutor(TrialExecutor):
     def _due_now(self, due: float) -> Iterator[Event]:
         """What happens at the same moment is told together."""
         while self._agenda and self._agenda[0][0] <= due:
-            event = heapq.heappop(self._agenda)[2]
+            event = heapq.heappop(self._agenda)[-1]
             if self._counts(event):
                 self._note_end(event)
                 yield event
@@ -202,12 +203,13 @@ class SimulatedTrialExecutor(TrialExecutor):
             if time > end:
                 return
             value = dumps(run.intermediate[sequence])
-            self._plan(time, Reported(time, order.trial_id, order.attempt, "intermediate", sequence, value))
+            self._plan(live, Reported(time, order.trial_id, order.attempt, "intermediate", sequence, value))
             if run.checkpoint_every and (sequence + 1) % run.checkpoint_every == 0:
-                self._plan(time, live.checkpoint(time, sequence + 1))
+                self._plan(live, live.checkpoint(time, sequence + 1))
 
-    def _plan(self, time: float, event: Event) -> None:
-        heapq.heappush(self._agenda, (time, next(self._order_of_entry), event))
+    def _plan(self, live: _Live, event: Event) -> None:
+        place = event.time, live.order.sequence_id, next(self._order_of_entry)
+        heapq.heappush(self._agenda, (*place, event))
 
     def _counts(self, event: Any) -> bool:
         """Does anybody still wait for this? After a stop or a pause, only for what that brought."""

@@ -1,0 +1,206 @@
+"""Exact resume: killed at any commit point, an experiment goes on as if nothing had happened.
+
+The whole experiment is run once; at each commit, before and after, its folder is copied: that is what a killed manager
+leaves behind. Each copy that differs from the one before is resumed, and must come to the same story.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.folder import ExperimentFolder
+from pitchpipe.manager.manager import Manager
+from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.store import Store
+
+# Pauses each trial at its third result; the better of two goes on, the other takes over its checkpoint.
+SCHEDULER = '''
+from pitchpipe import Tuner
+
+class Scheduler(Tuner):
+    wants_periodical = True
+
+    def __init__(self):
+        self.seen, self.paused, self.resumed = {}, [], set()
+
+    def update_search_space(self, search_space):
+        pass
+
+    def generate_parameters(self, parameter_id, **kwargs):
+        return {"x": (parameter_id * 7) % 5, "id": parameter_id}
+
+    def receive_intermediate_result(self, parameter_id, parameters, value, trial_job_id, sequence, **kwargs):
+        self.seen[trial_job_id] = value
+        if sequence == 2 and trial_job_id not in self.resumed and parameter_id % 4 != 3:
+            self.pause_trial(trial_job_id, f"third result {value}")
+            self.paused.append(trial_job_id)
+            if len(self.paused) == 2:
+                self._exchange()
+
+    def _exchange(self):
+        better, worse = sorted(self.paused, key=self.seen.get)
+        self.paused.clear()
+        self.resumed |= {better, worse}
+        self.resume_trial(better, budget=9)
+        self.resume_trial(worse, {"x": 1, "id": -1}, checkpoint_of=better)
+
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        pass
+
+    def trials_stalled(self):
+        for trial in self.paused:
+            self.resumed.add(trial)
+            self.resume_trial(trial)
+        self.paused.clear()
+'''
+
+
+def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
+    """Six results; some attempts are lost, some trials fail twice, most save checkpoints."""
+    x, number = parameters["x"], parameters["id"]
+    return SimulatedRun(
+        x + 0.5,
+        [x + 6.0 / (step + 1) for step in range(6)],
+        step=1.0 + x / 4,
+        error="MemoryError" if number == 3 else None,
+        checkpoint_every=2 if number % 3 else 0,
+        losses=(4.5,) if number in (1, 5) else (),
+    )
+
+
+class CopyingStore:
+    """Copies the experiment's folder before and after each commit, unless nothing has changed since the last copy."""
+
+    def __init__(self, manager: Manager, to: Path) -> None:
+        self._store = manager.store
+        self._folder = manager.folder.path
+        self._clock = manager._clock
+        self._to = to
+        self._last: tuple[int, float] | None = None
+        self._commits = 0
+        self.copies: list[tuple[str, Path, float]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def commit(self, tick: Any) -> None:
+        self._copy(f"before commit {self._commits + 1}")
+        self._store.commit(tick)
+        self._commits += 1
+        self._copy(f"after commit {self._commits}")
+
+    def _copy(self, when: str) -> None:
+        now = self._commits, self._clock()
+        if now != self._last:
+            self._last = now
+            directory = self._to / when
+            ignored = shutil.ignore_patterns("manager.*", "control.sock", "logs")
+            shutil.copytree(self._folder, directory / "exp", ignore=ignored)
+            (directory / "exp" / "logs").mkdir()
+            self.copies.append((when, directory, now[1]))
+
+
+def manager_of(directory: Path, clock: VirtualClock, config: ExperimentConfig | None = None) -> Manager:
+    executor = SimulatedTrialExecutor(behave, clock)
+    if config is not None:
+        return create_experiment(
+            config, directory=directory, experiment_id="exp", executor=executor, clock=clock
+        )
+    return resume_experiment(ExperimentFolder.find(directory, "exp"), executor=executor, clock=clock)
+
+
+def run(manager: Manager) -> ExperimentStatus:
+    try:
+        return asyncio.run(manager.run())
+    finally:
+        manager.store.close()
+        manager.folder.disown()
+
+
+# What may differ after a resume: how often something was said to a dispatcher, and when the manager ran.
+_TABLES = {
+    "trials": "*",
+    "metrics": "*",
+    "attempts": "*",
+    "objective_values": "*",
+    "experiment": "id, status, reason, error",
+    "commands": "*",
+}
+
+
+def story(directory: Path) -> dict[str, list[Any]]:
+    """All that the database tells."""
+    with closing(sqlite3.connect(directory / "exp" / "experiment.db")) as db:
+        return {
+            table: sorted(db.execute(f"SELECT {columns} FROM {table}"), key=repr)
+            for table, columns in _TABLES.items()
+        }
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], CopyingStore]]:
+    directory = tmp_path_factory.mktemp("exact")
+    (directory / "code").mkdir()
+    (directory / "code" / "scheduler.py").write_text(SCHEDULER)
+    config = ExperimentConfig.from_dict(
+        {
+            "search_space": {"x": {"_type": "randint", "_value": [0, 5]}},
+            "tuner": {"class_name": "scheduler.Scheduler", "code_directory": str(directory / "code")},
+            "max_trial_number": 7,
+            "trial_concurrency": 3,
+            "max_failures": {"OOM": 1},
+        },
+        needs_command=False,
+    )
+    manager = manager_of(directory, VirtualClock(1000.0), config)
+    store = CopyingStore(manager, directory / "copies")
+    manager.store = store  # type: ignore[assignment]
+    assert run(manager) is ExperimentStatus.DONE
+    yield story(directory), store
+    shutil.rmtree(directory)
+
+
+def test_the_experiment_has_retries_pauses_and_exchanges(whole: tuple[dict[str, Any], CopyingStore]) -> None:
+    told, _ = whole
+    outcomes = [(row[2], row[7]) for row in told["attempts"]]
+    assert {("retried", "INFRA"), ("retried", "OOM"), ("paused", None)} <= set(outcomes)
+    payloads = [json.loads(row[2]) for row in told["commands"] if row[1] == "ME"]
+    heard = [(m["trial_job_id"], m["type"], m["sequence"]) for m in payloads]
+    assert len(heard) == len(set(heard))
+    assert any(row[-1] for row in told["metrics"])  # superseded ones
+
+
+@pytest.mark.slow
+def test_killed_at_any_commit_the_experiment_comes_to_the_same_story(
+    whole: tuple[dict[str, Any], CopyingStore],
+) -> None:
+    told, store = whole
+    assert len(store.copies) > 40
+    for when, directory, now in store.copies:
+        assert run(manager_of(directory, VirtualClock(now))) is ExperimentStatus.DONE, when
+        for table, rows in story(directory).items():
+            assert rows == told[table], f"killed {when}: {table}"
+
+
+@pytest.mark.slow
+def test_superseded_results_are_left_out_where_results_are_read(
+    whole: tuple[dict[str, Any], CopyingStore],
+) -> None:
+    told, store = whole
+    view = Store.view(store.path)
+    counted = [(row[0], row[1], row[2]) for row in view.metrics()]
+    view.close()
+    assert len(counted) == len(set(counted))
+    assert len(counted) < len(told["metrics"])
