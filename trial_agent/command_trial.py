@@ -94,12 +94,11 @@ class CommandTrial:
     def _send(self, found: list[Event]) -> None:
         """Send events; the checkpoints among them are looked at before, and older ones may go after."""
         outbox = self._tools.outbox
-        saved = [event for event in found if event["e"] == "checkpoint"]
-        if saved:
-            found = [self._shelf.admit(event) if event["e"] == "checkpoint" else event for event in found]
-        outbox.put_all(found)
-        for event in saved:
-            self._shelf.prune(event["name"], outbox.last, outbox.confirmed)
+        if not any(event["e"] == "checkpoint" for event in found):
+            outbox.put_all(found)
+            return
+        outbox.put_all([self._shelf.admit(event) if event["e"] == "checkpoint" else event for event in found])
+        self._shelf.prune(outbox.last, outbox.confirmed)
 
     def _start(self) -> subprocess.Popen[bytes]:
         job, run = self.job, self.job.run
@@ -197,7 +196,8 @@ class CommandTrial:
     def _outcome(self, returncode: int) -> dict[str, Any]:
         code, number = (None, -returncode) if returncode < 0 else (returncode, None)
         killed = self._killed_at is not None and self._over_limit is None
-        paused = killed and self._is_pause and not self._reader.has_final
+        ended_well = returncode == 0 and self._reader.has_final  # of itself, a moment before
+        paused = killed and self._is_pause and not ended_well
         error = self._over_limit
         if error is None and returncode != 0 and not killed:
             error = last_lines(self._log("stderr"))

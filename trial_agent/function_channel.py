@@ -82,7 +82,7 @@ class FunctionChannel:
             event = self._interpreter.checkpoint(name, now)
             self._append(f'"checkpoint": "{name}", "sequence": {event["sequence"]}, "time": {now!r}')
             self._outbox.put(self._shelf.admit(event), urgent=False)
-            self._shelf.prune(name, self._outbox.last, self._outbox.confirmed)
+            self._shelf.prune(self._outbox.last, self._outbox.confirmed)
 
     def record_end(self, outcome: dict[str, Any]) -> None:
         """Write down how the attempt ended."""

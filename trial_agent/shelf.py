@@ -72,19 +72,21 @@ class Shelf:
         self._known()[name] = _Entry(event["value"], event["time"], sys.maxsize)
         return event
 
-    def prune(self, name: str, told: int, confirmed: int) -> None:
-        """Remove what need not stay, now that event number `told` tells of `name`; up to `confirmed` they are known."""
+    def prune(self, told: int, confirmed: int) -> None:
+        """Remove what need not stay, when the events of all that was admitted are out.
+
+        `told` is the number of the last event, `confirmed` that up to which the manager has them.
+        """
         entries = self._known()
-        if name not in entries:
-            return
-        entries[name] = _Entry(entries[name].value, entries[name].time, told)
+        for name, entry in entries.items():
+            if entry.told > told:
+                entries[name] = _Entry(entry.value, entry.time, told)
         ranked = sorted(entries, key=self._rank, reverse=True)
-        stay = {name, self._restored, *ranked[: self._keeping.keep]}
-        known = [each for each, entry in entries.items() if entry.told <= confirmed]
-        stay.update(known[-1:])
-        for each in [each for each in entries if each not in stay]:
-            del entries[each]
-            remove(os.path.join(self.folder, each))
+        known = [name for name, entry in entries.items() if entry.told <= confirmed]
+        stay = {self._restored, *list(entries)[-1:], *known[-1:], *ranked[: self._keeping.keep]}
+        for name in [name for name in entries if name not in stay]:
+            del entries[name]
+            remove(os.path.join(self.folder, name))
 
     def tidy(self) -> None:
         """Remove what this attempt began to save and did not finish, and the folder when nothing is in it."""

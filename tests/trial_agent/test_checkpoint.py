@@ -1,0 +1,129 @@
+"""One checkpoint: what can be saved, that it comes back as it was, and that it is whole or not there."""
+
+import os
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pitchpipe.trial_agent.checkpoint import Checkpoint, save, write_data
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: (
+        st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text() | st.integers(), inner)
+    ),
+)
+
+
+def saved(folder: Path, data: Any) -> Checkpoint:
+    name = save(str(folder), 1, lambda path: write_data(path, data))
+    assert name is not None
+    return Checkpoint(str(folder / name))
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.text() | st.integers(), PLAIN, max_size=3))
+def test_dict_comes_back_as_it_was(data: dict[Any, Any]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        found = saved(Path(folder), data).to_dict()
+    assert found == data
+    assert repr(found) == repr(data)  # tuples are no lists, and 1 is not 1.0
+
+
+def test_plain_dict_is_readable_json(tmp_path: Path) -> None:
+    assert (Path(saved(tmp_path, {"epoch": 3})) / "data.json").read_text() == '{"epoch": 3}'
+
+
+def test_arrays_and_what_only_cloudpickle_can_write_come_back(tmp_path: Path) -> None:
+    found = saved(tmp_path, {"weights": numpy.arange(3), "schedule": lambda epoch: epoch * 2}).to_dict()
+    assert found["weights"].tolist() == [0, 1, 2]
+    assert found["schedule"](4) == 8
+
+
+def test_folder_is_copied_with_what_is_in_it(tmp_path: Path) -> None:
+    (tmp_path / "state" / "deep").mkdir(parents=True)
+    (tmp_path / "state" / "deep" / "model.bin").write_bytes(b"12")
+    checkpoint = saved(tmp_path / "shelf", tmp_path / "state")
+    (tmp_path / "state" / "deep" / "model.bin").write_bytes(b"changed")
+    assert (Path(checkpoint.path) / "deep" / "model.bin").read_bytes() == b"12"
+    with pytest.raises(ValueError, match="holds files, not a dict"):
+        checkpoint.to_dict()
+
+
+def test_single_file_is_copied(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").write_bytes(b"12")
+    assert (Path(saved(tmp_path / "shelf", str(tmp_path / "model.bin"))) / "model.bin").read_bytes() == b"12"
+
+
+@pytest.mark.parametrize("data", [3, None, [1], b"model"])
+def test_other_data_is_a_type_error(tmp_path: Path, data: object) -> None:
+    with pytest.raises(TypeError, match="a checkpoint is a dict or a path"):
+        saved(tmp_path, data)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_empty_folder_and_one_with_a_name_of_ours_are_refused(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    with pytest.raises(ValueError, match="nothing to save"):
+        saved(tmp_path / "shelf", state)
+    (state / "checkpoint.json").touch()
+    with pytest.raises(ValueError, match=r"must not hold a file checkpoint\.json"):
+        saved(tmp_path / "shelf", state)
+    with pytest.raises(FileNotFoundError):
+        saved(tmp_path / "shelf", tmp_path / "missing")
+    assert list((tmp_path / "shelf").iterdir()) == []
+
+
+def test_failed_save_leaves_nothing_and_the_earlier_ones_alone(tmp_path: Path) -> None:
+    saved(tmp_path, {"epoch": 1})
+
+    def fill(folder: str) -> None:
+        Path(folder, "part").touch()
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        save(str(tmp_path), 1, fill)
+    assert [path.name for path in tmp_path.iterdir()] == ["1-1"]
+
+
+def test_nothing_has_its_final_name_before_it_is_whole(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def fill(folder: str) -> None:
+        Path(folder, "a").touch()
+        seen.extend(os.listdir(tmp_path))
+        Path(folder, "b").touch()
+
+    assert save(str(tmp_path), 2, fill) == "2-1"
+    assert [name[0] for name in seen] == ["."]
+    assert sorted(os.listdir(tmp_path / "2-1")) == ["a", "b"]
+
+
+def test_numbers_go_on_where_older_ones_were_removed(tmp_path: Path) -> None:
+    for name in ("1-9", "2-4", "2-final", "21-7"):
+        (tmp_path / name).mkdir()
+    assert Path(saved(tmp_path, {})).name == "1-10"
+    assert save(str(tmp_path), 2, lambda path: write_data(path, {})) == "2-5"
+
+
+def test_several_writers_never_get_one_name(tmp_path: Path) -> None:
+    names: list[str] = []
+
+    def write() -> None:
+        for _ in range(25):
+            names.append(Path(saved(tmp_path, {"x": 1})).name)
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(names)) == len(names) == 100
+    assert sorted(os.listdir(tmp_path)) == sorted(names)

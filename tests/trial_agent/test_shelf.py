@@ -1,0 +1,169 @@
+"""Which checkpoints of a trial stay and which go."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.trial_agent import Keeping, events
+from pitchpipe.trial_agent.shelf import Shelf
+
+
+class Saver:
+    """Saves checkpoints as an attempt does; the manager confirms each before the next, unless told otherwise."""
+
+    def __init__(self, folder: Path, attempt: int = 1, restored: str | None = None, **keeping: Any) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        path = None if restored is None else str(folder / restored)
+        self.shelf = Shelf(str(folder), attempt, Keeping.of(keeping), path)
+        self.attempt = attempt
+        self.number = 0
+
+    def save(self, value: float | None = None, confirmed: int | None = None) -> dict[str, Any]:
+        self.number += 1
+        name = f"{self.attempt}-{self.number}"
+        (self.folder / name).mkdir()
+        time = self.attempt * 100.0 + self.number
+        event = events.checkpoint("AbCdE", self.attempt, name, self.number, value, time)
+        answer = self.shelf.admit(event)
+        self.shelf.prune(self.number, self.number if confirmed is None else confirmed)
+        return answer
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(os.listdir(self.folder))
+
+
+def test_last_one_stays_by_default(tmp_path: Path) -> None:
+    saver = Saver(tmp_path)
+    for _ in range(3):
+        saver.save()
+    assert saver.names == ["1-3"]
+
+
+def test_so_many_stay_as_shall_be_kept(tmp_path: Path) -> None:
+    saver = Saver(tmp_path, keep=2)
+    for _ in range(4):
+        saver.save()
+    assert saver.names == ["1-3", "1-4"]
+
+
+def test_all_stay_without_a_number(tmp_path: Path) -> None:
+    saver = Saver(tmp_path, keep=None)
+    for _ in range(4):
+        saver.save()
+    assert len(saver.names) == 4
+
+
+@pytest.mark.parametrize(("mode", "best"), [("maximize", "1-2"), ("minimize", "1-1")])
+def test_best_one_stays_and_the_latest(tmp_path: Path, mode: str, best: str) -> None:
+    saver = Saver(tmp_path, keep=1, rank_by="score", mode=mode)
+    for value in (0.1, 0.9, 0.5, None, 0.6):
+        saver.save(value)
+    assert saver.names == [best, "1-5"]
+
+
+def test_one_with_a_score_stays_rather_than_one_without(tmp_path: Path) -> None:
+    saver = Saver(tmp_path, keep=1, rank_by="score")
+    for value in (None, -5.0, None, None):
+        saver.save(value)
+    assert saver.names == ["1-2", "1-4"]
+
+
+def test_one_that_the_manager_knows_stays_until_it_knows_a_later_one(tmp_path: Path) -> None:
+    saver = Saver(tmp_path)
+    saver.save(confirmed=0)
+    saver.save(confirmed=1)
+    saver.save(confirmed=1)
+    saver.save(confirmed=1)
+    assert saver.names == ["1-1", "1-4"]
+    saver.save(confirmed=4)
+    assert saver.names == ["1-4", "1-5"]
+
+
+def test_the_latest_of_several_that_are_admitted_at_once_stays(tmp_path: Path) -> None:
+    shelf = Shelf(str(tmp_path), 1, Keeping(), None)
+    for number in (1, 2, 3):
+        (tmp_path / f"1-{number}").mkdir()
+        shelf.admit(events.checkpoint("AbCdE", 1, f"1-{number}", number, None, float(number)))
+    shelf.prune(3, 0)
+    assert os.listdir(tmp_path) == ["1-3"]
+
+
+def test_one_that_the_attempt_came_from_stays(tmp_path: Path) -> None:
+    first = Saver(tmp_path, keep=3)
+    for _ in range(3):
+        first.save()
+    second = Saver(tmp_path, attempt=2, restored="1-2")
+    for _ in range(2):
+        second.save()
+    assert second.names == ["1-2", "2-2"]
+    third = Saver(tmp_path, attempt=3, restored="2-2")
+    third.save()
+    assert third.names == ["2-2", "3-1"]
+
+
+def test_scores_of_earlier_attempts_count(tmp_path: Path) -> None:
+    first = Saver(tmp_path, rank_by="score", keep=2)
+    first.save(0.9)
+    first.save(0.1)
+    second = Saver(tmp_path, attempt=2, restored="1-2", rank_by="score", keep=1)
+    second.save(0.5)
+    assert second.names == ["1-1", "1-2", "2-1"]
+
+
+def test_description_says_where_to_go_on(tmp_path: Path) -> None:
+    Saver(tmp_path).save(0.5)
+    about = json.loads((tmp_path / "1-1" / "checkpoint.json").read_text())
+    assert about == {"sequence": 1, "value": 0.5, "time": 101.0}
+    assert os.listdir(tmp_path / "1-1") == ["checkpoint.json"]
+
+
+def test_hard_link_to_a_description_keeps_what_it_says(tmp_path: Path) -> None:
+    saver = Saver(tmp_path / "shelf")
+    (tmp_path / "shelf" / "1-1").mkdir()
+    (tmp_path / "shelf" / "1-1" / "checkpoint.json").write_text("mine")
+    os.link(tmp_path / "shelf" / "1-1" / "checkpoint.json", tmp_path / "link")
+    saver.shelf.admit(events.checkpoint("AbCdE", 1, "1-1", 0, None, 1.0))
+    assert (tmp_path / "link").read_text() == "mine"
+
+
+def test_missing_folder_and_a_name_used_twice_are_problems(tmp_path: Path) -> None:
+    saver = Saver(tmp_path)
+    event = saver.save()
+    assert event["e"] == "checkpoint"
+    again = saver.shelf.admit(event)
+    assert (again["e"], "saved before" in again["message"]) == ("problem", True)
+    missing = saver.shelf.admit(events.checkpoint("AbCdE", 1, "1-7", 0, None, 1.0))
+    assert (missing["e"], "there is no folder" in missing["message"]) == ("problem", True)
+
+
+def test_what_was_never_finished_goes(tmp_path: Path) -> None:
+    for name in (".1-draft", "1-3", "1-4", "2-half", ".2-draft"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "deep").mkdir()
+    saver = Saver(tmp_path, attempt=2, restored="1-4")
+    saver.save()
+    assert saver.names == [".2-draft", "1-4", "2-1", "2-half"]  # the attempt itself may still write
+    saver.shelf.tidy()
+    assert saver.names == ["1-4", "2-1"]
+
+
+def test_empty_folder_goes_at_the_end(tmp_path: Path) -> None:
+    saver = Saver(tmp_path / "shelf")
+    saver.shelf.tidy()
+    assert not saver.folder.exists()
+    saver.shelf.tidy()
+
+
+def test_damaged_description_is_that_of_no_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "1-1").mkdir()
+    (tmp_path / "1-1" / "checkpoint.json").write_text("{")
+    (tmp_path / "1-2").mkdir()
+    (tmp_path / "1-2" / "checkpoint.json").write_text('{"sequence": 1, "value": "?", "time": 3}')
+    saver = Saver(tmp_path, attempt=2, keep=5)
+    saver.save()
+    assert saver.names == ["1-2", "2-1"]
