@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import cloudpickle
 import psutil
 import pytest
 
-from pitchpipe.manager.events import AttemptEnded, AttemptStarted, Event, Reported
+from pitchpipe.manager.events import AttemptEnded, AttemptStarted, CheckpointSaved, Event, Reported
 from pitchpipe.manager.executor import AttemptOrder, ExecutorError, RunSetup, TrialExecutor
 from pitchpipe.manager.ledger import Request, Totals
 from pitchpipe.manager.local_executor import LocalTrialExecutor
@@ -33,6 +34,8 @@ def behave(parameters: dict[str, Any]) -> Any:
 
     for value in parameters.get("reports", []):
         report_intermediate_result(value)
+    if "count_to" in parameters:
+        count(parameters)
     if "raise" in parameters:
         raise ValueError(parameters["raise"])
     if "touch" in parameters:
@@ -54,14 +57,34 @@ def wait_for(path: Path, report: Callable[[int], None]) -> None:
     raise TimeoutError(path)
 
 
-behave.__module__ = wait_for.__module__ = "__main__"  # pickled by value: agents cannot import this file
+def count(parameters: dict[str, Any]) -> None:
+    """Report numbers, from where an earlier attempt was; a file stops the count until it is there."""
+    import time
+    from pathlib import Path
+
+    from pitchpipe import get_checkpoint, report_intermediate_result, save_checkpoint
+
+    checkpoint = get_checkpoint()
+    for number in range(checkpoint.to_dict()["next"] if checkpoint else 0, parameters["count_to"]):
+        report_intermediate_result(number)
+        save_checkpoint({"next": number + 1})
+        while number >= 2 and "until" in parameters and not Path(parameters["until"]).exists():
+            time.sleep(0.01)
+            report_intermediate_result(number)
+
+
+behave.__module__ = wait_for.__module__ = count.__module__ = (
+    "__main__"  # pickled by value: agents cannot import this file
+)
 
 
 def imagine(parameters: Mapping[str, Any]) -> SimulatedRun:
     """The same trial in imagination; one that waits for a file takes very long."""
     step = 1e6 if "wait_for" in parameters else 1.0
     reports = [*parameters.get("reports", []), *([0] if "wait_for" in parameters else [])]
-    return SimulatedRun(parameters.get("final"), reports, step, parameters.get("raise"))
+    if "count_to" in parameters:
+        reports = list(range(parameters["count_to"]))
+    return SimulatedRun(parameters.get("final"), reports, step, parameters.get("raise"), checkpoint_every=1)
 
 
 class Session:
@@ -269,6 +292,56 @@ async def check_attach(bench: Bench, tmp_path: Path) -> None:
 
 def test_next_manager_finds_what_runs(bench: Bench, tmp_path: Path) -> None:
     asyncio.run(check_attach(bench, tmp_path))
+
+
+async def check_pause(bench: Bench, tmp_path: Path) -> None:
+    async with bench.session() as session:
+        order = session.start(count_to=6, until=str(tmp_path / "go"), final="done")
+        await session.until(lambda: len(session.of(order, Reported)) >= 3)
+        session.executor.pause_trial(order.trial_id, 1)
+        session.executor.pause_trial(order.trial_id, 1)
+        ended = await session.end_of(order)
+        assert ended.paused
+        assert session.told(order)[-1] == "ended"
+        saved = session.of(order, CheckpointSaved)[-1]
+        assert saved.sequence >= 1
+
+        (tmp_path / "go").touch()
+        session.events.clear()
+        again = replace(
+            order,
+            attempt=2,
+            first_sequence=saved.sequence,
+            checkpoint=f"trials/{order.sequence_id}/checkpoints/{saved.name}",
+        )
+        session.executor.start_trial(again)
+        ended = await session.end_of(again)
+        assert (ended.paused, ended.attempt, ended.error) == (False, 2, None)
+        told = session.told(again)
+        assert [item[1] for item in told[:-2]] == list(range(saved.sequence, saved.sequence + len(told) - 2))
+        assert told[-3:] == [("intermediate", told[-3][1], 5), ("final", 0, "done"), "ended"]
+
+
+def test_paused_attempt_goes_on_from_its_checkpoint_as_the_next(bench: Bench, tmp_path: Path) -> None:
+    asyncio.run(check_pause(bench, tmp_path))
+
+
+async def check_stop_of_a_pausing(bench: Bench, tmp_path: Path) -> None:
+    """A pause that does not come to pass (a function that never reports) does not save a trial from its end."""
+    async with bench.session(grace=0.2) as session:
+        order = session.start(wait_for=str(tmp_path / "never"))
+        await session.until(lambda: bool(session.of(order, AttemptStarted)))
+        session.executor.pause_trial(order.trial_id, 1)
+        session.executor.stop_trial(order.trial_id, 1)
+        await session.end_of(order)
+        session.executor.pause_trial(order.trial_id, 1)  # of one that has ended: nothing happens
+        last = session.start(final=1)
+        await session.end_of(last)
+        assert len(session.of(order, AttemptEnded)) == 1
+
+
+def test_pausing_attempt_can_be_stopped(bench: Bench, tmp_path: Path) -> None:
+    asyncio.run(check_stop_of_a_pausing(bench, tmp_path))
 
 
 # --------------------------------------------------------------------------- what real agents promise besides
