@@ -1,0 +1,410 @@
+"""`Experiment` from Python: functions, classes, commands; stopped, added to, restored; its results as tables."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+
+import pitchpipe
+from pitchpipe import (
+    Callback,
+    Experiment,
+    ExperimentResult,
+    MaximumIterationStopper,
+    Trainable,
+    register_env,
+    register_trainable,
+    report_intermediate_result,
+)
+from pitchpipe.manager.config import ConfigError
+from pitchpipe.manager.folder import FolderError
+from pitchpipe.manager.stoppers import StopperError
+from pitchpipe.manager.store import StoreError
+from pitchpipe.registry import NotRegistered, make_env, registered_trainable
+
+SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}}
+GRID = {"x": {"_type": "choice", "_value": [0, 1, 2]}}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _by_value() -> Iterator[None]:
+    """Agents cannot import this file: what is in it travels whole."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    yield
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+def experiment(trial: Any, directory: Path, space: Any = SPACE, **more: Any) -> Experiment:
+    more.setdefault("tuner", {"name": "Random"})
+    more.setdefault("max_trial_number", 3)
+    return Experiment(
+        trial, space, platform="local", directory=directory, experiment_id="exp", seed=1, **more
+    )
+
+
+def square(parameters: dict[str, Any]) -> float:
+    return float(parameters["x"] ** 2)
+
+
+class Stepping(Trainable):
+    """Comes closer to 0 with every step, and never says that it is done."""
+
+    def setup(self, parameters: dict[str, Any]) -> None:
+        self.height = float(parameters["x"] ** 2)
+
+    def step(self) -> float:
+        self.height /= 2
+        return self.height
+
+
+# --------------------------------------------------------------------------- what a trial may be
+
+
+def test_function_is_tried_and_the_best_is_known(tmp_path: Path) -> None:
+    result = experiment(square, tmp_path).run()
+    assert (result.status, result.counts) == ("DONE", {"SUCCEEDED": 3})
+    assert isinstance(result.best, pitchpipe.experiment.BestTrial)
+    assert result.best.value == min(row["value"] for row in result.trials)
+    assert result.folder == tmp_path / "exp"
+
+
+def test_command_is_tried(tmp_path: Path) -> None:
+    command = 'echo "{\\"final\\": 0.5}" >> "$PITCHPIPE_REPORTS"'
+    result = experiment(command, tmp_path, max_trial_number=1).run()
+    assert [row["value"] for row in result.trials] == [0.5]
+
+
+def test_class_is_tried_step_by_step_until_a_stopper_ends_it(tmp_path: Path) -> None:
+    result = experiment(Stepping, tmp_path, stop=MaximumIterationStopper(4)).run()
+    for row in result.trials:
+        assert (row["status"], row["reason"]) == ("SUCCEEDED", "4 results are enough")
+        assert row["value"] == pytest.approx(row["parameters"]["x"] ** 2 / 16)
+
+
+@pytest.mark.parametrize(
+    ("trial", "message"),
+    [
+        (5, "5 is not a function"),
+        (dict, "dict is not derived from pitchpipe.Trainable"),
+        (None, "None is not"),
+    ],
+)
+def test_what_cannot_be_a_trial_is_refused(trial: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=message):
+        experiment(trial, tmp_path)
+    assert not (tmp_path / "exp").exists()
+
+
+def test_wrong_config_and_stopper_are_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="max_trial_number"):
+        experiment(square, tmp_path, max_trial_number=-1)
+    with pytest.raises(StopperError):
+        experiment(square, tmp_path, stop=5)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_experiment_runs_where_a_loop_runs_already(tmp_path: Path) -> None:
+    async def notebook() -> ExperimentResult:
+        return experiment(square, tmp_path).run()
+
+    assert asyncio.run(notebook()).status == "DONE"
+
+
+# --------------------------------------------------------------------------- names
+
+
+def test_registered_function_is_tried_by_its_name(tmp_path: Path) -> None:
+    register_trainable("square", square)
+    assert experiment("square", tmp_path, max_trial_number=1).run().counts == {"SUCCEEDED": 1}
+
+
+def test_environment_is_there_in_the_trials(tmp_path: Path) -> None:
+    register_env("corridor", lambda config: list(range(config["length"])))
+
+    def walk(parameters: dict[str, Any]) -> int:
+        return len(make_env("corridor", {"length": 7}))
+
+    assert [row["value"] for row in experiment(walk, tmp_path, max_trial_number=1).run().trials] == [7.0]
+
+
+@pytest.mark.parametrize("trainable", [5, "train.py", dict])
+def test_only_trainables_are_registered(trainable: Any) -> None:
+    with pytest.raises(TypeError):
+        register_trainable("something", trainable)
+
+
+def test_function_that_takes_no_parameters_is_not_registered() -> None:
+    with pytest.raises(TypeError, match="cannot be called with the parameters alone"):
+        register_trainable("something", lambda: 5)
+
+
+def test_only_functions_make_environments() -> None:
+    with pytest.raises(TypeError, match="is not a function that makes an environment"):
+        register_env("maze", "maze")  # type: ignore[arg-type]
+
+
+def test_unknown_names_give_the_nearest() -> None:
+    register_trainable("corridor-walk", square)
+    with pytest.raises(
+        NotRegistered, match="there is no trainable 'coridor-walk': registered are corridor-walk"
+    ):
+        registered_trainable("coridor-walk")
+    with pytest.raises(NotRegistered, match="there is no environment 'maze'"):
+        make_env("maze")
+
+
+# --------------------------------------------------------------------------- from other threads
+
+
+class Waiting(Callback):
+    """Lets the test wait for the first result."""
+
+    def __init__(self) -> None:
+        self.reported = threading.Event()
+        self.finals: list[Any] = []
+
+    def on_trial_result(self, trial: Any, result: Any) -> None:
+        self.reported.set()
+        if result["done"]:
+            self.finals.append((trial["parameters"], result["default"]))
+
+
+def endless(parameters: dict[str, Any]) -> float:
+    """Reports until it is stopped."""
+    while True:
+        report_intermediate_result(parameters["x"])
+
+
+def test_experiment_is_stopped_from_another_thread(tmp_path: Path) -> None:
+    waiting = Waiting()
+    search = experiment(endless, tmp_path, callbacks=[waiting])
+
+    def stop() -> None:
+        waiting.reported.wait(60)
+        search.stop("enough of it")
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    result = search.run()
+    thread.join()
+    assert (result.status, result.reason) == ("STOPPED", "enough of it")
+    assert result.counts == {"SYS_CANCELED": 1}
+
+
+def test_experiment_stopped_before_it_runs_ends_at_once(tmp_path: Path) -> None:
+    search = experiment(endless, tmp_path)
+    search.stop()
+    assert search.run().status == "STOPPED"
+
+
+def test_trials_of_ones_own_run_before_and_while_it_runs(tmp_path: Path) -> None:
+    class Adding(Waiting):
+        def on_trial_complete(self, trial: Any) -> None:
+            if len(self.finals) == 1:
+                search.add_trial({"x": 4})
+
+    told = Adding()
+    search = experiment(square, tmp_path, callbacks=[told], max_trial_number=4)
+    search.add_trial({"x": 3})
+    result = search.run()
+    assert result.counts == {"SUCCEEDED": 4}
+    own = [final for parameters, final in told.finals if isinstance(parameters["x"], int)]
+    assert own == [9.0, 16.0]
+
+
+def test_no_trial_is_added_when_all_are_asked_for(tmp_path: Path) -> None:
+    errors: list[str] = []
+
+    class Adding(Callback):
+        def on_trial_complete(self, trial: Any) -> None:
+            try:
+                search.add_trial({"x": 4})
+            except ValueError as error:
+                errors.append(str(error))
+
+    search = experiment(square, tmp_path, callbacks=[Adding()], max_trial_number=1)
+    assert search.run().counts == {"SUCCEEDED": 1}
+    assert errors == ["no trial can be added: the experiment is DONE"]
+
+
+def test_results_can_be_looked_at_while_it_runs(tmp_path: Path) -> None:
+    seen: list[ExperimentResult] = []
+
+    class Looking(Callback):
+        def on_trial_complete(self, trial: Any) -> None:
+            seen.append(search.results())
+
+    search = experiment(square, tmp_path, callbacks=[Looking()], max_trial_number=2)
+    result = search.run()
+    assert [one.counts["SUCCEEDED"] for one in seen] == [1, 2]
+    assert search.results() == result
+
+
+# --------------------------------------------------------------------------- restored
+
+
+def flaky(parameters: dict[str, Any]) -> float:
+    """Fails at 1 until a file says that it is repaired; counts on from its checkpoint."""
+    folder = Path(parameters["folder"])
+    checkpoint = pitchpipe.get_checkpoint()
+    first = 0 if checkpoint is None else checkpoint.to_dict()["step"]
+    for step in range(first, 3):
+        report_intermediate_result(step)
+        pitchpipe.save_checkpoint({"step": step + 1})
+        with (folder / f"steps-{parameters['x']}").open("a") as file:
+            file.write(str(step))
+        if parameters["x"] == 1 and step == 1 and not (folder / "repaired").exists():
+            raise RuntimeError("broken")
+    return float(parameters["x"])
+
+
+@pytest.mark.parametrize(
+    ("how", "steps"),
+    [({}, "01"), ({"resume_errored": True}, "012"), ({"restart_errored": True}, "01012")],
+    ids=["left", "resumed", "restarted"],
+)
+def test_failed_trials_of_a_restored_experiment(how: dict[str, bool], steps: str, tmp_path: Path) -> None:
+    space = {**GRID, "folder": {"_type": "choice", "_value": [str(tmp_path)]}}
+    first = experiment(flaky, tmp_path, space, tuner={"name": "GridSearch"}, max_trial_number=3).run()
+    assert first.counts == {"SUCCEEDED": 2, "FAILED": 1}
+    (failed,) = [row for row in first.trials if row["status"] == "FAILED"]
+    (tmp_path / "repaired").touch()
+    again = Experiment.restore(tmp_path / "exp", **how).run()
+    assert again.status == "DONE"
+    assert (tmp_path / "steps-1").read_text() == steps
+    row = again.trial(failed["trial_id"])
+    assert row["status"] == ("SUCCEEDED" if how else "FAILED")
+    assert row["attempt"] == (2 if how else 1)
+    assert len(again.trials) == 3
+
+
+def test_unfinished_trials_go_on_or_are_cancelled(tmp_path: Path) -> None:
+    for go_on in (True, False):
+        directory = tmp_path / str(go_on)
+        search = experiment(square, directory, max_trial_number=1)
+        search.add_trial({"x": 2})
+        asyncio.run(killed_at_first_start(search))
+        result = Experiment.restore(directory / "exp", resume_unfinished=go_on).run()
+        assert result.counts == ({"SUCCEEDED": 1} if go_on else {"USER_CANCELED": 1})
+
+
+async def killed_at_first_start(search: Experiment) -> None:
+    """Run a search whose manager dies between the first commit and what it would do about it."""
+    search.create()
+    manager = search._manager
+
+    class Killed(Exception):
+        pass
+
+    def die(effect: Any) -> None:
+        raise Killed
+
+    manager._perform = die
+    manager._write_end = lambda: None
+    with pytest.raises(Killed):
+        await manager.run()
+    manager.store.close()
+    manager.folder.disown()
+
+
+def test_stopper_is_kept_with_the_experiment(tmp_path: Path) -> None:
+    search = experiment(Stepping, tmp_path, stop=MaximumIterationStopper(3), max_trial_number=1)
+    search.stop()
+    assert search.run().status == "STOPPED"
+    result = Experiment.restore(tmp_path / "exp").run()
+    assert [row["reason"] for row in result.trials] == ["3 results are enough"]
+
+
+def test_stopper_can_be_replaced(tmp_path: Path) -> None:
+    search = experiment(Stepping, tmp_path, stop=MaximumIterationStopper(3), max_trial_number=1)
+    search.stop()
+    search.run()
+    (tmp_path / "exp" / "stopper.pkl").write_bytes(b"rubbish")
+    with pytest.raises(FolderError, match=r"stopper\.pkl cannot be loaded .* Experiment\.restore"):
+        Experiment.restore(tmp_path / "exp").run()
+    result = Experiment.restore(tmp_path / "exp", stop={"training_iteration": 2}).run()
+    assert [row["reason"] for row in result.trials] == ["training_iteration has reached 2"]
+
+
+def test_restore_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="does not exist"):
+        Experiment.restore(tmp_path / "nothing")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ValueError, match="exclude each other"):
+        Experiment.restore(tmp_path, resume_errored=True, restart_errored=True)
+
+
+def test_folder_is_made_before_it_runs_and_owned(tmp_path: Path) -> None:
+    search = experiment(square, tmp_path, max_trial_number=1)
+    assert search.create() == search.create() == tmp_path / "exp"
+    with pytest.raises(FolderError, match="is run by process"):
+        Experiment.restore(tmp_path / "exp").run()
+    assert search.run().status == "DONE"
+
+
+# --------------------------------------------------------------------------- tables
+
+
+def two_goals(parameters: dict[str, Any]) -> dict[str, float]:
+    if parameters["x"] == 2:
+        raise ValueError("not this one")
+    return {"default": parameters["x"], "speed": parameters["x"]}
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> ExperimentResult:
+    """Three trials, one of which failed, with two objectives."""
+    goals = [{"name": "default", "direction": "minimize"}, {"name": "speed", "direction": "maximize"}]
+    folder = tmp_path_factory.mktemp("grid")
+    return experiment(two_goals, folder, GRID, tuner={"name": "GridSearch"}, objectives=goals).run()
+
+
+def test_rows_are_plain(grid: ExperimentResult) -> None:
+    by_x = {row["parameters"]["x"]: row for row in grid.trials}
+    assert [row["sequence_id"] for row in grid.trials] == [0, 1, 2]
+    assert by_x[1]["value"] == by_x[1]["final"] == {"default": 1, "speed": 1}
+    assert (by_x[2]["value"], by_x[2]["failure_kind"]) == (None, "USER_ERROR")
+    assert by_x[2]["reason"] == "ValueError: not this one"
+    assert "two_goals" in by_x[2]["error"]
+    assert by_x[1]["duration"] >= 0
+
+
+def test_trial_by_id_and_best_by_objective(grid: ExperimentResult) -> None:
+    fast, small = grid.best_by("speed"), grid.best_by()
+    assert fast is not None
+    assert small is not None
+    assert (fast["parameters"]["x"], small["parameters"]["x"]) == (1, 0)
+    assert grid.trial(fast["trial_id"]) == fast
+    assert isinstance(grid.best, list)
+    assert len(grid.best) == 2
+    with pytest.raises(KeyError, match="has no trial nobody"):
+        grid.trial("nobody")
+    with pytest.raises(KeyError, match="'accuracy' is no objective"):
+        grid.best_by("accuracy")
+
+
+def test_dataframe_has_a_row_a_trial_and_flat_columns(
+    grid: ExperimentResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pandas = types.ModuleType("pandas")
+    pandas.DataFrame = list  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pandas", pandas)
+    rows = grid.dataframe()
+    assert [row["parameters.x"] for row in rows] == [row["parameters"]["x"] for row in grid.trials]
+    assert {row.get("value.speed") for row in rows} == {0, 1, None}
+
+
+def test_dataframe_without_pandas_says_what_to_install(
+    grid: ExperimentResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        grid.dataframe()
