@@ -69,27 +69,77 @@ def is_dispatcher(process: psutil.Process) -> bool:
     return "pitchpipe.dispatcher" in process.cmdline()
 
 
-@pytest.mark.slow
-def test_killed_agent_keeps_what_its_trial_reported(lab: Any) -> None:
-    config = lab.write(SCRIPT)
-    running = lab.start("run", config, "--experiment-id", "exp", "--json")
-    lab.until(lambda: lab.query("SELECT count(*) FROM metrics") > [(4,)], running)
+def kill_an_agent(running: Any) -> None:
     agents = [
         child
         for child in psutil.Process(running.pid).children()
         if "pitchpipe.trial_agent" in child.cmdline()
     ]
     agents[0].kill()
+
+
+@pytest.mark.slow
+def test_killed_agent_keeps_what_its_trial_reported(lab: Any) -> None:
+    config = lab.write(SCRIPT, max_failures=0)
+    running = lab.start("run", config, "--experiment-id", "exp", "--json")
+    lab.until(lambda: lab.query("SELECT count(*) FROM metrics") > [(4,)], running)
+    kill_an_agent(running)
     output, errors = running.communicate(timeout=60)
     result = json.loads(output)
     assert result["status"] == "DONE", errors
     assert result["counts"] == {"FAILED": 1, "SUCCEEDED": 5}
     (lost,) = [trial for trial in lab.trials() if trial["status"] == "FAILED"]
+    assert lost["kind"] == "INFRA"
     assert "killed by signal 9" in lost["reason"]
     lines = (lab.folder / f"witness-{lost['sequence_id']}").read_text().splitlines()
     # It may have been killed between a report and the line about it.
     assert [repr(value) for value in lost["intermediate"]][: len(lines)] == lines
     assert len(lost["intermediate"]) <= len(lines) + 1
+
+
+# As above; what an earlier attempt has done is not done again.
+WITH_CHECKPOINTS = SCRIPT.replace(
+    "    for step in range(10):",
+    """    checkpoint = pitchpipe.get_checkpoint()
+    for step in range(checkpoint.to_dict()["next"] if checkpoint else 0, 10):""",
+).replace(
+    "        time.sleep",
+    """        pitchpipe.save_checkpoint({"next": step + 1})
+        time.sleep""",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "script", [SCRIPT, WITH_CHECKPOINTS], ids=["from the beginning", "from a checkpoint"]
+)
+def test_trial_of_a_killed_agent_is_run_again_and_counted_once(any_lab: Any, script: str) -> None:
+    lab = any_lab
+    config = lab.write(script)
+    running = lab.start("run", config, "--experiment-id", "exp", "--json")
+    lab.until(lambda: lab.query("SELECT count(*) FROM metrics") > [(9,)], running)
+    if lab.platform == "local":
+        kill_an_agent(running)
+    else:
+        (pid,) = lab.query("SELECT pid FROM trials WHERE status = 'RUNNING'")[0]
+        psutil.Process(pid).parent().kill()
+    output, errors = running.communicate(timeout=60)
+    result = json.loads(output)
+    assert (result["status"], result["counts"]) == ("DONE", {"SUCCEEDED": 6}), errors
+    assert result["retries"] == {"INFRA": 1}
+    for trial in lab.trials():
+        x = trial["parameters"]["x"]
+        assert trial["intermediate"] == [x + step for step in range(10)]
+    ((again, attempts),) = lab.query("SELECT sequence_id, attempt FROM trials WHERE attempt > 1")
+    assert attempts == 2
+    lines = (lab.folder / f"witness-{again}").read_text().splitlines()
+    repeated = len(lines) - 11
+    assert repeated <= 1 if script == WITH_CHECKPOINTS else repeated > 1
+    told = [json.loads(payload) for (payload,) in lab.query("SELECT payload FROM commands WHERE code = 'ME'")]
+    heard = [(metric["trial_job_id"], metric["type"], metric["sequence"]) for metric in told]
+    assert len(heard) == len(set(heard))
+    assert "1: retried (INFRA, agent" in lab.run("trial", "show", "exp", str(again)).stdout
+    assert "run again: 1 INFRA attempt" in lab.run("status", "exp").stdout
 
 
 @pytest.mark.slow
@@ -105,6 +155,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert [trial["final"] for trial in trials] == [0.5] * 4
     assert {trial["status"] for trial in trials} == {"FAILED"}
     assert {trial["reason"] for trial in trials} == {"killed by SIGKILL"}
+    assert {trial["kind"] for trial in trials} == {"KILLED"}
 
 
 @pytest.mark.slow
