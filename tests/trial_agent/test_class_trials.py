@@ -1,0 +1,321 @@
+"""Trials that are classes, run in the process of a real agent."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+
+import pitchpipe
+from pitchpipe.trial_agent import Checkpoint, read_spool
+
+from .client import LocalAgent, start, wait_until
+from .test_saving import go_on, last_checkpoint, pause
+
+Parameters = dict[str, Any]
+Event = dict[str, Any]
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the agent cannot import the tests
+
+
+class Train(pitchpipe.Trainable):
+    """Adds lr at each step; writes down what is called, because it runs in another process."""
+
+    def note(self, *words: object) -> None:
+        with open(self.parameters["log"], "a") as file:
+            print(os.getpid(), id(self), *words, file=file)
+
+    def setup(self, parameters: Parameters) -> None:
+        self.note("setup", parameters["lr"])
+        self.score = 0.0
+
+    def step(self) -> Any:
+        self.note("step", self.iteration)
+        if self.iteration == self.parameters.get("fails_at"):
+            raise ValueError("the GPU fell off the bus")
+        if self.parameters.get("slow"):
+            time.sleep(0.01)
+        self.score += self.parameters["lr"]
+        return {"default": self.score, "done": self.iteration + 1 == self.parameters.get("steps", 3)}
+
+    def save_checkpoint(self, directory: str) -> Parameters | None:
+        self.note("save", self.iteration)
+        if self.parameters.get("files"):
+            Path(directory, "score").write_text(str(self.score))
+            return None
+        return {"score": self.score}
+
+    def load_checkpoint(self, checkpoint: Any) -> None:
+        self.note("load", self.iteration)
+        found = json.loads(Path(checkpoint, "score").read_text()) if isinstance(checkpoint, str) else None
+        self.score = checkpoint["score"] if found is None else found
+
+    def reset_config(self, new: Parameters) -> bool:
+        self.note("reset", new["lr"])
+        self.score = 0.0
+        return not new.get("stubborn")
+
+    def cleanup(self) -> None:
+        self.note("cleanup")
+
+
+def told(events: list[Event]) -> list[tuple[Any, ...]]:
+    """What was reported and saved, in order: (sequence, number) and (name, next sequence, value)."""
+    found: list[tuple[Any, ...]] = []
+    for event in events:
+        if event["e"] == "report":
+            value = json.loads(event["value"])
+            found.append((event["sequence"], value["default"] if isinstance(value, dict) else value))
+        elif event["e"] == "checkpoint":
+            found.append((event["name"], event["sequence"], event["value"]))
+    return found
+
+
+class Lab:
+    """An agent that runs the class, and the log of what was called."""
+
+    def __init__(self, agent: LocalAgent, function: Callable[..., Any] = Train, **run: Any) -> None:
+        self.agent = agent
+        self.log = agent.folder / "log"
+        self.client = agent.function(function, **run)
+
+    def start(self, parameters: Parameters | None = None, **more: Any) -> dict[str, Any]:
+        return start(parameters={"lr": 0.5, "log": str(self.log), **(parameters or {})}, **more)
+
+    def run(self, parameters: Parameters | None = None, attempt: int = 1, **more: Any) -> list[Event]:
+        self.client.tell(self.start(parameters, attempt=attempt, **more))
+        return self.client.until_ended(attempt=attempt)
+
+    @property
+    def calls(self) -> list[str]:
+        return [line.split(None, 2)[2] for line in self.log.read_text().splitlines()]
+
+    @property
+    def instances(self) -> int:
+        return len({line.split()[1] for line in self.log.read_text().splitlines() if "setup" in line})
+
+
+@pytest.fixture
+def lab(agent: LocalAgent) -> Lab:
+    return Lab(agent)
+
+
+def test_class_is_set_up_stepped_to_its_end_and_cleaned_up(lab: Lab) -> None:
+    events = lab.run()
+    assert told(events) == [(0, 0.5), (1, 1.0), (2, 1.5), (0, 1.5)]
+    assert [e["kind"] for e in events if e["e"] == "report"] == ["intermediate"] * 3 + ["final"]
+    assert (events[-1]["exit_code"], events[-1]["error"]) == (0, None)
+    assert "exported" not in events[-1]
+    assert lab.calls == ["setup 0.5", "step 0", "step 1", "step 2", "cleanup"]
+
+
+def test_class_makes_as_many_steps_as_its_budget_and_saves_the_last(lab: Lab) -> None:
+    events = lab.run({"steps": 100}, budget=2)
+    assert told(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0), (0, 1.0)]
+    events = lab.run(
+        {"steps": 100}, attempt=2, checkpoint="trials/0/checkpoints/1-1", first_sequence=2, budget=3
+    )
+    assert told(events) == [(2, 1.5), ("2-1", 3, 1.5), (0, 1.5)]
+    assert lab.calls[5:] == ["setup 0.5", "load 2", "step 2", "save 3", "cleanup"]
+
+
+@pytest.mark.parametrize(
+    ("keep", "names"),
+    [
+        ({"frequency": 2, "keep": 9}, [("1-1", 2), ("1-2", 4)]),
+        ({"frequency": 2, "at_end": True, "keep": 9}, [("1-1", 2), ("1-2", 4), ("1-3", 5)]),
+        ({"frequency": 5, "at_end": True}, [("1-1", 5)]),
+        ({"at_end": True}, [("1-1", 5)]),
+        ({}, []),
+    ],
+)
+def test_class_saves_as_often_as_it_shall(
+    lab: Lab, keep: dict[str, Any], names: list[tuple[str, int]]
+) -> None:
+    events = lab.run({"steps": 5}, keep=keep)
+    assert [(e["name"], e["sequence"]) for e in events if e["e"] == "checkpoint"] == names
+
+
+@pytest.mark.parametrize("files", [True, False])
+def test_failed_class_goes_on_from_its_checkpoint(lab: Lab, files: bool) -> None:
+    first = lab.run({"fails_at": 3, "steps": 5, "files": files}, keep={"frequency": 1})
+    assert first[-1]["error"].endswith("ValueError: the GPU fell off the bus")
+    assert "trial_agent/class_trial.py" not in first[-1]["error"]
+    assert first[-1]["exit_code"] == 1
+    message = go_on(first)
+    events = lab.run(
+        {"steps": 5}, **{name: message[name] for name in ("attempt", "checkpoint", "first_sequence")}
+    )
+    assert told(events) == [(3, 2.0), (4, 2.5), (0, 2.5)]
+    assert lab.calls.count("cleanup") == 2
+
+
+def test_paused_class_saves_between_two_steps_and_goes_on(lab: Lab) -> None:
+    lab.client.tell(lab.start({"steps": 1000, "slow": True}))
+    events = lab.client.events_until(lambda event: event["e"] == "report")
+    lab.client.tell(pause())
+    events += lab.client.until_ended()
+    count = len([event for event in events if event["e"] == "report"])
+    assert count < 1000
+    assert (events[-1]["paused"], events[-1]["exit_code"]) == (True, None)
+    assert last_checkpoint(events)["sequence"] == count
+    assert lab.calls[-2:] == [f"save {count}", "cleanup"]
+    message = go_on(events)
+    more = {name: message[name] for name in ("attempt", "checkpoint", "first_sequence")}
+    events = lab.run({"steps": count + 1}, **more)
+    assert told(events) == [(count, (count + 1) * 0.5), (0, (count + 1) * 0.5)]
+
+
+def test_class_that_cannot_save_is_paused_all_the_same(agent: LocalAgent) -> None:
+    class Forgetful(Train):
+        def save_checkpoint(self, directory: str) -> None:
+            return None
+
+    lab = Lab(agent, Forgetful)
+    lab.client.tell(lab.start({"steps": 1000, "slow": True}))
+    lab.client.events_until(lambda event: event["e"] == "report")
+    lab.client.tell(pause())
+    events = lab.client.until_ended()
+    assert events[-1]["paused"]
+    assert [event for event in events if event["e"] == "checkpoint"] == []
+    assert not agent.trial_file("checkpoints").exists() or os.listdir(agent.trial_file("checkpoints")) == []
+
+
+def test_stopped_class_ends_between_two_steps_and_is_cleaned_up(lab: Lab) -> None:
+    lab.client.tell(lab.start({"steps": 1000, "slow": True}))
+    lab.client.events_until(lambda event: event["e"] == "report")
+    lab.client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
+    ended = lab.client.until_ended()[-1]
+    assert (ended["killed"], ended["paused"], ended["exit_code"]) == (True, False, None)
+    assert lab.calls[-1] == "cleanup"
+
+
+def test_instance_is_used_again_when_it_can_be_reset(agent: LocalAgent) -> None:
+    lab = Lab(agent, reuse_actors=True)
+    lab.run()
+    assert told(lab.run({"lr": 2}, attempt=2)) == [(0, 2.0), (1, 4.0), (2, 6.0), (0, 6.0)]
+    lab.run({"lr": 3, "stubborn": True}, attempt=3)
+    steps = ["step 0", "step 1", "step 2"]
+    assert lab.calls == [
+        *("setup 0.5", *steps, "reset 2", *steps, "reset 3", "cleanup"),
+        *("setup 3", *steps),
+    ]
+    agent.stop()  # and the instance that was kept is cleaned up at the end
+    assert lab.calls[-1] == "cleanup"
+    assert lab.calls.count("cleanup") == 2
+
+
+def test_instance_that_failed_is_not_used_again(agent: LocalAgent) -> None:
+    lab = Lab(agent, reuse_actors=True)
+    lab.run({"fails_at": 1})
+    lab.run({"lr": 2}, attempt=2)
+    assert lab.calls == ["setup 0.5", "step 0", "step 1", "cleanup", "setup 2", "step 0", "step 1", "step 2"]
+
+
+def test_instance_used_again_loads_the_checkpoint_of_its_attempt(agent: LocalAgent) -> None:
+    lab = Lab(agent, reuse_actors=True)
+    first = lab.run({"steps": 2}, keep={"at_end": True})
+    message = go_on(first)
+    more = {name: message[name] for name in ("attempt", "checkpoint", "first_sequence")}
+    assert told(lab.run({"steps": 3}, **more)) == [(2, 1.5), (0, 1.5)]
+    assert lab.calls[4:] == ["reset 0.5", "load 2", "step 2"]
+
+
+def test_factory_may_make_the_instance(agent: LocalAgent) -> None:
+    lab = Lab(agent, lambda parameters: Train({**parameters, "lr": 7}), reuse_actors=True)
+    assert told(lab.run())[0] == (0, 7.0)
+    assert told(lab.run({"lr": 1}, attempt=2))[0] == (0, 1.0)
+    assert lab.instances == 1
+
+
+@pytest.mark.parametrize("as_instance", [True, False])
+def test_wrapped_function_runs_like_the_function(agent: LocalAgent, as_instance: bool) -> None:
+    def train(parameters: Parameters) -> int:
+        pitchpipe.report_intermediate_result(pitchpipe.get_trial_id() == "AbCdE")
+        pitchpipe.save_checkpoint({"x": 1})
+        return 4
+
+    made = pitchpipe.wrap_function(train)
+    client = agent.function((lambda parameters: made(parameters)) if as_instance else made)
+    client.tell(start())
+    assert told(client.until_ended()) == [(0, True), ("1-1", 1, 1.0), (0, 4)]
+
+
+def test_exported_paths_are_in_the_end(agent: LocalAgent) -> None:
+    class Exporting(Train):
+        export_formats = ("txt", "elsewhere")
+
+        def export_model(self, formats: Any, directory: str) -> dict[str, str]:
+            Path(directory, "model.txt").write_text(str(self.score))
+            return {"txt": os.path.join(directory, "model.txt"), "elsewhere": "/models/1"}
+
+    ended = Lab(agent, Exporting).run()[-1]
+    assert ended["exported"] == {"txt": "trials/0/export/model.txt", "elsewhere": "/models/1"}
+    assert (agent.folder / ended["exported"]["txt"]).read_text() == "1.5"
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (None, "step() returned None"),
+        ("abc", None),
+        ({"done": True}, None),
+        ({"loss": 1, "done": True}, None),
+    ],
+)
+def test_results_that_are_no_numbers(agent: LocalAgent, result: Any, words: str | None) -> None:
+    class Odd(Train):
+        def step(self) -> Any:
+            return result
+
+    lab = Lab(agent, Odd)
+    lab.client.tell(lab.start(budget=1))
+    ended = lab.client.until_ended()[-1]
+    assert (words in ended["error"]) if words else ended["error"] is None
+    assert lab.calls[-1] == "cleanup"
+
+
+def test_number_is_a_result(agent: LocalAgent) -> None:
+    class Plain(Train):
+        def step(self) -> float:
+            return 2.5
+
+    assert told(Lab(agent, Plain).run(budget=2)) == [(0, 2.5), (1, 2.5), ("1-1", 2, 2.5), (0, 2.5)]
+
+
+def test_failing_cleanup_changes_nothing(agent: LocalAgent) -> None:
+    class Messy(Train):
+        def cleanup(self) -> None:
+            super().cleanup()
+            raise RuntimeError("cannot clean up")
+
+    lab = Lab(agent, Messy)
+    assert lab.run()[-1]["error"] is None
+    assert lab.run({"fails_at": 0}, attempt=2)[-1]["error"].endswith("fell off the bus")
+
+
+def test_class_of_a_killed_agent_goes_on_in_another(lab: Lab, tmp_path: Path) -> None:
+    lab.client.tell(lab.start({"steps": 100_000, "slow": True}, keep={"frequency": 1}))
+    lab.client.events_until(lambda event: event["e"] == "checkpoint" and event["sequence"] >= 2)
+    lab.agent.process.kill()
+    lab.agent.process.wait()
+    events = read_spool(tmp_path / "agents" / f"{lab.agent.id}.jsonl", "AbCdE", 1)
+    saved = last_checkpoint(events)
+    path = tmp_path / "trials" / "0" / "checkpoints" / saved["name"]
+    assert Checkpoint(str(path)).to_dict() == {"score": saved["value"]}
+    other = LocalAgent(tmp_path, str(tmp_path))
+    try:
+        again = Lab(other)
+        steps = saved["sequence"] + 1
+        message = go_on(events)
+        more = {name: message[name] for name in ("attempt", "checkpoint", "first_sequence")}
+        found = again.run({"steps": steps}, **more)
+        assert told(found) == [(steps - 1, steps * 0.5), (0, steps * 0.5)]
+    finally:
+        other.stop()
+    wait_until(lambda: other.process.poll() is not None)
