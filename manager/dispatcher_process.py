@@ -82,7 +82,7 @@ class DispatcherProcess(asyncio.Protocol):
         self._ended = self._loop.create_future()
         self._writer: asyncio.WriteTransport | None = None
         self._reader: asyncio.ReadTransport | None = None
-        self._read_all = False
+        self._read_all: asyncio.Future[None] = self._loop.create_future()
 
     async def start(self, command: Sequence[str], environment: Mapping[str, str], output: Path) -> None:
         """Spawn the process; what it prints goes to the file `output`."""
@@ -120,6 +120,8 @@ class DispatcherProcess(asyncio.Protocol):
             await asyncio.wait_for(asyncio.shield(self._ended), timeout)
         except TimeoutError:
             await self.kill()
+        # Its last words are still in the pipe, unless a process that a plug-in left behind holds that open.
+        await asyncio.wait([self._read_all], timeout=_PIPE_GRACE)
         self._close_pipes()
 
     async def kill(self) -> None:
@@ -150,7 +152,8 @@ class DispatcherProcess(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The dispatcher closed its pipe: all its frames are read."""
-        self._read_all = True
+        if not self._read_all.done():
+            self._read_all.set_result(None)
         self._tell_end()
 
     def _process_ended(self, code: int) -> None:
@@ -161,7 +164,7 @@ class DispatcherProcess(asyncio.Protocol):
         self._tell_end()
 
     def _tell_end(self, although_open: bool = False) -> None:
-        if self._ended.done() and (self._read_all or although_open):
+        if self._ended.done() and (self._read_all.done() or although_open):
             code = self._ended.result()
             self._fail(code, f"the dispatcher process ended with {_say_exit(code)}")
 

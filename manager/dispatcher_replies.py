@@ -16,7 +16,10 @@ from .events import (
     ResumeAsked,
 )
 
-__all__ = ["failure_of", "is_reply", "meaning_of"]
+__all__ = ["REPLIES", "failure_of", "is_reply", "meaning_of"]
+
+REPLIES = (ParametersArrived, NoMoreParameters, KillVerdict, PauseVerdict, ResumeAsked)
+"""What replies mean; one event a reply."""
 
 
 def is_reply(command: CommandType) -> bool:
@@ -49,7 +52,7 @@ def _parameters(now: float, payload: str) -> Event:
     return ParametersArrived(now, loads(payload).get("parameter_id"), payload)
 
 
-def _no_more(now: float, payload: str) -> Event:
+def _no_more(now: float, _payload: str) -> Event:
     return NoMoreParameters(now)
 
 

@@ -213,14 +213,10 @@ class DispatcherSession:
 
     # ------------------------------------------------------------------ replies in
 
-    @property
-    def has_news(self) -> bool:
-        """Are there replies that are not recorded yet?"""
-        return bool(self._new_replies)
-
-    def take_replies(self) -> list[Record]:
-        """The replies to be recorded since the last call."""
-        replies, self._new_replies = self._new_replies, []
+    def take_replies(self, keep: int = 0) -> list[Record]:
+        """The replies to be recorded since the last call, but for the last `keep`."""
+        count = len(self._new_replies) - keep
+        replies, self._new_replies = self._new_replies[:count], self._new_replies[count:]
         return replies
 
     def take_checkpoints(self) -> list[SavedState]:

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..protocol import CommandType, dumps
+from ..protocol import CommandType, Frame, dumps
 from .checkpoint_copies import clone_checkpoint
 from .config import ExperimentConfig
 from .conversation import Conversation, Record, SavedState
+from .dispatcher_replies import REPLIES, meaning_of
 from .dispatcher_session import DispatcherSession, DispatcherSetup
 from .effects import (
     CopyCheckpoint,
@@ -86,6 +87,8 @@ class Manager:
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop_reason: str | None = None
         self._closing = False
+        self._unheard = 0  # so many of the last replies came when all was over
+        self._heard: int | None = None  # the last reply that was acted upon; None: all were
 
     # ------------------------------------------------------------------ for others
 
@@ -179,13 +182,20 @@ class Manager:
         self.runner = runner
         results = partial(committed_results, self.store, runner.get_trials())
         said = self.listeners.begin(runner, results, self._clock, self._row)
-        self._inbox[:0] = [*self.first_events(runner, self._clock()), *said]
+        self._heard = (row.snapshot or {}).get("heard")
+        self._inbox[:0] = [*self._unheard_replies(), *self.first_events(runner, self._clock()), *said]
         self._opened.set()
         if self._session.is_new:
             self._send_first([(CommandType.Initialize, json.dumps(self.config.search_space))])
         await self._take_up(runner)
         if self._inbox:
             self._schedule_tick()
+
+    def _unheard_replies(self) -> list[Event]:
+        """What the dispatcher had said when an earlier manager no longer listened."""
+        replies = [] if self._heard is None else self.store.replies(self._heard)
+        frames = [Frame(CommandType(code.encode()), payload) for _, code, payload in replies]
+        return [meaning_of(frame, self._clock()) for frame in frames]
 
     async def _take_up(self, runner: TrialRunner) -> None:
         """Find the attempts that were running; do again what an earlier manager may not have come to do."""
@@ -264,11 +274,13 @@ class Manager:
         if self._over.done() or self._closing:
             return
         events, self._inbox = self._inbox, []
-        runner = self._opened_runner
-        effects = [effect for event in events for effect in runner.handle(event)]
+        effects = [effect for event in events for effect in self._handle(event)]
         sends = [(effect.command, effect.payload) for effect in effects if isinstance(effect, SendCommand)]
         commands = self._session.number(sends)
-        changes = self._commit(commands, self._session.take_replies(), self._session.take_checkpoints())
+        self._heard = None
+        replies = self._session.take_replies(keep=self._unheard)
+        checkpoints = () if self._unheard else self._session.take_checkpoints()
+        changes = self._commit(commands, replies, checkpoints)
         self._session.write(commands)
         for effect in effects:
             self._perform(effect)
@@ -279,6 +291,15 @@ class Manager:
         self._set_deadline()
         self.on_tick()
         self._on_progress()
+
+    def _handle(self, event: Event) -> list[Effect]:
+        """Let the runner handle an event; what the dispatcher still says when all ends is kept for a resume."""
+        runner = self._opened_runner
+        is_over = runner.status is ExperimentStatus.STOPPING or runner.is_finished()
+        if is_over and isinstance(event, REPLIES):
+            self._unheard += 1
+            return []
+        return runner.handle(event)
 
     def _commit(
         self,
@@ -298,7 +319,7 @@ class Manager:
             runner.error,
             runner.elapsed(now),
             now if runner.is_finished() else None,
-            json.dumps(runner.snapshot()),
+            json.dumps(runner.snapshot() | ({} if self._heard is None else {"heard": self._heard})),
             checkpoints,
         )
         self.store.commit(tick)
@@ -407,6 +428,7 @@ class Manager:
             (n, command.value.decode(), payload) for n, (command, payload) in enumerate(first, start=1)
         ]
         self._session.take_replies()
+        self._unheard = 0
         self.store.begin_conversation(commands)
         return Conversation(commands)
 
@@ -443,14 +465,21 @@ class Manager:
     def _write_end(self) -> None:
         try:
             if self.runner is not None:
-                # Replies that the runner has not acted upon are not recorded: they will be given again, and a
-                # checkpoint that covers them does not count.
-                checkpoints = self._session.take_checkpoints()
-                self._commit((), (), () if self._session.has_news else checkpoints)
+                self._commit_last()
             elif self._stop_reason is not None:
                 self.store.set_status(ExperimentStatus.STOPPED.value, self._stop_reason)
         except StoreError as error:
             _log.error("the end of the experiment could not be written: %s", error)
+
+    def _commit_last(self) -> None:
+        """Record what the dispatcher said last, and that nobody has acted upon it yet."""
+        if self._over.done() and self._over.exception() is not None:
+            self._commit(())  # nothing is known to be right any more
+            return
+        replies = self._session.take_replies()
+        if replies:
+            self._heard = replies[0][0] - 1
+        self._commit((), replies, self._session.take_checkpoints())
 
 
 def added_trial(parameters: Mapping[str, Any], time: float) -> TrialAddAsked:
