@@ -53,6 +53,7 @@ from .retries import Retries
 from .slots import Slots
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict, new_trial_id
 from .verdicts import FailureStreak, check_final, check_intermediate, judge_end
+from .vocabulary import Decision
 
 __all__ = ["AttemptRow", "Changes", "Limits", "MetricRow", "TrialRunner"]
 
@@ -217,6 +218,13 @@ class TrialRunner:
     def stop_trial(self, trial_id: str, time: float) -> list[Effect]:
         """End a trial, whatever it does; nothing happens to one that has ended."""
         return self.handle(happened.TrialKillAsked(time, trial_id))
+
+    def decide(self, trial_id: str, decision: str, reason: str, time: float) -> list[Effect]:
+        """Act on a `Decision` about a trial; raises `ValueError` for anything else."""
+        if Decision(decision) is Decision.CONTINUE:
+            return []
+        asked = happened.PauseVerdict if decision == Decision.PAUSE else happened.KillVerdict
+        return self.handle(asked(time, trial_id, reason))
 
     def has_resources(self, request: Request) -> bool:
         """Could a trial that takes `request` start now?"""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import subprocess
 import sys
 import threading
 import types
@@ -116,6 +119,20 @@ def test_experiment_runs_where_a_loop_runs_already(tmp_path: Path) -> None:
         return experiment(square, tmp_path).run()
 
     assert asyncio.run(notebook()).status == "DONE"
+
+
+def test_example_of_the_page_runs(tree: Path, tmp_path: Path) -> None:
+    (script,) = re.findall(
+        r"^```python\n(.*?)^```$", (tree / "docs" / "experiment.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    (tmp_path / "tune.py").write_text(script)
+    environment = {**os.environ, "PITCHPIPE_DIR": str(tmp_path / "runs")}
+    done = subprocess.run(
+        [sys.executable, "tune.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["0", "1", "2", "3", "DONE"]
+    assert lines[-1].endswith(" 4")
 
 
 # --------------------------------------------------------------------------- names

@@ -7,11 +7,12 @@ import json
 import pytest
 
 from pitchpipe.manager import events as happened
-from pitchpipe.manager.effects import Finish, StartTrial, StopTrial
+from pitchpipe.manager.effects import Finish, PauseTrial, StartTrial, StopTrial
 from pitchpipe.manager.experiment_status import ExperimentStatus
 from pitchpipe.manager.ledger import Ledger, Request, Totals
 from pitchpipe.manager.trial import FailureKind, Trial, TrialStatus
 from pitchpipe.manager.trial_runner import TrialRunner
+from pitchpipe.manager.vocabulary import TUNE_STATUS
 from pitchpipe.protocol import CommandType
 
 from .test_trial_runner import Driver, of_type, sent
@@ -70,6 +71,39 @@ def test_stop_trial_ends_it_and_is_nothing_for_one_that_ended() -> None:
     driver.end(trial, exit_code=None, signal=15)
     assert trial.status is TrialStatus.USER_CANCELED
     assert driver.runner.stop_trial(trial.trial_id, driver.now) == []
+
+
+def test_decisions_are_acted_upon() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    decide = driver.runner.decide
+    assert decide(trial.trial_id, "CONTINUE", "", driver.now) == []
+    assert decide(trial.trial_id, "PAUSE", "its rung is full", driver.now) == [PauseTrial(trial.trial_id, 1)]
+    assert decide(trial.trial_id, "STOP", "too bad", driver.now) == [StopTrial(trial.trial_id, 1)]
+    with pytest.raises(ValueError, match="'NOOP' is not a valid Decision"):
+        decide(trial.trial_id, "NOOP", "", driver.now)
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "too bad")
+
+
+def test_every_status_has_a_name_in_tune() -> None:
+    assert list(TUNE_STATUS) == list(TrialStatus)
+    assert set(TUNE_STATUS.values()) == {"PENDING", "RUNNING", "PAUSED", "TERMINATED", "ERROR"}
+    final = {name for status, name in TUNE_STATUS.items() if status.is_final}
+    assert final == {"TERMINATED", "ERROR"}
+
+
+def test_only_what_changed_is_written_again() -> None:
+    driver = Driver(trial_concurrency=3)
+    driver.ready()
+    for number in range(3):
+        driver.propose(x=number)
+    assert len(driver.runner.take_changes().trials) == 3
+    second = driver.runner.get_trials()[1]
+    driver.start(second)
+    driver.start(second)
+    assert list(driver.runner.take_changes().trials) == [second.trial_id]
+    assert driver.runner.take_changes().trials == {}
 
 
 def complete(driver: Driver, trial_id: str, value: str) -> list[object]:
