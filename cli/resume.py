@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,14 +13,53 @@ from .interrupts import Interrupts
 from .verb import experiment_options, verb, watch_options
 
 if TYPE_CHECKING:
+    from ..manager.extension import Extension
     from ..manager.folder import ExperimentFolder
 
 __all__ = ["resume"]
 
 
-@verb("resume", "pitchpipe resume k3x9a2bq", "pitchpipe resume k3x9a2bq --detach")
+class _Duration(click.ParamType):
+    """Seconds, or text with a unit, as in the config."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from ..manager.config.units import UnitError, parse_duration
+
+        try:
+            seconds = parse_duration(float(value) if value.replace(".", "", 1).isdigit() else value)
+        except UnitError as error:
+            self.fail(f"{error}; write {error.hint}" if error.hint else str(error), param, ctx)
+        if seconds <= 0:
+            self.fail("must be more than 0 seconds", param, ctx)
+        return seconds
+
+
+@verb(
+    "resume",
+    "pitchpipe resume k3x9a2bq",
+    "pitchpipe resume k3x9a2bq --detach",
+    "pitchpipe resume k3x9a2bq --extend --max-trial-number 200",
+)
 @experiment_options
 @watch_options
+@click.option("--extend", is_flag=True, help="Go on with an experiment that is DONE, under new limits.")
+@click.option(
+    "--max-trial-number", type=click.IntRange(min=1), metavar="N", help="From now on: N trials in all."
+)
+@click.option(
+    "--max-experiment-duration",
+    type=_Duration(),
+    metavar="D",
+    help="From now on: D of running time in all (2h).",
+)
+@click.option(
+    "--trial-concurrency",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="From now on: N trials at the same time.",
+)
 @click.option("--detach", is_flag=True, help="Go on in the background, as `create` does.")
 @click.option("--announce-fd", type=int, hidden=True)
 def resume(
@@ -29,6 +68,10 @@ def resume(
     directory: Path | None,
     as_json: bool,
     quiet: bool,
+    extend: bool,
+    max_trial_number: int | None,
+    max_experiment_duration: float | None,
+    trial_concurrency: int | None,
     detach: bool,
     announce_fd: int | None,
 ) -> int:
@@ -38,6 +81,7 @@ def resume(
     an experiment's id or the beginning of one; without it, the newest is meant.
     """
     from ..manager.experiments import resume_experiment
+    from ..manager.extension import Extension
     from .background import run_in_background
     from .finding import chosen_experiment
     from .run import watched
@@ -46,7 +90,7 @@ def resume(
         os.set_inheritable(announce_fd, False)
     with Interrupts() as interrupts:
         folder = chosen_experiment(experiment, experiment_id, directory)
-        _refuse_if_done(folder)
+        _prepare(folder, extend, Extension(max_trial_number, max_experiment_duration, trial_concurrency))
         interrupts.hold()
         if detach:
             folder.own()
@@ -57,10 +101,24 @@ def resume(
         )
 
 
-def _refuse_if_done(folder: ExperimentFolder) -> None:
+def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> None:
+    """Refuse what cannot go on, and write down new limits."""
+    from ..manager.extension import ExtensionError, extend_experiment
+    from .outcome import command_for
     from .reading import viewed
 
     with viewed(folder) as store:
         status = store.experiment().status
-    if status in ("DONE", "VIEWED"):
-        raise Failure(f"experiment {folder.experiment_id} is {status}: there is nothing to go on with", USAGE)
+    again = command_for(folder, "resume", "--extend", "--max-trial-number N")
+    if status == "VIEWED" or (status == "DONE" and not extend):
+        hint = f"; to extend it: {again}" if status == "DONE" else ""
+        raise Failure(
+            f"experiment {folder.experiment_id} is {status}: there is nothing to go on with{hint}", USAGE
+        )
+    if extend and not extension.changes():
+        raise Failure(f"--extend needs a new limit, such as: {again}", USAGE)
+    if extension.changes():
+        try:
+            extend_experiment(folder, extension)
+        except ExtensionError as error:
+            raise Failure(str(error), USAGE) from error

@@ -149,7 +149,42 @@ def test_a_stopped_experiment_goes_on_to_its_end(
     assert resumed.code == 0, resumed.err
     assert json.loads(resumed.out)["counts"] == {"SYS_CANCELED": 2, "SUCCEEDED": 2}
     again = start("resume", "e").finish()
-    assert (again.code, again.err) == (2, "error: experiment e is DONE: there is nothing to go on with\n")
+    hint = "to extend it: pitchpipe resume e --extend --max-trial-number N"
+    assert (again.code, again.err) == (
+        2,
+        f"error: experiment e is DONE: there is nothing to go on with; {hint}\n",
+    )
+
+
+def test_experiment_that_is_done_is_extended(
+    config: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    assert start("run", config, "--experiment-id", "e", "--quiet").finish().code == 0
+    for words, sentence in [
+        (["--extend"], "needs a new limit"),
+        (["--extend", "--max-trial-number", "4"], "4 trials are made already"),
+        (["--extend", "--trial-concurrency", "3"], "max_trial_number must be more than 4"),
+        (["--extend", "--max-experiment-duration", "0.001s", "--max-trial-number", "9"], "has run for"),
+        (["--extend", "--max-experiment-duration", "2 weeks"], "must be a duration"),
+        (["--max-trial-number", "9"], "to extend it"),
+    ]:
+        refused = call("resume", "e", *words)
+        assert refused.code == 2
+        assert sentence in refused.err
+    words = [
+        "--extend",
+        "--max-trial-number",
+        "7",
+        "--trial-concurrency",
+        "3",
+        "--max-experiment-duration",
+        "2h",
+    ]
+    extended = start("resume", "e", "--json", *words).finish()
+    assert extended.code == 0, extended.err
+    assert json.loads(extended.out)["counts"] == {"SUCCEEDED": 7}
+    done = start("resume", "e", "--extend", "--max-trial-number", "8", "--detach").finish()
+    assert done.code == 0, done.err
 
 
 def test_resume_in_the_background(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import math
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from pitchpipe.manager.dispatcher_session import DispatcherSession
 from pitchpipe.manager.executor import AttemptOrder
 from pitchpipe.manager.experiment_status import ExperimentStatus
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.extension import Extension, ExtensionError, extend_experiment
 from pitchpipe.manager.folder import ExperimentFolder, FolderError
 from pitchpipe.manager.ledger import Totals
 from pitchpipe.manager.manager import Manager
@@ -397,6 +399,46 @@ def test_killed_manager_comes_back_as_if_nothing_had_happened(after: bool, tmp_p
         again = resumed(directory, bowl, clock)
         assert run(again) is ExperimentStatus.DONE
         assert story(directory) == story(whole), f"killed at commit {at}"
+
+
+def test_extended_experiment_goes_on_like_one_that_was_longer_from_the_start(tmp_path: Path) -> None:
+    search = {**SEARCH, "trial_concurrency": 1}
+    run(simulated(tmp_path / "long", **search))
+    clock = VirtualClock(1000.0)
+    run(simulated(tmp_path / "short", clock=clock, **{**search, "max_trial_number": 3}))
+    extend_experiment(ExperimentFolder.find(tmp_path / "short", "exp"), Extension(max_trial_number=8))
+    assert run(resumed(tmp_path / "short", bowl, clock)) is ExperimentStatus.DONE
+    assert story(tmp_path / "short") == story(tmp_path / "long")
+
+
+def test_resumed_experiment_runs_as_many_trials_at_once_as_it_is_told_to(tmp_path: Path) -> None:
+    clock = VirtualClock(1000.0)
+    manager = simulated(tmp_path, clock=clock, **{**SEARCH, "trial_concurrency": 4})
+    assert run_with_crash(tmp_path, manager, 12, after=True)
+    extend_experiment(
+        ExperimentFolder.find(tmp_path, "exp"), Extension(max_trial_number=12, trial_concurrency=1)
+    )
+    before = {trial.trial_id for trial in trials_of(tmp_path) if trial.start_time is not None}
+    assert run(resumed(tmp_path, bowl, clock)) is ExperimentStatus.DONE
+    trials = trials_of(tmp_path)
+    assert len(trials) == 12
+    later = [(t.start_time or 0.0, t.end_time or 0.0) for t in trials if t.trial_id not in before]
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(later))
+
+
+def test_experiment_that_is_over_its_time_is_extended_by_time(tmp_path: Path) -> None:
+    clock = VirtualClock(1000.0)
+    fields = {"max_experiment_duration": 100, "max_trial_number": 30, "trial_concurrency": 2}
+    assert run(simulated(tmp_path, clock=clock, **fields)) is ExperimentStatus.DONE
+    folder = ExperimentFolder.find(tmp_path, "exp")
+    with pytest.raises(ExtensionError, match="has run for 100 s already"):
+        extend_experiment(folder, Extension(max_trial_number=40))
+    cancelled = [trial.trial_id for trial in trials_of(tmp_path) if trial.status is TrialStatus.SYS_CANCELED]
+    extend_experiment(folder, Extension(max_experiment_duration=100_000.0))
+    assert run(resumed(tmp_path, bowl, clock)) is ExperimentStatus.DONE
+    trials = trials_of(tmp_path)
+    assert len(trials) == 30
+    assert [trial.trial_id for trial in trials if trial.status is TrialStatus.SYS_CANCELED] == cancelled
 
 
 def test_nothing_is_done_before_it_is_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
