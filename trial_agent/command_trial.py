@@ -25,6 +25,7 @@ from .following import ExitWatch, Follower, Timers
 from .guard import Guard
 from .job import Job
 from .line_file import LineFile
+from .memory import gibibytes, oom_kills
 from .outbox import Outbox
 from .processes import ProcessTree
 from .shelf import Shelf
@@ -63,6 +64,7 @@ class CommandTrial:
         self._is_pause = True  # unless a kill was asked for
         self._killed_at: float | None = None  # monotonic time at which grace ends
         self._over_limit: str | None = None
+        self._oom_kills = 0  # of this machine, before the start
 
     def kill(self, grace: float) -> None:
         """Ask for the end of the attempt: SIGTERM, `grace` seconds, SIGKILL."""
@@ -111,6 +113,7 @@ class CommandTrial:
         arguments = arguments_of(run.command, directory, environment, shell=run.shell)
         self._tools.watch.watch(str(self._spool))
         self._tools.guard.expect(self._mark)
+        self._oom_kills = oom_kills()
         with open(self._log("stdout"), "wb") as stdout, open(self._log("stderr"), "wb") as stderr:
             process = _spawn(arguments, environment, directory, stdout.fileno(), stderr.fileno())
         self._tools.guard.watch(process.pid)
@@ -171,7 +174,7 @@ class CommandTrial:
             return
         # Forked workers share pages: count those properly before a trial is condemned for them.
         if tree.memory() > limit and (used := tree.proportional_memory()) > limit:
-            self._over_limit = f"used {_gibibytes(used)}, more than the limit of {_gibibytes(limit)}"
+            self._over_limit = f"used {gibibytes(used)}, more than the limit of {gibibytes(limit)}"
             self._asked.append(0.0)
 
     def _kill_if_asked(self, tree: ProcessTree) -> None:
@@ -202,8 +205,19 @@ class CommandTrial:
         if error is None and returncode != 0 and not killed:
             error = last_lines(self._log("stderr"))
         return events.outcome(
-            code, number, error, killed=killed and not paused, paused=paused, time=self._tools.clock()
+            code,
+            number,
+            error,
+            killed=killed and not paused,
+            paused=paused,
+            out_of_memory=self._over_limit is not None or (not killed and self._was_oom_killed(returncode)),
+            time=self._tools.clock(),
         )
+
+    def _was_oom_killed(self, returncode: int) -> bool:
+        """Return whether the kernel took the trial, or what its shell waited for, to get memory back."""
+        by_kill = returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
+        return by_kill and oom_kills() > self._oom_kills
 
     def _record(self, outcome: dict[str, Any]) -> dict[str, Any]:
         """Write how the attempt ended into its spool, so that it is known even if the agent dies now."""
@@ -257,12 +271,3 @@ def last_lines(path: Path, limit: int = ERROR_BYTES) -> str | None:
     text = data.decode("utf-8", "replace").strip()
     start = text.rfind("Traceback (most recent call last)")
     return text[max(0, start) :] or None
-
-
-def _gibibytes(number: int) -> str:
-    """Return a number of bytes for people.
-
-    >>> _gibibytes(4 * 2**30), _gibibytes(300 * 2**20)
-    ('4 GiB', '0.29 GiB')
-    """
-    return f"{number / 2**30:.2g} GiB" if number < 10 * 2**30 else f"{number / 2**30:.0f} GiB"

@@ -67,9 +67,12 @@ def outcome(
     *,
     killed: bool = False,
     paused: bool = False,
+    out_of_memory: bool = False,
     time: float,
 ) -> dict[str, Any]:
     """Return how an attempt ended: the fields of its ended event and of the last line in its spool.
+
+    `out_of_memory` is only there when it is true.
 
     >>> outcome(0, time=12.5)
     {'exit_code': 0, 'signal': None, 'error': None, 'killed': False, 'paused': False, 'time': 12.5}
@@ -81,6 +84,7 @@ def outcome(
         "killed": killed,
         "paused": paused,
         "time": time,
+        **({"out_of_memory": True} if out_of_memory else {}),
     }
 
 

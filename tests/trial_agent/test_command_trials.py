@@ -353,6 +353,7 @@ def test_trial_over_its_memory_limit_ends_with_the_figures(agent: LocalAgent) ->
     ended = client.until_ended()[-1]
     assert not ended["killed"]
     assert ended["error"].endswith("more than the limit of 0.2 GiB")
+    assert ended["out_of_memory"]
     assert ended["error"].startswith("used 0.")
 
 

@@ -60,6 +60,18 @@ def test_command_trial_off_the_main_thread(actor: Actor) -> None:
     assert not [line for line in lines if line.startswith("RAY_")]
 
 
+@pytest.mark.parametrize("command", ["kill -9 $$", "sh -c 'kill -9 $$'; exit $?"])
+@pytest.mark.parametrize("more", [0, 1])
+def test_sigkill_while_the_kernel_killed_for_memory_is_told_from_others(
+    actor: Actor, monkeypatch: pytest.MonkeyPatch, command: str, more: int
+) -> None:
+    counts = iter([7, 7 + more])
+    monkeypatch.setattr("pitchpipe.trial_agent.command_trial.oom_kills", lambda: next(counts))
+    actor.configure(kind="command", command=command)
+    actor.agent.handle(start())
+    assert actor.until_ended()[-1].get("out_of_memory", False) == bool(more)
+
+
 def test_function_trial_off_the_main_thread(actor: Actor) -> None:
     (actor.folder / "trial.pkl").write_bytes(cloudpickle.dumps(lambda parameters: parameters["x"]))
     actor.configure(kind="function", path=str(actor.folder / "trial.pkl"))
