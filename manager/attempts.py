@@ -7,12 +7,14 @@ from typing import Any
 
 from .changes import AttemptRow
 from .events import CheckpointSaved, ResumeAsked
-from .trial import Trial, Verdict
+from .trial import FailureKind, Trial, Verdict
 
 __all__ = [
     "asked_resume",
+    "came_to_nothing",
     "ended_attempt",
     "exchange",
+    "forget_checkpoint",
     "note_checkpoint",
     "revive",
     "rewind",
@@ -71,13 +73,33 @@ def rewind(trial: Trial) -> tuple[int, int, int] | None:
     return (trial.sequence_id, trial.attempt, first) if lost else None
 
 
+def came_to_nothing(trial: Trial, verdict: Verdict) -> bool:
+    """Did an attempt that went on from a checkpoint fail of itself before it reported or saved anything?
+
+    Then the checkpoint may be what it failed at.
+    """
+    if (
+        trial.checkpoint is None
+        or verdict.kind is FailureKind.INFRA
+        or trial.next_sequence > trial.first_sequence
+    ):
+        return False
+    attempt, _, number = trial.checkpoint.rpartition("/")[2].partition("-")
+    return int(attempt) < trial.attempt or number == "0"
+
+
+def forget_checkpoint(trial: Trial) -> None:
+    """Let the next attempt begin from the start."""
+    trial.checkpoint, trial.checkpoint_sequence = None, 0
+
+
 def revive(trial: Trial, from_checkpoint: bool) -> None:
     """Let a failed trial be as one that never failed, its past attempts aside."""
     trial.revivals += 1
     trial.failed = {}
     trial.end_time = None
     if not from_checkpoint:
-        trial.checkpoint, trial.checkpoint_sequence = None, 0
+        forget_checkpoint(trial)
 
 
 def note_checkpoint(trial: Trial, saved: CheckpointSaved) -> None:

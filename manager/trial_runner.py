@@ -23,8 +23,10 @@ from ..protocol import CommandType
 from . import events as happened
 from .attempts import (
     asked_resume,
+    came_to_nothing,
     ended_attempt,
     exchange,
+    forget_checkpoint,
     note_checkpoint,
     revive,
     rewind,
@@ -670,6 +672,8 @@ class TrialRunner:
         self._free_slot(trial)
         self._timed.pop(trial.trial_id, None)
         trial.verdict = None
+        if came_to_nothing(trial, verdict):
+            forget_checkpoint(trial)
         self._begin_next(trial, Cause.RETRIED)
 
     def _begin_next(self, trial: Trial, cause: Cause) -> None:

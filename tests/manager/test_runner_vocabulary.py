@@ -10,6 +10,7 @@ from pitchpipe.manager import events as happened
 from pitchpipe.manager.effects import Finish, PauseTrial, StartTrial, StopTrial
 from pitchpipe.manager.experiment_status import ExperimentStatus
 from pitchpipe.manager.ledger import Ledger, Request, Totals
+from pitchpipe.manager.retries import Retries
 from pitchpipe.manager.trial import FailureKind, Trial, TrialStatus
 from pitchpipe.manager.trial_runner import TrialRunner
 from pitchpipe.manager.vocabulary import TUNE_STATUS
@@ -177,6 +178,44 @@ def test_debug_string_of_many_trials_stays_short() -> None:
     lines = driver.runner.debug_string().splitlines()
     assert lines[-1] == "... and 10 more"
     assert len(lines) == 4 + 20 + 1
+
+
+# --------------------------------------------------------------------------- checkpoints that cannot be used
+
+
+def retried_once() -> tuple[Driver, Trial]:
+    """A trial that saved a checkpoint after one result, failed, and runs again from there."""
+    driver = Driver(trial_concurrency=1, retries=Retries(in_all=5))
+    trial = driver.running_trial()
+    driver.report(trial, 0.3)
+    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-1", 1))
+    (start,) = of_type(driver.end(trial, exit_code=1), StartTrial)
+    assert (start.order.checkpoint, start.order.first_sequence) == ("trials/0/checkpoints/1-1", 1)
+    driver.start(trial)
+    return driver, trial
+
+
+def test_attempt_that_fails_at_its_checkpoint_is_followed_by_one_from_the_start() -> None:
+    driver, trial = retried_once()
+    (start,) = of_type(driver.end(trial, exit_code=1), StartTrial)
+    assert (start.order.checkpoint, start.order.first_sequence) == (None, 0)
+
+
+def test_checkpoint_that_was_of_use_stays() -> None:
+    driver, trial = retried_once()
+    driver.report(trial, 0.2)
+    (start,) = of_type(driver.end(trial, exit_code=1), StartTrial)
+    assert start.order.checkpoint == "trials/0/checkpoints/1-1"
+    driver.start(trial)
+    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 3, "3-1", 1))
+    (start,) = of_type(driver.end(trial, exit_code=1), StartTrial)
+    assert start.order.checkpoint == "trials/0/checkpoints/3-1"
+
+
+def test_checkpoint_is_not_blamed_for_the_loss_of_an_agent() -> None:
+    driver, trial = retried_once()
+    (start,) = of_type(driver.end(trial, exit_code=None, lost=True), StartTrial)
+    assert start.order.checkpoint == "trials/0/checkpoints/1-1"
 
 
 # --------------------------------------------------------------------------- trials that failed, once more
