@@ -132,7 +132,9 @@ def _max_failures(value: Any) -> Any:
     hint = "an integer for all kinds together, or a mapping such as {INFRA: 3, OOM: 1}"
     if not isinstance(value, Mapping):
         if not _is_count(value):
-            raise UnitError(f"must be an integer from 0 on or a mapping, not {shown(value)}", hint)
+            raise UnitError(
+                f"must be an integer from 0 on, -1 for no limit, or a mapping, not {shown(value)}", hint
+            )
         return value
     for kind, count in value.items():
         if not isinstance(kind, str) or kind.upper() not in FailureKind.__members__:
@@ -142,12 +144,14 @@ def _max_failures(value: Any) -> Any:
                 did_you_mean(str(kind).upper(), FailureKind.__members__) or f"the kinds are {known}",
             )
         if not _is_count(count):
-            raise UnitError(f"{kind} must be an integer from 0 on, not {shown(count)}", hint)
+            raise UnitError(
+                f"{kind} must be an integer from 0 on, or -1 for no limit, not {shown(count)}", hint
+            )
     return {kind.upper(): count for kind, count in value.items()}
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and value >= -1
 
 
 def _storage(value: Any, info: ValidationInfo) -> Any:
@@ -307,7 +311,7 @@ class ConfigFields(Section):
         default={FailureKind.INFRA.value: 3},
         description=(
             "How often a failed trial is run again, from its last checkpoint: in all, or by kind of failure, such as"
-            f" `{{INFRA: 3, OOM: 1}}`. The kinds are {', '.join(FailureKind)}; those not named are not retried,"
+            f" `{{INFRA: 3, OOM: 1}}`; -1 = without end. The kinds are {', '.join(FailureKind)}; those not named are not retried,"
             " except INFRA (3 times)."
         ),
     )

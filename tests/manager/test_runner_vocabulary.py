@@ -10,6 +10,7 @@ from pitchpipe.manager import events as happened
 from pitchpipe.manager.effects import Finish, PauseTrial, StartTrial, StopTrial
 from pitchpipe.manager.experiment_status import ExperimentStatus
 from pitchpipe.manager.ledger import Ledger, Request, Totals
+from pitchpipe.manager.limits import retries_of
 from pitchpipe.manager.retries import Retries
 from pitchpipe.manager.trial import FailureKind, Trial, TrialStatus
 from pitchpipe.manager.trial_runner import TrialRunner
@@ -286,3 +287,16 @@ def test_experiment_without_failed_trials_is_revived_to_nothing() -> None:
     driver = Driver()
     driver.succeed(driver.running_trial())
     assert driver.handle(happened.ReviveAsked(driver.now)) == []
+
+
+def test_trial_is_tried_again_without_end_if_asked_for() -> None:
+    driver = Driver(trial_concurrency=1, retries=Retries(in_all=-1), max_identical_failures=0)
+    trial = driver.running_trial()
+    for attempt in range(1, 30):
+        assert trial.attempt == attempt
+        driver.end(trial, exit_code=1)
+    assert trial.status is TrialStatus.WAITING
+    assert [retries_of(-1).allow(FailureKind.OOM, {"OOM": 99}), retries_of(0).allow(FailureKind.OOM, {})] == [
+        True,
+        False,
+    ]
