@@ -127,6 +127,7 @@ class Store:
         """Close the database; what lies beside it while it is written to goes, if nobody else reads it now."""
         if not self._is_view:
             with contextlib.suppress(sqlite3.Error):
+                self._db.execute("PRAGMA busy_timeout = 0")
                 self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
 
