@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ __all__ = [
     "join",
     "leave",
     "named_actors",
+    "take_back_signals",
 ]
 
 _log = logging.getLogger(__name__)
@@ -54,6 +56,15 @@ async def join(
         raise ExecutorError(
             f"the Ray cluster at {address} did not answer within {_JOIN_TIMEOUT:.0f} s"
         ) from None
+    take_back_signals()
+
+
+def take_back_signals() -> None:
+    """Ray's C++ code prints a page before our handler of SIGTERM runs: put ours in again, above Ray's."""
+    if threading.current_thread() is threading.main_thread():
+        handler = signal.getsignal(signal.SIGTERM)
+        if handler is not None:
+            signal.signal(signal.SIGTERM, handler)
 
 
 def connected_to() -> str | None:
