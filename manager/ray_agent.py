@@ -147,8 +147,10 @@ def trial_environment(setup: AgentSetup, worker: Mapping[str, str]) -> dict[str,
     """The environment of the trials of an agent in a Ray worker whose own is `worker`.
 
     >>> setup = AgentSetup("a", "token", "/exp", environment={"HOME": "/home/ada"}, has_gpus=True)
-    >>> trial_environment(setup, {"RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3"})
-    {'HOME': '/home/ada', 'CUDA_VISIBLE_DEVICES': '3'}
+    >>> worker = {"RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3"}
+    >>> environment = trial_environment(setup, worker)
+    >>> sorted(environment), environment["CUDA_VISIBLE_DEVICES"]
+    (['CUDA_VISIBLE_DEVICES', 'HOME', 'PATH'], '3')
     """
     environment = base_environment(worker if setup.environment is None else setup.environment)
     environment.pop("OMP_NUM_THREADS", None)
