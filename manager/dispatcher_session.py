@@ -55,6 +55,7 @@ class DispatcherSession:
         self._deliver = deliver
         self._process: DispatcherProcess | None = None
         self._replaced: DispatcherProcess | None = None
+        self._ignores_replies = False
         self._sent = 0
         self._answered = 0
         self._new_replies: list[Record] = []
@@ -169,6 +170,10 @@ class DispatcherSession:
 
     # ------------------------------------------------------------------ replies in
 
+    def ignore_replies(self) -> None:
+        """Take in no more of what the dispatcher proposes or decides; a later manager will hear it as new."""
+        self._ignores_replies = True
+
     def take_replies(self) -> list[Record]:
         """The replies to be recorded since the last call."""
         replies, self._new_replies = self._new_replies, []
@@ -192,7 +197,7 @@ class DispatcherSession:
                 self._deliver(DispatcherReady(self._now(), bool(self._periodical_queues)))
             elif frame.command is CommandType.Error:
                 self._deliver(self._failure(loads(frame.payload)))
-            elif not self._is_repeated(frame):
+            elif not self._ignores_replies and not self._is_repeated(frame):
                 self._record(frame)
         self.on_progress()
 

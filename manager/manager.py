@@ -146,6 +146,7 @@ class Manager:
         row = self.store.experiment()
         runner.restore(self.store.trials(), row.snapshot or {}, row.run_time)
         self.runner = runner
+        self.executor.prepare(runner.next_agents())
         if self._session.is_new:
             self._send_first([(CommandType.Initialize, json.dumps(self.config.search_space))])
         await self.executor.attach(runner.orders())
@@ -223,11 +224,13 @@ class Manager:
         sends = [(effect.command, effect.payload) for effect in effects if isinstance(effect, SendCommand)]
         commands = self._session.number(sends)
         self._commit(commands, self._session.take_replies())
-        self._session.write(commands)
+        if runner.status is ExperimentStatus.STOPPING or runner.is_finished():
+            self._session.ignore_replies()
         for effect in effects:
             self._perform(effect)
         if not self._session.is_clogged:
             self.executor.acknowledge()
+        self._session.write(commands)
         self._set_deadline()
         self.on_tick()
         self._on_progress()
@@ -349,7 +352,7 @@ class Manager:
     def _write_end(self) -> None:
         try:
             if self.runner is not None:
-                self._commit([], self._session.take_replies())
+                self._commit([], [])
             elif self._stop_reason is not None:
                 self.store.set_status(ExperimentStatus.STOPPED.value, self._stop_reason)
         except StoreError as error:
