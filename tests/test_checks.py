@@ -75,7 +75,7 @@ def test_types_sees_planted_errors_in_every_package(copied_tree: Path) -> None:
     plant(copied_tree, source.format("..protocol"))
     (copied_tree / "pitchpipe" / "planted.py").write_text(source.format(".protocol"))
     source = (
-        '"""Planted."""\n\nfrom ..manager import no_such_name\n\n\ndef f(x):\n    return no_such_name, x\n'
+        '"""Planted."""\n\nfrom ..manager.folder import no_such_name\n\n\ndef f(x):\n    return no_such_name, x\n'
     )
     (copied_tree / "cli" / "unknown.py").write_text(source)
 
