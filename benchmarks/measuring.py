@@ -23,10 +23,12 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["Bench", "Outcome", "Probe"]
+__all__ = ["LOAD", "Bench", "Outcome", "Probe"]
 
 PROBES = Path(__file__).parent / "probes"
 MARK = "BENCHMARK_PROBE"
+# The machine's load before a probe is kept with its answers, under this key.
+LOAD = "load_before"
 # What would make one side slower than the other, or than users have it.
 UNWANTED = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONHOME", "PYTHONUNBUFFERED", "XDG_RUNTIME_DIR")
 
@@ -106,12 +108,13 @@ class Bench:
             outcome.skipped = f"{probe.needs} is not installed"
             _say(f"{probe.name}: skipped, {outcome.skipped}")
             return
+        load = os.getloadavg()[0]
         answer = self._run(probe)
         if isinstance(answer, str):
             outcome.errors.append(answer)
             _say(f"{probe.name}: failed: {answer}")
         else:
-            outcome.add(answer)
+            outcome.add({**answer, LOAD: load})
             _say(f"{probe.name}: " + ", ".join(f"{key} {value:.5g}" for key, value in answer.items()))
 
     def _python(self, distribution: str) -> str | None:

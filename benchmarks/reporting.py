@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from measuring import Outcome
+from measuring import LOAD, Outcome
 from rows import Group, Limit, Row
 
 __all__ = ["as_json", "header", "notes", "table_lines"]
@@ -18,13 +18,16 @@ Measured = list[tuple[Group, dict[str, Outcome]]]
 _HEAD = ("| what | ours | budget | | peers |", "|---|---|---|---|---|")
 
 
-def header(versions: Mapping[str, str | None], repetitions: int, *, quick: bool) -> list[str]:
+def header(
+    measured: Measured, versions: Mapping[str, str | None], repetitions: int, *, quick: bool
+) -> list[str]:
     """What was measured, where and how."""
     there = ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
-    load = os.getloadavg()[0]
-    machine = (
-        f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, load {load:.1f}"
-    )
+    loads = [
+        load for _, outcomes in measured for each in outcomes.values() for load in each.values.get(LOAD, ())
+    ]
+    load = f"load {min(loads):.1f} to {max(loads):.1f}" if loads else ""
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {load}"
     how = f"medians of {repetitions} repetitions, side by side"
     trial_run = "; A QUICK RUN: too small to compare with peers" if quick else ""
     return [f"{there}", f"{machine}; {how}{trial_run}", ""]
@@ -54,7 +57,6 @@ def as_json(measured: Measured, versions: Mapping[str, str | None], *, quick: bo
     return {
         "versions": dict(versions),
         "cores": os.cpu_count(),
-        "load": os.getloadavg()[0],
         "quick": quick,
         "rows": [_row_json(row, outcomes) for group, outcomes in measured for row in group.rows],
         "probes": {

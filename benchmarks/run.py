@@ -41,12 +41,12 @@ def main() -> int:
         return 1
     _warn_of_load()
     chosen = [group for group in GROUPS if not options.groups or group.name in options.groups]
-    top = header(versions, bench.repetitions, quick=options.quick)
     measured = []
     for group in chosen:
         print(f"== {group.name}", file=sys.stderr, flush=True)
         measured.append((group, bench.measure(group.probes)))
         _write(options.json, as_json(measured, versions, quick=options.quick))
+    top = header(measured, versions, bench.repetitions, quick=options.quick)
     lines = [*top, *table_lines(measured), "", *notes(measured)]
     print("\n".join(lines))
     return 0

@@ -15,16 +15,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .. import assessors, tuners
-from ..assessors import registry as assessor_registry
+from ..assessors.registry import REGISTRY as ASSESSORS
 from ..search_space import Problem
-from ..tuners import registry as tuner_registry
+from ..search_space.algorithms import UnknownAlgorithm, check, signature_problems
+from ..tuners.registry import REGISTRY as TUNERS
 from .errors import PluginNotLoaded
 
 __all__ = ["construct", "find_class", "load_plugin"]
 
-_REGISTRIES: dict[str, Any] = {"tuner": tuner_registry, "assessor": assessor_registry}
-_UNKNOWN = (tuners.UnknownAlgorithm, assessors.UnknownAlgorithm)
+_REGISTRIES: dict[str, Any] = {"tuner": TUNERS, "assessor": ASSESSORS}
 
 
 def load_plugin(role: str, config: Mapping[str, Any], injected: Mapping[str, Any]) -> Any:
@@ -57,8 +56,7 @@ def find_class(role: str, config: Mapping[str, Any]) -> type:
 
 def construct(role: str, cls: type, class_args: Mapping[str, Any]) -> Any:
     """An instance of the class; raises PluginNotLoaded, naming the arguments at fault."""
-    registry = _REGISTRIES[role]
-    problems = registry.signature_problems(cls, class_args)
+    problems = signature_problems(cls, class_args)
     if problems:
         raise PluginNotLoaded(_below(role, problems))
     try:
@@ -70,7 +68,7 @@ def construct(role: str, cls: type, class_args: Mapping[str, Any]) -> Any:
 def _refusal(role: str, cls: type, class_args: Mapping[str, Any], error: Exception) -> list[Problem]:
     """Why a constructor raised: the registry can tell which argument it is about."""
     try:
-        problems = _REGISTRIES[role].check(cls, class_args)
+        problems = check(cls, class_args)
     except Exception:  # noqa: BLE001 - it fails as it just did, and `error` is what will be told
         problems = []
     return _below(role, problems or [Problem((), f"{cls.__name__} cannot be made: {error!r}")])
@@ -88,7 +86,7 @@ def _accepted(cls: type, injected: Mapping[str, Any]) -> dict[str, Any]:
 def _named(role: str, name: str) -> type:
     try:
         return _REGISTRIES[role].find(name)
-    except _UNKNOWN as error:
+    except UnknownAlgorithm as error:
         raise _problem((role, "name"), str(error)) from error
 
 

@@ -90,6 +90,12 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             raise RuntimeError("the executor is not open")
         return self._setup
 
+    def prepare(self, agents: Sequence[str]) -> None:
+        """Make agents before the first trials are there: they start while the tuner does."""
+        for agent in agents:
+            if agent not in self._links:
+                self._take_up(agent, self._connect(agent, spawn=True))
+
     def start_trial(self, order: AttemptOrder) -> None:
         """Start an attempt on the agent the order names, which is made if need be."""
         if (order.trial_id, order.attempt) in self._orders:

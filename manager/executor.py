@@ -114,6 +114,9 @@ class TrialExecutor(ABC):
     async def close(self) -> None:
         """End all agents and what they run; nothing of ours is left when this returns."""
 
+    def prepare(self, agents: Sequence[str]) -> None:  # noqa: B027  (a hook: there may be nothing to prepare)
+        """Trials will run on these agents soon: they may be made already."""
+
     def kill(self) -> None:  # noqa: B027  (a hook: there may be nothing to kill)
         """End all agents at once, without grace; the ends of their attempts arrive as events."""
 

@@ -185,6 +185,7 @@ class Manager:
         self._heard = (row.snapshot or {}).get("heard")
         self._inbox[:0] = [*self._unheard_replies(), *self.first_events(runner, self._clock()), *said]
         self._opened.set()
+        self.executor.prepare(runner.next_agents())
         if self._session.is_new:
             self._send_first([(CommandType.Initialize, json.dumps(self.config.search_space))])
         await self._take_up(runner)
@@ -281,11 +282,11 @@ class Manager:
         replies = self._session.take_replies(keep=self._unheard)
         checkpoints = () if self._unheard else self._session.take_checkpoints()
         changes = self._commit(commands, replies, checkpoints)
-        self._session.write(commands)
         for effect in effects:
             self._perform(effect)
         if not self._session.is_clogged:
             self.executor.acknowledge()
+        self._session.write(commands)
         if said := self.listeners.after(changes, events, self._clock()):
             self._post(said)
         self._set_deadline()

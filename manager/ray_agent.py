@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,7 +53,7 @@ class AgentSetup:
 class RayAgent:
     """Runs an `Agent` in a thread; the process ends with it."""
 
-    def __init__(self, setup: AgentSetup) -> None:
+    def __init__(self, setup: AgentSetup, clock: Callable[[], float] = time.monotonic) -> None:
         environment = trial_environment(setup, os.environ)
         # A function trial runs in this process, and libraries read their settings when it imports them.
         os.environ.clear()
@@ -68,7 +68,8 @@ class RayAgent:
         self._next = 0
         self._early: dict[int, list[Message]] = {}
         self._replaced = threading.Event()
-        self._heard = time.monotonic()
+        self._clock = clock
+        self._heard = clock()
         threading.Thread(target=self._run, name="trials", daemon=True).start()
         threading.Thread(target=self._leave_when_orphaned, name="orphan", daemon=True).start()
 
@@ -77,6 +78,7 @@ class RayAgent:
         if not hmac.compare_digest(self._token, str(hello.get("token"))):
             raise PermissionError("the token of this agent's experiment is another")
         with self._lock:
+            self._heard = self._clock()
             self._replaced.set()
             self._replaced = threading.Event()
             self._session, self._next, self._early = session, 0, {}
@@ -102,7 +104,7 @@ class RayAgent:
     def _take(self, session: str, number: int, messages: list[Message]) -> list[Message]:
         answers: list[Message] = []
         with self._lock:
-            self._heard = time.monotonic()
+            self._heard = self._clock()
             if session == self._session:
                 self._early[number] = messages
             while (turn := self._early.pop(self._next, None)) is not None:
@@ -128,24 +130,27 @@ class RayAgent:
 
     def _leave_when_orphaned(self) -> None:
         """Shut down when no manager was heard of, and no trial ran, for the orphan timeout."""
-        while True:
-            agent, now = self._agent, time.monotonic()
-            idle_since = now if agent.idle_since is None else agent.idle_since
-            alone_since = max(idle_since, self._heard + POLL_SECONDS)
-            remaining = alone_since + agent.orphan_timeout - now
-            if remaining <= 0:
-                agent.shutdown()
-                return
+        while (remaining := self._seconds_left()) > 0:
             # Not an endless wait: `configure` may shorten the timeout meanwhile.
             time.sleep(min(remaining, POLL_SECONDS))
+        self._agent.shutdown()
+
+    def _seconds_left(self) -> float:
+        """How long the agent stays if nobody is heard of; a manager that waits for events is silent meanwhile."""
+        agent, now = self._agent, self._clock()
+        idle_since = now if agent.idle_since is None else agent.idle_since
+        alone_since = max(idle_since, self._heard + POLL_SECONDS)
+        return alone_since + agent.orphan_timeout - now
 
 
 def trial_environment(setup: AgentSetup, worker: Mapping[str, str]) -> dict[str, str]:
     """The environment of the trials of an agent in a Ray worker whose own is `worker`.
 
     >>> setup = AgentSetup("a", "token", "/exp", environment={"HOME": "/home/ada"}, has_gpus=True)
-    >>> trial_environment(setup, {"RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3"})
-    {'HOME': '/home/ada', 'CUDA_VISIBLE_DEVICES': '3'}
+    >>> worker = {"RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3"}
+    >>> environment = trial_environment(setup, worker)
+    >>> sorted(environment), environment["CUDA_VISIBLE_DEVICES"]
+    (['CUDA_VISIBLE_DEVICES', 'HOME', 'PATH'], '3')
     """
     environment = base_environment(worker if setup.environment is None else setup.environment)
     environment.pop("OMP_NUM_THREADS", None)

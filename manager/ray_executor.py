@@ -83,7 +83,7 @@ class RayTrialExecutor(AgentTrialExecutor):
 
         hello = {"op": "hello", "token": self.setup.token, "experiment": self.setup.experiment_id}
         if spawn:
-            return RayLink(agent, self._spawn(agent), hello, self)
+            return RayLink(agent, self._spawn(agent), hello, self, new=True)
         try:
             actor = ray.get_actor(agent, namespace=self.setup.experiment_id)
         except ValueError:

@@ -7,7 +7,7 @@ import contextlib
 import importlib
 import logging
 import os
-import socket
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from .executor import ExecutorError
+from .ray_address import find_cluster
 from .ray_places import TEMP_PREFIX
 
 __all__ = [
@@ -25,14 +26,16 @@ __all__ = [
     "join",
     "leave",
     "named_actors",
+    "take_back_signals",
 ]
 
 _log = logging.getLogger(__name__)
 
-_PROBE_TIMEOUT = 5.0
-# With a wrong token Ray tries for 20 s before it gives up.
 _JOIN_TIMEOUT = 60.0
+# So long Ray tries to reach a cluster that does not answer as one (s), while we ask whether it takes our token.
+_CONNECT_TIMEOUT = "5"
 _AUTH_VARIABLES = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_TOKEN")
+_CONNECT_VARIABLE = "RAY_py_gcs_connect_timeout_s"
 
 
 async def join(
@@ -44,10 +47,7 @@ async def join(
     its own rules. Raises `ExecutorError` when nothing answers there, the token is refused, or Ray cannot
     start a driver.
     """
-    if "://" in address:
-        raise ExecutorError(f"{address}: Ray client addresses do not work here, give host:port of the head")
-    if address != "auto":
-        await _probe(address)
+    address = await find_cluster(address)
     try:
         await asyncio.wait_for(
             in_daemon_thread(lambda: _init(address, namespace, token_path, runtime_env)), _JOIN_TIMEOUT
@@ -56,6 +56,15 @@ async def join(
         raise ExecutorError(
             f"the Ray cluster at {address} did not answer within {_JOIN_TIMEOUT:.0f} s"
         ) from None
+    take_back_signals()
+
+
+def take_back_signals() -> None:
+    """Ray's C++ code prints a page before our handler of SIGTERM runs: put ours in again, above Ray's."""
+    if threading.current_thread() is threading.main_thread():
+        handler = signal.getsignal(signal.SIGTERM)
+        if handler is not None:
+            signal.signal(signal.SIGTERM, handler)
 
 
 def connected_to() -> str | None:
@@ -113,35 +122,15 @@ async def in_daemon_thread(work: Callable[[], Any]) -> Any:
     return await done
 
 
-async def _probe(address: str) -> None:
-    """Raise if nothing listens there: Ray itself would try for ten minutes and print as long."""
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
-        raise ExecutorError(f"{address!r} is not the address of a Ray cluster: give host:port, or auto")
-    try:
-        connection = asyncio.open_connection(host.strip("[]"), int(port))
-        _, writer = await asyncio.wait_for(connection, _PROBE_TIMEOUT)
-    except (OSError, TimeoutError) as error:
-        why = "no answer" if isinstance(error, TimeoutError) else _plain(error)
-        raise ExecutorError(f"no Ray cluster answers at {address} ({why})") from None
-    writer.close()
-
-
-def _plain(error: OSError) -> str:
-    if isinstance(error, socket.gaierror):
-        return "the host name is unknown"
-    return (os.strerror(error.errno) if error.errno else str(error)).lower()
-
-
 def _init(address: str, namespace: str, token_path: str | None, runtime_env: dict[str, Any] | None) -> None:
     with _auth_environment(token_path):
         import ray
 
         if connected_to() is not None:
             ray.shutdown()
-        _reload_auth()
         _quieten()
         try:
+            _knock(address)
             ray.init(
                 address=address,
                 namespace=namespace,
@@ -150,7 +139,7 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: dic
                 runtime_env=runtime_env,
                 job_config=_job_config(),
             )
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except _ray_errors() as error:
             raise ExecutorError(_why_not_joined(address, error)) from error
 
 
@@ -199,12 +188,45 @@ def _has_token() -> bool:
     return named or (Path.home() / ".ray" / "auth_token").is_file()
 
 
-def _reload_auth() -> None:
-    """Let Ray forget what it read of these variables when it was imported, or for an earlier cluster."""
+def _knock(address: str) -> None:
+    """Raise what Ray raises when it cannot join there: with a wrong token, `ray.init` itself tries for 20 s."""
     raylet: Any = importlib.import_module("ray._raylet")
-    if hasattr(raylet, "AuthenticationTokenLoader"):  # another version of Ray reads them when it connects
-        raylet.Config.initialize("")
-        raylet.AuthenticationTokenLoader.instance().reset_cache()
+    if not hasattr(raylet, "AuthenticationTokenLoader"):
+        return  # another version of Ray, which reads its settings when it connects
+    os.environ[_CONNECT_VARIABLE] = _CONNECT_TIMEOUT
+    try:
+        with _without_standard_error():
+            _reload_settings(raylet)
+            raylet.GcsClient(address=address)
+    finally:
+        del os.environ[_CONNECT_VARIABLE]
+        _reload_settings(raylet)
+
+
+def _reload_settings(raylet: Any) -> None:
+    """Let Ray forget what it read of the environment when it was imported, or for an earlier cluster."""
+    raylet.Config.initialize("")
+    raylet.AuthenticationTokenLoader.instance().reset_cache()
+
+
+@contextlib.contextmanager
+def _without_standard_error() -> Iterator[None]:
+    """Keep Ray's C++ code from printing what we say in our own words."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _ray_errors() -> tuple[type[BaseException], ...]:
+    from ray.exceptions import RayError
+
+    return RayError, ConnectionError, RuntimeError, ValueError
 
 
 def _ray_worker() -> Any:
@@ -212,11 +234,11 @@ def _ray_worker() -> Any:
 
 
 def _quieten() -> None:
-    """Ray prints about lost workers on standard output, even without `log_to_driver`; we say it ourselves."""
+    """Ray prints about lost workers, even without `log_to_driver`; we say it ourselves."""
     worker = _ray_worker()
     if hasattr(worker, "print_to_stdstream"):
         worker.print_to_stdstream = _log_instead
-    logging.getLogger("ray").setLevel(logging.ERROR)
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
 
 
 def _log_instead(data: dict[str, Any], *_rest: Any, **_options: Any) -> None:
@@ -230,8 +252,6 @@ def _why_not_joined(address: str, error: BaseException) -> str:
             f"the Ray cluster at {address} refuses our token: "
             "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH to the file with the cluster's token"
         )
-    if address == "auto" and isinstance(error, ConnectionError):
-        return "no Ray cluster runs on this machine: start one with `ray start --head`, or give host:port"
     if "ersion mismatch" in story:
         return f"the Ray cluster at {address} runs other versions: {str(error).strip()}"
     first_line = (str(error).strip().splitlines() or [repr(error)])[0]

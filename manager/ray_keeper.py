@@ -32,6 +32,7 @@ import psutil
 from ..trial_agent.guard import Guard
 from .ray_head import RayHead
 from .ray_idle import IdleClock
+from .ray_join import take_back_signals
 from .ray_places import (
     KeeperPlace,
     KeeperState,
@@ -188,6 +189,7 @@ class Keeper:
 
     async def _start(self) -> None:
         address = await _in_lasting_thread(self._head.start)
+        take_back_signals()
         self._state = replace(self._state, address=address, token_path=str(self._head.token_path))
         self._place.write_state(self._state)
         self._started.set()

@@ -11,6 +11,7 @@ import asyncio
 import concurrent.futures
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -28,14 +29,21 @@ _KILL_TIMEOUT = 10.0
 
 
 class RayLink(AgentLink):
-    """Talks to the actor that `finding` answers, which may take its time."""
+    """Talks to the actor that `finding` answers, which may take its time; a `new` one cannot know any trial."""
 
     def __init__(
-        self, agent: str, finding: Awaitable[Any], hello: dict[str, Any], listener: Listener
+        self,
+        agent: str,
+        finding: Awaitable[Any],
+        hello: dict[str, Any],
+        listener: Listener,
+        *,
+        new: bool = False,
     ) -> None:
         self._agent = agent
         self._hello = hello
         self._listener = listener
+        self._is_new = new
         self._loop = asyncio.get_running_loop()
         self._session = secrets.token_hex(8)
         self._number = 0
@@ -50,6 +58,8 @@ class RayLink(AgentLink):
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message that has no answer, at the end of this turn of the loop."""
+        if message["op"] == "kill" and self._take_back(message):
+            return
         self._unsent.append(message)
         self._flush_soon()
 
@@ -101,6 +111,17 @@ class RayLink(AgentLink):
     def _be_replaced(self, nothing: None) -> None:
         del nothing
         self.lose("another manager has taken over its agent")
+
+    def _take_back(self, kill: dict[str, Any]) -> bool:
+        """A trial whose agent is not there yet need not be waited for: it ends without having been started."""
+        trial = {name: kill[name] for name in ("trial", "attempt")}
+        for message in self._unsent:
+            if self._is_new and message["op"] == "start" and trial.items() <= message.items():
+                self._unsent.remove(message)
+                ended = {**trial, "e": "ended", "time": time.time(), "error": "stopped before it had started"}
+                self._loop.call_soon(self._listener.on_batch, self._agent, {"events": [ended], "cursor": 0})
+                return True
+        return False
 
     def _flush_soon(self) -> None:
         if self._stands.is_set() and not self._flush_is_due:

@@ -34,6 +34,10 @@ class Slots:
         self._taken[slot] = trial
         trial.slot, trial.agent = slot, f"{slot}-{self._lost[slot]}"
 
+    def first_agents(self, count: int) -> list[str]:
+        """The agents of the lowest slots, of which none was lost yet."""
+        return [f"{slot}-0" for slot in range(count)]
+
     def free(self, trial: Trial) -> None:
         """Take back what `trial` holds."""
         if trial.slot is not None:

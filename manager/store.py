@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -75,11 +76,17 @@ class Store:
     """Reads and writes an experiment's database."""
 
     def __init__(
-        self, path: Path, connection: sqlite3.Connection, objectives: Sequence[str] = ("default",)
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        objectives: Sequence[str] = ("default",),
+        *,
+        is_view: bool = False,
     ) -> None:
         self.path = path
         self.objectives = tuple(objectives)
         self._db = connection
+        self._is_view = is_view
 
     @classmethod
     def create(
@@ -114,12 +121,16 @@ class Store:
             raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
         with _explained(path):
             db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-            store = cls(path, db)
+            store = cls(path, db, is_view=True)
             store._check_version()
             return store
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database; what lies beside it while it is written to goes, if nobody else reads it now."""
+        if not self._is_view:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("PRAGMA busy_timeout = 0")
+                self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
 
     def commit(self, tick: Tick) -> None:

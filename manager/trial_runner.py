@@ -59,6 +59,9 @@ from .vocabulary import Decision
 
 __all__ = ["AttemptRow", "Changes", "Limits", "MetricRow", "TrialRunner"]
 
+# More agents than this are made when their trials come: not all of them may be needed.
+_AGENTS_AHEAD = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -248,6 +251,13 @@ class TrialRunner:
     def orders(self) -> list[AttemptOrder]:
         """The attempts that an executor was told to run and that have not ended."""
         return [self._order(trial) for trial in self.live.values() if trial.is_assigned]
+
+    def next_agents(self) -> list[str]:
+        """The agents that a new experiment will use first; none for one that went on before."""
+        if self.trials or self.status.is_final:
+            return []
+        bound = self.limits.max_trial_number or self.limits.trial_concurrency
+        return self._slots.first_agents(min(self.limits.trial_concurrency, bound, _AGENTS_AHEAD))
 
     def condemned(self) -> list[Trial]:
         """The trials that an executor was told to end and that have not ended."""

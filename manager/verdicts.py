@@ -27,6 +27,11 @@ __all__ = [
 def check_intermediate(value: str) -> Verdict | None:
     """The verdict on an unusable intermediate result; None for a usable one (NaN is left to the assessor)."""
     try:
+        float(value)
+        return None  # the usual case, a bare number, without the way through JSON
+    except ValueError:
+        pass
+    try:
         metric_value(loads(value))
     except MetricError as error:
         return _bad_report(str(error))

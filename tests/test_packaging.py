@@ -56,7 +56,10 @@ def test_wheel_has_every_module_of_the_tree_and_no_other(tree: Path, wheel: Path
 def test_every_folder_with_modules_is_a_package_of_setup_cfg(tree: Path) -> None:
     parser = ConfigParser()
     parser.read(tree / "setup.cfg", encoding="utf-8")
-    assert parser["options"]["packages"].split() == ["pitchpipe", *(f"pitchpipe.{name}" for name in FOLDERS)]
+    packages = parser["options"]["packages"].split()
+    folders = sorted(path.parent for name in FOLDERS for path in (tree / name).rglob("__init__.py"))
+    dotted = {".".join(("pitchpipe", *folder.relative_to(tree).parts)) for folder in folders}
+    assert set(packages) == {"pitchpipe", *dotted}
     others = {"tests", "benchmarks", "examples", "docs", "build"}
     with_modules = {path.parent.name for path in tree.glob("*/*.py")}
     assert with_modules - others == {"pitchpipe", *FOLDERS}

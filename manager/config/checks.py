@@ -63,6 +63,9 @@ def _check_objectives(draft: Draft) -> list[Finding]:
     given = draft.values.get("objectives")
     items = given if isinstance(given, list) else []
     names = [item.get("name", "default") if isinstance(item, dict) else None for item in items]
+    if names and None not in names and "default" not in names:
+        what = "no objective is named default, which is what the tuner and the assessor look at"
+        return [Finding(("objectives", 0, "name"), what, 'report {"default": ...} and name it default')]
     return [
         Finding(("objectives", index, "name"), f"a second objective named {shown(name)}")
         for index, name in enumerate(names)

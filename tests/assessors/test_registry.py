@@ -37,14 +37,14 @@ def test_check_has_nothing_to_say_about_sound_arguments() -> None:
 
 
 def test_entry_points_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = EntryPoint("Mine", "pitchpipe.assessors.medianstop:MedianstopAssessor", registry.GROUP)
-    monkeypatch.setattr(registry, "_entry_points", lambda: {"Mine": entry})
+    entry = EntryPoint("Mine", "pitchpipe.assessors.medianstop:MedianstopAssessor", registry.REGISTRY.group)
+    monkeypatch.setattr(registry.REGISTRY, "entry_points", lambda: {"Mine": entry})
     assert assessors.find("mine") is assessors.MedianstopAssessor
     assert assessors.names() == ["Medianstop", "Mine"]
 
 
 def test_every_name_of_the_table_loads() -> None:
-    assert all(issubclass(assessors.find(name), assessors.Assessor) for name in registry.BUILT_IN)
+    assert all(issubclass(assessors.find(name), assessors.Assessor) for name in registry.REGISTRY.built_in)
 
 
 def test_public_names_exist() -> None:

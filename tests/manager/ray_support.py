@@ -6,7 +6,8 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,12 @@ def lives(pid: int) -> bool:
 def shared_memory() -> set[str]:
     """What is in the folder of shared memory."""
     return set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+
+
+def eventually(condition: Callable[[], Any], timeout: float = 30.0) -> None:
+    """Wait for what other processes do, of which there is no news to wait for."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(0.02)

@@ -373,7 +373,7 @@ CONFIGS = st.fixed_dictionaries(
         "objectives": st.sampled_from(
             [
                 [{"direction": "maximize"}],
-                [{"name": "a", "direction": "minimize"}, {"name": "b", "direction": "maximize"}],
+                [{"name": "default", "direction": "minimize"}, {"name": "b", "direction": "maximize"}],
             ]
         ),
         "trial_memory_size": st.integers(1, 2**40) | st.sampled_from(["1.5gb", "7kb"]),

@@ -113,3 +113,9 @@ def test_parameter_named_constraints_is_not_mistaken_for_the_constraints() -> No
         {**SMALLEST, "search_space": {"constraints": {"_type": "uniform", "_value": [1]}}}
     )
     assert problem.startswith("search_space.constraints._value")
+
+
+def test_objectives_without_default_are_a_problem() -> None:
+    objectives = [{"name": "loss", "direction": "minimize"}]
+    (problem,) = problems_of({**SMALLEST, "objectives": objectives})
+    assert "no objective is named default" in problem

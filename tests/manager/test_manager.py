@@ -477,3 +477,23 @@ def test_second_manager_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> 
         resumed(tmp_path, bowl, VirtualClock())
     first.store.close()
     first.folder.disown()
+
+
+def test_proposals_that_come_while_an_experiment_stops_are_made_again(tmp_path: Path) -> None:
+    space = {"x": {"_type": "choice", "_value": list(range(12))}, "y": {"_type": "choice", "_value": ["a"]}}
+    fields = {"search_space": space, "tuner": {"name": "GridSearch"}, "max_trial_number": None}
+    clock = VirtualClock(1000.0)
+    manager = simulated(tmp_path, clock=clock, trial_concurrency=3, **fields)
+    done = 0
+
+    def stop_soon() -> None:
+        nonlocal done
+        if manager.runner is not None and manager.runner.counts[TrialStatus.SUCCEEDED] > done:
+            done = 3
+            manager.stop()
+
+    manager.on_tick = stop_soon
+    assert run(manager) is ExperimentStatus.STOPPED
+    assert run(resumed(tmp_path, bowl, clock)) is ExperimentStatus.DONE
+    trials = trials_of(tmp_path)
+    assert sorted(json.loads(trial.record)["parameters"]["x"] for trial in trials) == list(range(12))

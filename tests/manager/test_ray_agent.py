@@ -1,13 +1,13 @@
 """The environment that trials get in a Ray worker, and the actor's order of messages, without Ray."""
 
 import os
+import sys
 import threading
-import time
 
 import orjson
 import pytest
 
-from pitchpipe.manager.ray_agent import AgentSetup, RayAgent, trial_environment
+from pitchpipe.manager.ray_agent import POLL_SECONDS, AgentSetup, RayAgent, trial_environment
 
 WORKER = {"PATH": "/node", "RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3"}
 
@@ -16,14 +16,19 @@ def setup(**options) -> AgentSetup:
     return AgentSetup("a", "secret", "/exp", **options)
 
 
+def path(path: str) -> str:
+    """The agent's own Python comes first."""
+    return f"{os.path.dirname(sys.executable)}:{path}"
+
+
 def test_trial_has_the_managers_environment_on_the_same_machine():
     environment = {"PATH": "/user", "RAY_ADDRESS": "x", "PITCHPIPE_TRIAL_ID": "outer", "OMP_NUM_THREADS": "7"}
     found = trial_environment(setup(environment=environment, omp_threads="7"), WORKER)
-    assert found == {"PATH": "/user", "OMP_NUM_THREADS": "7"}
+    assert found == {"PATH": path("/user"), "OMP_NUM_THREADS": "7"}
 
 
 def test_trial_has_the_nodes_environment_elsewhere_without_rays_threads():
-    assert trial_environment(setup(), WORKER) == {"PATH": "/node", "CUDA_VISIBLE_DEVICES": "3"}
+    assert trial_environment(setup(), WORKER) == {"PATH": path("/node"), "CUDA_VISIBLE_DEVICES": "3"}
     assert trial_environment(setup(omp_threads="4"), WORKER)["OMP_NUM_THREADS"] == "4"
 
 
@@ -55,13 +60,35 @@ class Recorder:
         return {"events": [{"e": "x"}], "cursor": after + 1}
 
 
+class Time:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 @pytest.fixture
-def actor(monkeypatch, tmp_path):
+def clock() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """What an actor may change, and what it starts, is replaced."""
     monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(RayAgent, "_run", lambda self: None)
-    monkeypatch.setattr("pitchpipe.manager.ray_agent.POLL_SECONDS", 0.05)
     monkeypatch.setattr("pitchpipe.manager.ray_agent.Agent", Recorder)
-    return RayAgent(AgentSetup("a", "secret", str(tmp_path)))
+    return AgentSetup("a", "secret", str(tmp_path), search_path=(str(tmp_path), sys.path[-1]))
+
+
+@pytest.fixture
+def actor(bare, clock, monkeypatch):
+    monkeypatch.setattr(RayAgent, "_leave_when_orphaned", lambda self: None)
+    return RayAgent(bare, clock)
 
 
 HELLO = {"op": "hello", "token": "secret"}
@@ -99,16 +126,31 @@ def test_wrong_token_is_refused(actor):
         actor.connect("s", {"op": "hello", "token": "guess"})
 
 
-def test_agent_of_which_no_manager_was_heard_leaves(actor):
-    assert actor._agent.has_left.wait(10.0)
+def test_agent_of_which_no_manager_was_heard_leaves(bare, monkeypatch):
+    monkeypatch.setattr("pitchpipe.manager.ray_agent.POLL_SECONDS", 0.05)
+    assert RayAgent(bare)._agent.has_left.wait(10.0)
 
 
-def test_agent_whose_manager_polls_stays(actor):
+@pytest.mark.parametrize("word", ["connect", "tell", "exchange"])
+def test_agent_stays_as_long_after_each_word_of_a_manager_and_its_wait_for_events(actor, clock, word):
     actor.connect("s", HELLO)
-    actor._agent.orphan_timeout = 0.2
-    until = time.monotonic() + 1.0
-    number = 0
-    while time.monotonic() < until:
-        actor.exchange(packet("s", number, [], 0))
-        number += 1
-    assert not actor._agent.has_left.is_set()
+    actor._agent.orphan_timeout = 60.0
+    clock.now += 1000.0
+    assert actor._seconds_left() < 0
+    if word == "connect":
+        actor.connect("t", HELLO)
+    else:
+        getattr(actor, word)(packet("s", 0, [], *([0] if word == "exchange" else [])))
+    assert actor._seconds_left() == POLL_SECONDS + 60.0
+
+
+def test_agent_whose_trial_runs_stays(actor, clock):
+    actor._agent.idle_since = None
+    actor._agent.orphan_timeout = 60.0
+    clock.now += 1000.0
+    assert actor._seconds_left() == 60.0
+
+
+def test_folders_of_the_managers_program_come_after_installed_packages(actor, tmp_path):
+    assert sys.path[-1] == str(tmp_path)
+    assert sys.path.count(sys.path[-2]) == 1

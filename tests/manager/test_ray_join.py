@@ -1,6 +1,7 @@
 """Addresses that cannot be joined are refused in words, without Ray's ten minutes of trying."""
 
 import asyncio
+import re
 import socket
 
 import pytest
@@ -29,6 +30,23 @@ def test_what_is_no_address(address):
 
 def test_ray_client_address():
     assert "give host:port of the head" in refused("ray://head:10001")
+
+
+@pytest.mark.parametrize(
+    ("running", "refusal"),
+    [
+        (set(), "no Ray cluster runs on this machine: start one with `ray start --head`"),
+        ({"10.0.0.1:1", "10.0.0.2:2"}, r"several Ray clusters .* \(10.0.0.1:1, 10.0.0.2:2\): give"),
+    ],
+)
+def test_auto_without_one_cluster_to_mean(monkeypatch, running, refusal):
+    monkeypatch.setattr("pitchpipe.manager.ray_address._running_here", lambda: running)
+    assert re.match(refusal, refused("auto"))
+
+
+def test_auto_is_what_the_environment_names(monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "host-without-port")
+    assert "'host-without-port' is not the address" in refused("auto")
 
 
 def test_refused_token_is_said_in_words():

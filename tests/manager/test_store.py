@@ -142,6 +142,20 @@ def test_viewer_reads_while_the_manager_writes_and_cannot_write(store: Store) ->
     viewer.close()
 
 
+def test_finished_database_is_one_file_that_can_be_read_where_nothing_can_be_written(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "experiment.db", ROW, ("default",))
+    store.commit(tick(a_trial(0)))
+    store.close()
+    viewer = Store.view(tmp_path / "experiment.db")
+    assert len(list(viewer.trials())) == 1
+    viewer.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["experiment.db"]
+    again = Store.open(tmp_path / "experiment.db")
+    again.commit(tick(a_trial(1)))
+    assert again._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    again.close()
+
+
 def test_database_of_a_newer_version_is_refused(store: Store, tmp_path: Path) -> None:
     store._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     for opening in (Store.open, Store.view):

@@ -20,7 +20,7 @@ def test_examples_run() -> None:
 def test_every_built_in_has_its_row() -> None:
     overview = PAGE.read_text(encoding="utf-8").split("From Python")[0]
     rows = re.findall(r"^\| `(\w+)` \|", overview, re.MULTILINE)
-    assert sorted(rows) == sorted(tuners.registry.BUILT_IN)
+    assert sorted(rows) == sorted(tuners.registry.REGISTRY.built_in)
 
 
 def test_defaults_of_tpe() -> None:

@@ -43,7 +43,7 @@ def test_an_unknown_name_shows_the_nearest_and_all() -> None:
 
 
 def test_the_error_survives_pickling() -> None:
-    error = tuners.UnknownAlgorithm("tpee", ["TPE"])
+    error = tuners.UnknownAlgorithm("tuner", "tpee", ["TPE"])
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
@@ -101,14 +101,14 @@ def test_check_accepts_any_name_where_the_constructor_does() -> None:
 
 
 def test_entry_points_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = EntryPoint("Mine", "pitchpipe.tuners.random:RandomTuner", registry.GROUP)
-    monkeypatch.setattr(registry, "_entry_points", lambda: {"Mine": entry})
+    entry = EntryPoint("Mine", "pitchpipe.tuners.random:RandomTuner", registry.REGISTRY.group)
+    monkeypatch.setattr(registry.REGISTRY, "entry_points", lambda: {"Mine": entry})
     assert tuners.find("mine") is tuners.RandomTuner
     assert "Mine" in tuners.names()
 
 
 def test_every_name_of_the_table_loads() -> None:
-    assert all(issubclass(tuners.find(name), tuners.Tuner) for name in registry.BUILT_IN)
+    assert all(issubclass(tuners.find(name), tuners.Tuner) for name in registry.REGISTRY.built_in)
 
 
 def test_public_names_exist() -> None:
