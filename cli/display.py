@@ -11,15 +11,15 @@ from abc import ABC, abstractmethod
 from typing import IO
 
 from .progress import Progress
-from .words import counts_text, duration_text, number_text, parameters_text, rate_text
+from .words import counts_text, duration_text, left_text, number_text, parameters_text, rate_text
 
-__all__ = ["Display", "PlainDisplay", "SilentDisplay", "make_display"]
+__all__ = ["ENDED", "Display", "PlainDisplay", "SilentDisplay", "make_display"]
 
 _REFRESH = 0.25
 _PLAIN_INTERVAL = 5.0
 _FIRST_INTERVAL = 1.0
 _LAST_WORD = 2.0
-_ENDED = ("DONE", "STOPPED", "ERROR")
+ENDED = ("DONE", "STOPPED", "ERROR")
 
 
 class Display(ABC):
@@ -123,7 +123,7 @@ class PlainDisplay(SilentDisplay):
         """Print a line if it says something new."""
         told = (progress.status, progress.counts, progress.best[:1], progress.waiting_for)
         # The end is told by the result.
-        if told != self._told and not self._closing and progress.status not in _ENDED:
+        if told != self._told and not self._closing and progress.status not in ENDED:
             self._told = told
             print(plain_line(progress), file=self._output, flush=True)
 
@@ -135,8 +135,8 @@ def plain_line(progress: Progress) -> str:
     parts.append(counts_text(progress.counts))
     if progress.rate:
         parts.append(rate_text(progress.rate))
-    if progress.remaining is not None:
-        parts.append(f"about {duration_text(progress.remaining)} left")
+    if progress.remaining is not None and progress.status != "STOPPING":
+        parts.append(left_text(progress.remaining, progress.is_bound))
     if len(progress.best) == 1:
         best = progress.best[0]
         parts.append(

@@ -95,7 +95,7 @@ def standing(folder: ExperimentFolder, status: str) -> str:
 def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
     """What only the manager knows; nothing if there is none."""
     from ..manager.control import ControlError, ask_manager
-    from .words import duration_text, rate_text
+    from .words import left_text, rate_text
 
     if folder.manager() is None:
         return
@@ -107,7 +107,7 @@ def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
     if told.get("rate"):
         facts.append(rate_text(told["rate"]))
     if told.get("remaining") is not None:
-        facts.append(f"about {duration_text(told['remaining'])} left")
+        facts.append(left_text(told["remaining"], told.get("is_bound", False)))
     yield ", ".join(facts)
     for trial, why in list(told.get("waiting", {}).items())[:1]:
         yield f"trial {trial} is waiting: {why}"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import IO
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.control import Control
 from rich.live import Live
+from rich.segment import Segment
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from .display import Display
+from .display import ENDED, Display
 from .progress import Best, Progress
-from .words import duration_text, flat, number_text, rate_text
+from .words import duration_text, flat, left_text, number_text, rate_text
 
 __all__ = ["LiveDisplay", "render"]
 
@@ -32,7 +35,9 @@ _STATUS_STYLES = {
     "STOPPING": "bold yellow",
     "STOPPED": "bold yellow",
 }
+_ENDING = ("STOPPING", *ENDED)
 _MAX_FAILURES = 3
+_WIDEST_BAR, _SHORTEST_BAR = 40, 10
 
 
 class LiveDisplay(Display):
@@ -42,31 +47,51 @@ class LiveDisplay(Display):
         super().__init__()
         self._console = Console(file=output)
         self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stderr=False)
+        self._frame: list[int] = []
 
     def drawing(self) -> Live:  # type: ignore[override]
         """The part of the screen that is redrawn."""
         return self._live
 
     def write(self, text: str) -> None:
-        """Print a line above the table."""
-        self._console.print(Text(text, style="yellow"))
+        """Print a line above the table; the terminal breaks it, so that it can be copied whole."""
+        self._console.print(Text(text, style="yellow"), soft_wrap=True)
 
     def draw(self, progress: Progress) -> None:
         """Redraw the table."""
-        self._live.update(render(progress), refresh=True)
+        width = self._console.width
+        if any(length > width for length in self._frame):
+            self._wipe(width)
+        table = render(progress)
+        self._live.update(table, refresh=True)
+        self._frame = [*map(Segment.get_line_length, self._console.render_lines(table, pad=False))]
+
+    def _wipe(self, width: int) -> None:
+        """Remove a frame whose lines the terminal has broken because it became narrower.
+
+        rich goes up by as many rows as the frame had: the cursor is left so far below the place where it began.
+        """
+        rows = sum(max(1, -(-length // width)) for length in self._frame)
+        self._console.control(Control.move(0, 1 - rows), Control.move_to_column(0))
+        self._console.file.write("\x1b[J" + "\n" * (len(self._frame) - 1))
 
 
 def render(progress: Progress) -> RenderableType:
-    """The table as rich draws it."""
-    parts: list[RenderableType] = [_head(progress), _bar(progress), _counts(progress)]
+    """The table as rich draws it; no line of it is longer than the terminal is wide."""
+    parts: list[RenderableType] = [_head(progress), _Bar(progress), _Counts(progress)]
     if progress.waiting_for:
         parts.append(Text(f"  waiting: {progress.waiting_for}", style="yellow"))
-    if progress.best:
-        parts.append(_best(progress.best))
-    if progress.failures:
-        parts.append(_failures(progress))
-    parts.append(Text("  Ctrl-C stops the experiment; what is done is kept", style="dim"))
+    parts += _best(progress.best)
+    parts += _failures(progress)
+    if progress.status not in _ENDING:
+        parts.append(_cut(Text("  Ctrl-C stops the experiment; what is done is kept", style="dim")))
     return Group(*parts)
+
+
+def _cut(text: Text) -> Text:
+    """A line that ends with an ellipsis where it does not fit."""
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text
 
 
 def _head(progress: Progress) -> Text:
@@ -78,58 +103,90 @@ def _head(progress: Progress) -> Text:
     text.append(f"  {duration_text(progress.elapsed)}")
     if progress.reason:
         text.append(f"  {progress.reason}", style="yellow")
-    return text
+    return _cut(text)
 
 
-def _bar(progress: Progress) -> RenderableType:
-    table = Table.grid(padding=(0, 1))
+class _Bar:
+    """The bar and what is known about the end; a narrow terminal gets a shorter bar, then fewer facts."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        progress = self._progress
+        facts = _facts(progress)
+        while len(facts) > 1 and _left_for_bar(facts, options.max_width) < _SHORTEST_BAR:
+            facts.pop()
+        width = max(1, min(_WIDEST_BAR, _left_for_bar(facts, options.max_width)))
+        bar = ProgressBar(
+            total=progress.total, completed=progress.finished, width=width, pulse=progress.total is None
+        )
+        table = Table.grid(padding=(0, 1))
+        table.add_row("", bar, _cut(Text("  ".join(facts))))
+        yield table
+
+
+def _left_for_bar(facts: list[str], width: int) -> int:
+    return width - len("  ".join(facts)) - len("    ")
+
+
+def _facts(progress: Progress) -> list[str]:
+    """The least important last."""
     done = f"{progress.finished}" + (f"/{progress.total}" if progress.total is not None else "")
-    bar = ProgressBar(
-        total=progress.total, completed=progress.finished, width=40, pulse=progress.total is None
-    )
     facts = [f"{done} trials"]
     if progress.rate:
         facts.append(rate_text(progress.rate))
-    if progress.remaining is not None and progress.status != "STOPPING":
-        facts.append(f"about {duration_text(progress.remaining)} left")
-    table.add_row("", bar, "  ".join(facts))
-    return table
+    if progress.remaining is not None and progress.status not in _ENDING:
+        facts.append(left_text(progress.remaining, progress.is_bound))
+    return facts
 
 
-def _counts(progress: Progress) -> Text:
-    text = Text("  ")
-    for status, word, style in _SHOWN:
-        count = progress.counts.get(status, 0)
-        if count or status == "RUNNING":
-            text.append(f"{count} ", style=f"bold {style}" if count else "dim")
-            text.append(f"{word}   ", style=style)
-    return text
+class _Counts:
+    """How many trials there are of each kind, on as many lines as it takes."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        line = Text(" ")
+        for count in self._texts():
+            if len(line) > 1 and len(line) + len(count) > options.max_width:
+                yield line
+                line = Text(" ")
+            line.append_text(count)
+        yield line
+
+    def _texts(self) -> Iterator[Text]:
+        for status, word, style in _SHOWN:
+            count = self._progress.counts.get(status, 0)
+            if count or status == "RUNNING":
+                number = (f" {count}", f"bold {style}" if count else "dim")
+                yield Text.assemble(number, (f" {word}  ", style))
 
 
-def _best(best: tuple[Best, ...]) -> RenderableType:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(style="bold green", no_wrap=True)
-    table.add_column(no_wrap=True, overflow="ellipsis")
-    for number, one in enumerate(best):
-        values = one.value.items() if isinstance(one.value, dict) else [("", one.value)]
-        value = "  ".join(f"{name} {number_text(v)}".strip() for name, v in values)
-        table.add_row("  best" if number == 0 else "", value, _parameters(one))
-    return table
+def _best(best: tuple[Best, ...]) -> Iterable[Text]:
+    values = [_value(one) for one in best]
+    width = max(map(len, values), default=0)
+    for number, (one, value) in enumerate(zip(best, values, strict=True)):
+        text = Text("  best  " if number == 0 else "        ", style="bold")
+        text.append(f"{value:{width}}  ", style="bold green")
+        yield _cut(text.append_text(_parameters(one)))
+
+
+def _value(best: Best) -> str:
+    values = best.value.items() if isinstance(best.value, dict) else [("", best.value)]
+    return "  ".join(f"{name} {number_text(value)}".strip() for name, value in values)
 
 
 def _parameters(best: Best) -> Text:
-    text = Text(f"trial {best.sequence_id}  ", style="dim")
+    text = Text(f"trial {best.sequence_id}  ", style="not bold dim")
     for name, value in flat(best.parameters).items():
         text.append(f"{name.removesuffix('._name')} ", style="dim")
-        text.append(f"{number_text(value)}  ", style="default")
+        text.append(f"{number_text(value)}  ", style="not dim")
     return text
 
 
-def _failures(progress: Progress) -> RenderableType:
-    table = Table.grid(padding=(0, 1))
-    table.add_column(style="red", no_wrap=True)
-    table.add_column(no_wrap=True, overflow="ellipsis")
+def _failures(progress: Progress) -> Iterable[Text]:
     for failure in progress.failures[-_MAX_FAILURES:]:
-        table.add_row(f"  trial {failure.sequence_id} failed", Text(str(failure)))
-    return table
+        label = (f"  trial {failure.sequence_id} failed ", "red")
+        yield _cut(Text.assemble(label, " ".join(str(failure).split())))

@@ -39,7 +39,10 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`rate` is in trials a second, durations in seconds; what nobody knows is None."""
+    """`rate` is in trials a second, durations in seconds; what nobody knows is None.
+
+    `is_bound` says that `remaining` is not a forecast: the experiment may end before.
+    """
 
     experiment_id: str
     name: str
@@ -50,6 +53,7 @@ class Progress:
     total: int | None = None
     rate: float | None = None
     remaining: float | None = None
+    is_bound: bool = False
     best: tuple[Best, ...] = ()
     failures: tuple[FailedTrial, ...] = ()
     waiting_for: str = ""
@@ -109,12 +113,13 @@ class ProgressMeter:
 def _with_forecast(progress: Progress, rate: float | None, max_duration: float | None) -> Progress:
     from dataclasses import replace
 
-    left = []
+    left = list[float]()
     if progress.total is not None and rate:
         left.append(max(0, progress.total - progress.finished) / rate)
+    is_bound = not left and max_duration is not None
     if max_duration is not None:
         left.append(max(0.0, max_duration - progress.elapsed))
-    return replace(progress, rate=rate, remaining=min(left, default=None))
+    return replace(progress, rate=rate, remaining=min(left, default=None), is_bound=is_bound)
 
 
 def _waiting_for(runner: TrialRunner) -> str:

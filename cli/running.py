@@ -183,6 +183,7 @@ class RunningExperiment:
             "elapsed": progress.elapsed,
             "rate": progress.rate,
             "remaining": progress.remaining,
+            "is_bound": progress.is_bound,
             "waiting": waiting,
         }
 

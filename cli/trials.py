@@ -63,7 +63,7 @@ def trials(
     found.sort(key=_sort_key(sort, objective))
     # By number, the newest are the ones to see; in every other order, the first.
     shown = found if not limit else found[-limit:] if sort == "number" else found[:limit]
-    print_table(_HEAD, [_row(trial, time.time()) for trial in shown])
+    print_table(_HEAD, [_row(trial, time.time()) for trial in shown], _HEAD.index("parameters"))
     if len(shown) < len(found):
         click.echo(f"{len(shown)} of {len(found)} trials; --limit 0 shows all", err=True)
 

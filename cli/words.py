@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["counts_text", "duration_text", "flat", "number_text", "parameters_text", "rate_text"]
+__all__ = ["counts_text", "duration_text", "flat", "left_text", "number_text", "parameters_text", "rate_text"]
 
 _STATUS_WORDS = {
     "RUNNING": "running",
@@ -58,6 +58,15 @@ def rate_text(rate: float) -> str:
         if rate * seconds >= 2:
             return f"{rate * seconds:.3g} trials/{unit}"
     return f"{rate * 3600:.3g} trials/h"
+
+
+def left_text(seconds: float, at_most: bool) -> str:
+    """How long it goes on, as a forecast or as a bound.
+
+    >>> left_text(40, at_most=False), left_text(3600, at_most=True)
+    ('about 40 s left', 'at most 1 h 00 min left')
+    """
+    return f"{'at most' if at_most else 'about'} {duration_text(seconds)} left"
 
 
 def counts_text(counts: Mapping[str, int]) -> str:

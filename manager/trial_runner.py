@@ -331,7 +331,7 @@ class TrialRunner:
 
     def _on_kill_verdict(self, event: happened.KillVerdict) -> None:
         trial = self.live.get(event.trial_id)
-        if trial is not None:
+        if trial is not None and trial.final is None:  # a complete result is not thrown away
             self._end_now_or_later(trial, Verdict(Cause.CONDEMNED, event.reason))
 
     def _on_pause_verdict(self, event: happened.PauseVerdict) -> None:

@@ -58,13 +58,16 @@ def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
     """How a trial goes on whose attempt is over: an earlier verdict stands, else the exit and the reports decide.
 
     A trial that ends well of itself while the experiment is being stopped, or while it is told to pause, has succeeded
-    all the same; so has one whose agent was lost after its final result was there.
+    all the same; so has one whose agent was lost after its final result was there, and one that the assessor condemned
+    and that reported its final result before it was gone.
     """
     ended_well = not ended.lost and ended.exit_code == 0 and ended.error is None and trial.final is not None
     verdict = trial.verdict
     if verdict is not None and verdict.cause is Cause.PAUSED:
         if trial.final is None and (ended.paused or ended.lost or ended.signal is not None):
             return verdict
+    elif verdict is not None and verdict.cause is Cause.CONDEMNED and trial.final is not None:
+        return Verdict(Cause.ENDED_WELL, f"it had finished when it was to be stopped ({verdict.reason})")
     elif verdict is not None and not (ended_well and verdict.cause is Cause.SYSTEM_CANCEL):
         return verdict
     return _judge_by_itself(trial, ended)

@@ -270,6 +270,26 @@ def test_kill_verdict_ends_the_trial_early_with_the_reason() -> None:
     assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "0.81 below the median 0.86")
 
 
+def test_final_result_is_worth_more_than_a_late_verdict() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.report(trial, 0.5, "final")
+    assert driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "below the median")) == []
+    driver.end(trial)
+    assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "")
+
+
+def test_condemned_trial_that_still_finishes_has_succeeded() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "below the median"))
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=None, signal=15)
+    assert trial.status is TrialStatus.SUCCEEDED
+    assert trial.reason == "it had finished when it was to be stopped (below the median)"
+    assert driver.runner.best.front == [trial]
+
+
 def test_trial_over_its_time_fails_as_timed_out() -> None:
     driver = Driver(max_trial_duration=10.0)
     trial = driver.running_trial()
