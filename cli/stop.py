@@ -77,8 +77,6 @@ def _stop(folder: ExperimentFolder) -> None:
 
 
 def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
-    import psutil
-
     from ..manager.control import ControlError, ask_manager
     from .reading import viewed
 
@@ -91,14 +89,8 @@ def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
             where = f"experiment {folder.experiment_id} is run on {manager.host}"
             raise Failure(f"{where}: stop it there", FAILED) from None
         _send_signal(manager.pid)
-    try:
-        psutil.Process(manager.pid).wait(patience)
-    except psutil.NoSuchProcess:
-        return
-    except psutil.TimeoutExpired:
-        raise Failure(
-            f"process {manager.pid} still runs after {patience:g} s: kill -9 {manager.pid}", FAILED
-        ) from None
+    if not manager.wait(patience):
+        raise Failure(f"process {manager.pid} still runs after {patience:g} s: kill -9 {manager.pid}", FAILED)
 
 
 def _send_signal(pid: int) -> None:

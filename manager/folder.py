@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from filelock import FileLock, Timeout
 __all__ = ["ExperimentFolder", "FolderError", "ManagerInfo", "default_directory", "new_experiment_id"]
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
+_LOOK_EVERY = 0.05
 DIRECTORY_ENVIRONMENT = "PITCHPIPE_DIR"
 
 
@@ -46,13 +48,24 @@ class ManagerInfo:
 
     @property
     def is_alive(self) -> bool:
-        """Does that very process live on this host?"""
+        """Does that very process live on this host? One that has ended and waits for its parent does not."""
         if self.host != socket.gethostname():
             return True  # who can tell? the lock on a shared disk can
         try:
-            return abs(psutil.Process(self.pid).create_time() - self.create_time) < 1.0
+            process = psutil.Process(self.pid)
+            is_it = abs(process.create_time() - self.create_time) < 1.0
+            return is_it and process.status() != psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:
             return False
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until the process has ended; False if it still lives after `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        while self.is_alive:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_EVERY)  # not our child: nobody tells us
+        return True
 
 
 class ExperimentFolder:

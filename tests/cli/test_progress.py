@@ -62,6 +62,55 @@ def test_table_fits_a_narrow_terminal() -> None:
     assert len(drawn(narrow, width=60)) == 5
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_the_best_value_and_every_count_are_visible_at_any_width(width: int) -> None:
+    best = Best("Xy3fA", 17, 0.9722, {f"a_long_parameter_name_{n}": n for n in range(30)})
+    failed = FailedTrial(3, "ValueError: " + "too big " * 40, "")
+    counts = dict.fromkeys(("RUNNING", "WAITING", "SUCCEEDED", "FAILED", "USER_CANCELED", "SYS_CANCELED"), 12)
+    lines = drawn(replace(HALF, best=(best,), failures=(failed,), counts=counts, remaining=7300.0), width)
+    text = "\n".join(lines)
+    assert max(map(len, lines)) <= width
+    assert "  best  0.9722  trial 17  a_long" in text
+    assert "trial 3 failed ValueError: too big" in text
+    assert all(f"12 {word}" in text for word in ("running", "waiting", "succeeded", "failed", "killed"))
+
+
+@pytest.mark.parametrize(
+    ("width", "facts"),
+    [(120, "20/40 trials  30 trials/min  about 40 s left"), (50, "20/40 trials  30 trials/min")],
+)
+def test_a_narrow_terminal_gets_a_shorter_bar_and_fewer_facts(width: int, facts: str) -> None:
+    bar = drawn(HALF, width)[1]
+    assert bar.endswith(facts)
+    assert 10 <= len(bar.removesuffix(facts).strip()) <= 40
+
+
+def test_a_stopping_experiment_tells_nothing_of_ctrl_c_or_of_what_is_left() -> None:
+    text = "\n".join(drawn(replace(HALF, status="STOPPING")))
+    assert "Ctrl-C" not in text
+    assert " left" not in text
+
+
+def test_a_message_is_not_broken_by_us() -> None:
+    terminal = Waits()
+    with LiveDisplay(terminal) as display:
+        display.message("to go on: " + "pitchpipe resume k3x9a2bq " * 20)
+    assert "pitchpipe resume k3x9a2bq " * 20 in terminal.getvalue()
+
+
+def test_a_frame_that_the_terminal_broke_is_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Waits()
+    display = LiveDisplay(terminal)
+    with display.drawing():
+        monkeypatch.setenv("COLUMNS", "100")
+        display.draw(HALF)
+        before = len(terminal.getvalue())
+        monkeypatch.setenv("COLUMNS", "50")
+        display.draw(HALF)
+    # 6 lines, of which all but the head and the failure have become two rows each.
+    assert terminal.getvalue()[before:].startswith("\x1b[9A\x1b[1G\x1b[J\n\n\n\n\n")
+
+
 def test_text_of_trials_is_not_taken_for_markup() -> None:
     odd = Progress("e", "[red]x", "RUNNING", "", 1.0, {}, failures=(FailedTrial(1, "[bold]KeyError[/]", ""),))
     assert "[bold]KeyError[/]" in "\n".join(drawn(odd))
@@ -157,7 +206,13 @@ def test_meter_forecasts_from_the_throughput(manager: Any) -> None:
 
 def test_meter_forecasts_the_end_of_the_time(manager: Any) -> None:
     manager.config.max_experiment_duration = 100.0
-    assert ProgressMeter(manager).read(30.0).remaining == pytest.approx(70.0)
+    meter = ProgressMeter(manager)
+    progress = meter.read(30.0)
+    assert (progress.remaining, progress.is_bound) == (pytest.approx(70.0), True)
+    assert "at most 1 min 10 s left" in plain_line(progress)
+    manager.runner.counts[TrialStatus.SUCCEEDED] = 10
+    progress = meter.read(40.0)  # 10 more trials at one a second
+    assert (progress.remaining, progress.is_bound) == (pytest.approx(10.0), False)
 
 
 def test_meter_tells_why_nothing_runs(manager: Any) -> None:

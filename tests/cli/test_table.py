@@ -1,0 +1,59 @@
+"""Tables at the width of a terminal."""
+
+import os
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+MANY = {f"parameter_{number}": number for number in range(20)}
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """A function that makes the table believe in a terminal of that width."""
+
+    def terminal(width: int) -> None:
+        monkeypatch.setattr("pitchpipe.cli.table.sys", SimpleNamespace(stdout=_Terminal()))
+        size = os.terminal_size((width, 24))
+        monkeypatch.setattr("pitchpipe.cli.table.shutil", SimpleNamespace(get_terminal_size=lambda: size))
+
+    return terminal
+
+
+class _Terminal:
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("width", "has_parameters"), [(80, False), (130, True)])
+def test_a_narrow_table_of_trials_keeps_status_result_and_reason(
+    width: int,
+    has_parameters: bool,
+    terminal: Callable[[int], None],
+    stored: Callable[..., Any],
+    trial_of: Callable[..., Any],
+    call: Callable[..., Any],
+) -> None:
+    failed = trial_of(1, "FAILED", MANY, reason="ValueError: the learning rate is far too big for this")
+    stored().write("e1", [trial_of(0, "SUCCEEDED", MANY, 0.25), failed])
+    terminal(width)
+    lines = call("trials", "e1").out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert "SUCCEEDED  0.25" in lines[1]
+    assert "ValueError: the learning" in lines[2]
+    assert ("parameters" in lines[0]) == ("parameter_0=0" in lines[1]) == has_parameters
+
+
+def test_parameters_get_all_the_room_when_nothing_failed(
+    terminal: Callable[[int], None],
+    stored: Callable[..., Any],
+    trial_of: Callable[..., Any],
+    call: Callable[..., Any],
+) -> None:
+    stored().write("e1", [trial_of(0, "SUCCEEDED", MANY, 0.25)])
+    terminal(80)
+    line = call("trials", "e1").out.splitlines()[1]
+    assert "parameter_0=0 parameter_1=1" in line
+    assert len(line) <= 80
