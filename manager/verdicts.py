@@ -98,6 +98,18 @@ _BY_SHELL = {
     128 + number: number for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM)
 }
 
+_NOT_STARTED = (
+    "command not found: ",
+    "cannot run ",
+    "cannot understand the command ",
+    "not executable: ",
+    "the command is empty",
+)
+_TRACEBACK = "Traceback (most recent call last)"
+# An exception of which the name says so, and one that only its traceback tells from other text.
+_EXCEPTION = re.compile(r"(\w+\.)*\w*(Error|Exception|Interrupt|Exit|Warning)(: |$)")
+_NAMED = re.compile(r"(\w+\.)*[A-Z]\w*(: |$)")
+
 
 def failure_kind(ended: AttemptEnded) -> FailureKind:
     """What kind of failure an attempt was that ended badly by itself.
@@ -118,9 +130,16 @@ def _why_failed(ended: AttemptEnded) -> str:
     number = ended.signal or _BY_SHELL.get(ended.exit_code or 0)
     if number:
         return f"killed by {signal_name(number)}" + (f": {last}" if last else "")
-    if last:
+    if last and (not ended.exit_code or ended.out_of_memory or _tells_all(last, ended.error or "")):
         return last
-    return f"exit code {ended.exit_code}"
+    return f"exit code {ended.exit_code}" + (f": {last}" if last else "")
+
+
+def _tells_all(last: str, error: str) -> bool:
+    """Is the last line that of a traceback, or ours about a command that could not be started?"""
+    if last.startswith(_NOT_STARTED):
+        return True
+    return bool(_EXCEPTION.match(last) or (_TRACEBACK in error and _NAMED.match(last)))
 
 
 def last_line(text: str | None) -> str:

@@ -188,6 +188,10 @@ def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
     ("how", "status", "kind", "reason"),
     [
         ({"exit_code": 3}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 3"),
+        ({"exit_code": 2, "error": "use: train\nno such file\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 2: no such file"),
+        ({"exit_code": 2, "error": "error: too big\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 2: error: too big"),
+        ({"exit_code": 1, "error": "Traceback (most recent call last)\na.NoSuchRow: x\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "a.NoSuchRow: x"),
+        ({"exit_code": 127, "error": "command not found: trainn"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "command not found: trainn"),
         ({"exit_code": 1, "error": "Tr\nKeyError: 'l'\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "KeyError: 'l'"),
         ({"exit_code": None, "signal": 9}, TrialStatus.FAILED, FailureKind.KILLED, "killed by SIGKILL"),
         ({"exit_code": 139}, TrialStatus.FAILED, FailureKind.KILLED, "killed by SIGSEGV"),
