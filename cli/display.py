@@ -17,6 +17,7 @@ __all__ = ["ENDED", "Display", "PlainDisplay", "SilentDisplay", "make_display"]
 
 _REFRESH = 0.25
 _PLAIN_INTERVAL = 5.0
+_LONGEST_SILENCE = 15.0
 _FIRST_INTERVAL = 1.0
 _LAST_WORD = 2.0
 ENDED = ("DONE", "STOPPED", "ERROR")
@@ -110,7 +111,7 @@ class SilentDisplay(Display):
 
 
 class PlainDisplay(SilentDisplay):
-    """A line when something has changed, not more often than every 5 seconds."""
+    """A line when something has changed, not more often than every 5 seconds, and now and then when nothing has."""
 
     interval = _PLAIN_INTERVAL
 
@@ -118,13 +119,15 @@ class PlainDisplay(SilentDisplay):
         super().__init__(errors)
         self._output = output
         self._told: tuple[object, ...] = ()
+        self._quiet_since = 0.0
 
     def draw(self, progress: Progress) -> None:
-        """Print a line if it says something new."""
+        """Print a line if it says something new, or if the last one was long ago."""
         told = (progress.status, progress.counts, progress.best[:1], progress.waiting_for)
         # The end is told by the result.
-        if told != self._told and not self._closing and progress.status not in ENDED:
-            self._told = told
+        is_due = told != self._told or progress.elapsed >= self._quiet_since + _LONGEST_SILENCE
+        if is_due and not self._closing and progress.status not in ENDED:
+            self._told, self._quiet_since = told, progress.elapsed
             print(plain_line(progress), file=self._output, flush=True)
 
 

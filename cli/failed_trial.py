@@ -6,19 +6,21 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..manager.trial import Trial, TrialStatus
+from ..manager.trial import FailureKind, Trial, TrialStatus
 from ..manager.verdicts import fingerprint, last_line, signal_name
 
 __all__ = ["FailedTrial", "ending_text", "failures_alike", "retries_by_kind"]
 
 _MAX_LINES = 3
+_OWN_FAULT = (FailureKind.USER_ERROR, FailureKind.IMPORT, FailureKind.OOM, FailureKind.KILLED)
 
 
 @dataclass(frozen=True, slots=True)
 class FailedTrial:
     """A failed trial, why it failed, and the last lines of its traceback or stderr.
 
-    `ending` is its exit code or signal in words, `lines` are those that stand before `last_line`.
+    `ending` is its exit code or signal in words, `lines` are those that stand before `last_line`; `has_output`
+    says that the trial's process told the reason itself.
     """
 
     sequence_id: int
@@ -28,6 +30,7 @@ class FailedTrial:
     ending: str = ""
     attempts: int = 1
     lines: tuple[str, ...] = ()
+    has_output: bool = False
 
     @classmethod
     def of(cls, trial: Trial) -> FailedTrial:
@@ -43,6 +46,7 @@ class FailedTrial:
             "" if ending.removeprefix("signal ") in trial.reason else ending,
             trial.attempt,
             tuple(before[-_MAX_LINES:]),
+            bool(last) and trial.kind in _OWN_FAULT,
         )
 
     def __str__(self) -> str:

@@ -74,7 +74,10 @@ def failure_lines(view: ViewedExperiment) -> Iterator[str]:
     ways = view.failures
     for count, failure in ways[:_MAX_KINDS]:
         times = f"{count} trials" if count > 1 else f"trial {failure.sequence_id}"
-        example = command_for(view.folder, "trial log", str(failure.sequence_id))
+        # What a function raised is in the database, and what we know of a trial that said nothing, too.
+        is_logged = failure.has_output and "trialCommand" in view.row.config
+        verb = "trial log" if is_logged else "trial show"
+        example = command_for(view.folder, verb, str(failure.sequence_id))
         facts = f" ({failure.facts})" if failure.facts else ""
         yield f"{times} failed{facts}: {failure} ({example})"
         yield from (f"  {line}" for line in failure.lines)

@@ -70,13 +70,14 @@ class ProgressMeter:
     def __init__(self, manager: Manager) -> None:
         self._manager = manager
         self._ends: deque[tuple[float, int]] = deque()
+        self._began: float | None = None
 
     def read(self, now: float) -> Progress:
         """How the experiment stands; `now` in seconds since the epoch."""
         folder, config, runner = self._manager.folder, self._manager.config, self._manager.runner
         name = config.experiment_name or ""
         if runner is None:
-            return Progress(folder.experiment_id, name, "STARTING", "", 0.0, {}, config.max_trial_number)
+            return self._starting(now)
         counts = {status.value: count for status, count in runner.counts.items() if count}
         progress = Progress(
             folder.experiment_id,
@@ -92,6 +93,20 @@ class ProgressMeter:
         )
         rate = self._rate(now, progress.finished)
         return _with_forecast(progress, rate, config.max_experiment_duration)
+
+    def _starting(self, now: float) -> Progress:
+        config = self._manager.config
+        self._began = now if self._began is None else self._began
+        return Progress(
+            self._manager.folder.experiment_id,
+            config.experiment_name or "",
+            "STARTING",
+            "",
+            now - self._began,
+            {},
+            config.max_trial_number,
+            waiting_for="Ray starts" if config.training_service.platform == "ray" else "",
+        )
 
     def _names(self, runner: TrialRunner) -> tuple[str, ...]:
         return tuple(objective.name for objective in runner.objectives)

@@ -63,6 +63,11 @@ class ViewedExperiment:
         return {**found, "reason": self.row.reason} if self.row.reason else found
 
     @property
+    def all_failed(self) -> bool:
+        """Did trials fail, and none succeed?"""
+        return bool(self.counts.get("FAILED")) and not self.counts.get("SUCCEEDED")
+
+    @property
     def total(self) -> int:
         """How many trials there are."""
         return sum(self.counts.values())

@@ -30,8 +30,8 @@ def run(config: Path, experiment_id: str | None, directory: Path | None, as_json
     """Run the experiment that CONFIG describes, and watch it.
 
     CONFIG is a YAML or JSON file. Ctrl-C stops the experiment: what is done is kept, and `pitchpipe resume`
-    goes on with it. A second Ctrl-C kills what still runs. Exit codes: 0 done, 1 the experiment failed, 2 bad
-    config or usage, 130 interrupted.
+    goes on with it. A second Ctrl-C kills what still runs. Exit codes: 0 done, 1 the experiment failed or no
+    trial has succeeded, 2 bad config or usage, 130 interrupted.
     """
     from .making import make_experiment
 
@@ -66,6 +66,7 @@ def watched(
 def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: bool) -> int:
     """Say how a run went, and answer the exit code; `error` says why it could not go on."""
     from .outcome import outcome_lines
+    from .ray import staying_line
     from .reading import read
 
     view = read(folder)
@@ -79,6 +80,8 @@ def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: 
         click.secho(first, bold=True, fg=_COLOURS.get(view.row.status))  # colours on a terminal only
         for line in others:
             click.secho(line, bold=line.startswith("best:"))
+        if staying := staying_line(view.row.config):
+            click.echo(staying)
     if view.row.status == "DONE":
-        return 0
+        return FAILED if view.all_failed else 0
     return INTERRUPTED if interrupted or view.row.status == "STOPPED" else FAILED

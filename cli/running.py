@@ -150,6 +150,7 @@ class RunningExperiment:
     def _kill(self) -> None:
         """Nothing gets grace any more; if even that does not end the manager, the process ends itself."""
         self._deadline.start(_KILL_PATIENCE)
+        self._manager.executor.expect_losses()
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._kill_processes, args=(loop,), daemon=True).start()
 

@@ -146,7 +146,9 @@ def _why_waiting(folder: ExperimentFolder, found: Trial) -> str:
 
 
 def _moment(moment: float | None) -> str:
-    return "" if moment is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+    from .words import moment_text
+
+    return "" if moment is None else moment_text(moment)
 
 
 @verb("kill", "pitchpipe trial kill 17", "pitchpipe trial kill k3x9a2bq Xy3fA")

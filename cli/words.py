@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["counts_text", "duration_text", "flat", "left_text", "number_text", "parameters_text", "rate_text"]
+__all__ = [
+    "counts_text",
+    "duration_text",
+    "flat",
+    "left_text",
+    "length_text",
+    "moment_text",
+    "number_text",
+    "parameters_text",
+    "rate_text",
+]
 
 _STATUS_WORDS = {
     "RUNNING": "running",
@@ -46,6 +57,20 @@ def duration_text(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes:02} min"
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+def length_text(seconds: float) -> str:
+    """A length of time that somebody has chosen.
+
+    >>> length_text(300), length_text(3600), length_text(90)
+    ('5 min', '1 h', '1 min 30 s')
+    """
+    return duration_text(seconds).removesuffix(" 00 s").removesuffix(" 00 min")
+
+
+def moment_text(moment: float) -> str:
+    """A moment (seconds since the epoch) in local time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
 
 
 def rate_text(rate: float) -> str:

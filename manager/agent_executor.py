@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,8 @@ from .executor import AttemptOrder, Deliver, RunSetup, TrialExecutor
 __all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
 
 _log = logging.getLogger(__name__)
+# What a reason begins with that is told of a trial: "its agent was killed by signal 9".
+_OF_AGENT = re.compile(r"^its agent('s| was)? ")
 
 # Beyond the grace: time for the agent to kill a process tree, and for the news to come.
 _KILL_MARGIN = 1.0
@@ -78,6 +81,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._to_acknowledge: dict[str, int] = {}
         self._busy: Counter[str] = Counter()  # attempts by agent
         self._closing = False
+        self._losses_are_news = True
 
     @abstractmethod
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
@@ -175,8 +179,13 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._links.clear()
         await asyncio.gather(*(link.close(grace) for link in links))
 
+    def expect_losses(self) -> None:
+        """Warn of lost agents no more: they are killed on purpose."""
+        self._losses_are_news = False
+
     def kill(self) -> None:
         """Kill all agents; their attempts are buried as they go."""
+        self.expect_losses()
         for link in list(self._links.values()):
             link.kill()
 
@@ -191,7 +200,8 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._to_acknowledge.pop(agent, None)
         if self._closing:
             return
-        _log.warning("agent %s is lost: %s", agent, reason)
+        level = logging.WARNING if self._losses_are_news else logging.INFO
+        _log.log(level, "agent %s is lost: %s", agent, _OF_AGENT.sub("", reason))
         for order in [order for order in self._orders.values() if order.agent == agent]:
             self._bury(order, reason)
 

@@ -120,6 +120,9 @@ class TrialExecutor(ABC):
     def kill(self) -> None:  # noqa: B027  (a hook: there may be nothing to kill)
         """End all agents at once, without grace; the ends of their attempts arrive as events."""
 
+    def expect_losses(self) -> None:  # noqa: B027  (a hook: there may be nothing to lose)
+        """Everything is about to be killed on purpose: that agents are lost is no news any more."""
+
     def has_resources(self, request: Request) -> bool:
         """Can `request` be met now, as far as the executor itself can tell?"""
         return True

@@ -24,6 +24,7 @@ class IdleClock:
         self.leases = 0
         self.timeout = _FIRST_LEASE
         self.is_idle = True
+        self._idle_since: float | None = None
         self._clock = clock
         self._changed = asyncio.Event()
 
@@ -39,23 +40,29 @@ class IdleClock:
         self.leases -= 1
         self._changed.set()
 
+    @property
+    def seconds_left(self) -> float | None:
+        """For how long this Ray stays if nobody comes; None while it is in use."""
+        if self._idle_since is None or self.leases:
+            return None
+        return max(0.0, self._idle_since + self.timeout - self._clock())
+
     async def wait(self, agents: Callable[[], list[str]]) -> None:
         """Return when it is time to leave; `agents` lists those that live (called in a thread)."""
-        idle_since: float | None = None
         look = _LOOK_SOONEST
         while True:
             self._changed.clear()
             if self.leases:
-                idle_since, look = None, _LOOK_SOONEST
+                self._idle_since, look = None, _LOOK_SOONEST
                 await self._changed.wait()
             elif await asyncio.to_thread(agents):
-                idle_since = None
+                self._idle_since = None
                 await self._wait_changed(look)
                 look = min(2 * look, _LOOK_LATEST)
             elif not self.leases:
                 now = self._clock()
-                idle_since = now if idle_since is None else idle_since
-                remaining = idle_since + self.timeout - now
+                self._idle_since = now if self._idle_since is None else self._idle_since
+                remaining = self._idle_since + self.timeout - now
                 if remaining <= 0:
                     return
                 self.is_idle = True

@@ -276,10 +276,12 @@ class Keeper:
         return {
             "pid": self._state.pid,
             "address": self._state.address,
+            "since": self._state.created,
             "temp_dir": self._state.temp_dir,
             "versions": self._state.versions,
             "leases": self._idle.leases,
             "idle_timeout": self._idle.timeout,
+            "seconds_left": self._idle.seconds_left,
             "agents": self._head.agents() if self._started.is_set() else [],
         }
 

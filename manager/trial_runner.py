@@ -603,6 +603,7 @@ class TrialRunner:
         full = self.limits.max_trial_number is not None and self.created >= self.limits.max_trial_number
         dry = not self._tuner_has_more and self.requested == 0
         if (full or dry) and not self.live:
+            self.reason = "" if full else "the tuner has nothing more to propose"
             self._finish(ExperimentStatus.DONE)
         elif full:
             self._move(ExperimentStatus.NO_MORE_TRIAL)

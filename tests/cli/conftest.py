@@ -55,6 +55,7 @@ class Stored:
     error: str = ""
     created: float = 1000.0
     name: str | None = None
+    more: dict[str, Any] = field(default_factory=lambda: {"trialCommand": "sh trial.sh"})
 
     def write(
         self,
@@ -64,7 +65,7 @@ class Stored:
         attempts: list[AttemptRow] | None = None,
     ) -> ExperimentFolder:
         folder = ExperimentFolder.create(self.directory, experiment_id)
-        config = {"objectives": self.objectives, "maxTrialNumber": 10, "killGrace": 1.0}
+        config = {"objectives": self.objectives, "maxTrialNumber": 10, "killGrace": 1.0, **self.more}
         row = ExperimentRow(experiment_id, self.name, "RUNNING", config, "token", self.created)
         store = Store.create(folder.database, row, [o["name"] for o in self.objectives])
         changes = Changes({trial.trial_id: trial for trial in trials}, metrics or [], attempts or [])

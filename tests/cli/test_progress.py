@@ -99,6 +99,7 @@ def test_a_message_is_not_broken_by_us() -> None:
 
 
 def test_a_frame_that_the_terminal_broke_is_wiped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)  # as it is now is how it would stay
     terminal = Waits()
     display = LiveDisplay(terminal)
     with display.drawing():
@@ -151,6 +152,14 @@ def test_plain_display_says_nothing_twice() -> None:
     assert errors.getvalue() == "warning: careful\n"
 
 
+def test_plain_display_is_not_silent_for_long() -> None:
+    output = io.StringIO()
+    display = PlainDisplay(output, output)
+    for elapsed in (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0):
+        display.draw(replace(HALF, elapsed=elapsed))
+    assert [line.split(":")[0] for line in output.getvalue().splitlines()] == ["0.0 s", "15 s", "30 s"]
+
+
 def test_live_display_leaves_only_messages_on_the_screen() -> None:
     terminal = Waits()
     with LiveDisplay(terminal) as display:
@@ -180,13 +189,19 @@ def manager(trial_of: Callable[..., Any]) -> Any:
         objectives=(Objective("default", "minimize"),), best=SimpleNamespace(front=[best]), waiting=[],
         elapsed=lambda now: now,
     )  # fmt: skip
-    config = SimpleNamespace(experiment_name=None, max_trial_number=20, max_experiment_duration=None)
+    config = SimpleNamespace(
+        experiment_name=None, max_trial_number=20, max_experiment_duration=None,
+        training_service=SimpleNamespace(platform="local"),
+    )  # fmt: skip
     return SimpleNamespace(folder=SimpleNamespace(experiment_id="e"), config=config, runner=runner)
 
 
 def test_meter_before_the_start(manager: Any) -> None:
     manager.runner = None
-    assert ProgressMeter(manager).read(0.0) == Progress("e", "", "STARTING", "", 0.0, {}, 20)
+    meter = ProgressMeter(manager)
+    assert meter.read(0.0) == Progress("e", "", "STARTING", "", 0.0, {}, 20)
+    manager.config.training_service.platform = "ray"
+    assert plain_line(meter.read(7.0)) == "7.0 s: STARTING; 0/20 trials; waiting: Ray starts"
 
 
 def test_meter_forecasts_from_the_throughput(manager: Any) -> None:

@@ -218,8 +218,30 @@ def test_failures_that_differ_in_numbers_only_are_summed_up(
         "trials: 3 of 10 (3 failed)",
         "run again: 3 INFRA attempts",
         "2 trials failed (KILLED): killed by SIGSEGV: at 0x0 (pitchpipe trial log first 0)",
-        "trial 2 failed (INFRA, 4 attempts): its agent is gone (pitchpipe trial log first 2)",
+        "trial 2 failed (INFRA, 4 attempts): its agent is gone (pitchpipe trial show first 2)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("config", "failed", "verb"),
+    [
+        ({"trialCommand": "sh t.sh"}, {"error": "ValueError: 1", "kind": FailureKind.USER_ERROR}, "log"),
+        ({}, {"error": "Traceback\nValueError: 1", "kind": FailureKind.USER_ERROR}, "show"),
+        ({"trialCommand": "sh t.sh"}, {"reason": "reported NaN", "kind": FailureKind.NAN}, "show"),
+        ({"trialCommand": "sh t.sh"}, {"reason": "no final result", "kind": FailureKind.USER_ERROR}, "show"),
+        ({"trialCommand": "sh t.sh"}, {"error": "its agent is gone", "kind": FailureKind.INFRA}, "show"),
+    ],
+)
+def test_a_failure_is_followed_by_the_command_that_explains_it(
+    config: dict[str, Any],
+    failed: dict[str, Any],
+    verb: str,
+    stored: Callable[..., Any],
+    trial_of: Callable[..., Any],
+    call: Callable[..., Any],
+) -> None:
+    stored(more=config).write("e1", [trial_of(3, "FAILED", **failed)])
+    assert f"(pitchpipe trial {verb} e1 3)" in call("status", "e1").out
 
 
 def test_trial_show_tells_kind_signal_and_earlier_attempts(

@@ -69,8 +69,8 @@ def test_lines_of_progress_come_where_there_is_no_terminal(
     trial = config.parent / "trial.sh"
     trial.write_text("sleep 1; " + trial.read_text())
     called = start("run", config).finish()
-    assert "/4 trials; " in called.out
-    assert called.out.index("/4 trials; ") < called.out.index("DONE: experiment")
+    assert ": STARTING; 0/4 trials\n" in called.out
+    assert called.out.index("0/4 trials") < called.out.index("DONE: experiment")
 
 
 def test_quiet_shows_only_the_result(start: Callable[..., Any], config: Path, directory: Path) -> None:
@@ -170,6 +170,16 @@ def test_an_experiment_whose_trials_all_fail_alike_ends_with_the_traceback(
     assert "\n  Traceback\n  KeyError: lr\n" in called.out
     assert "to go on: pitchpipe resume bad" in called.out
     assert called.out.count("trials failed (") == 1
+
+
+def test_an_experiment_in_which_no_trial_succeeds_is_no_success(
+    start: Callable[..., Any], config: Path, directory: Path
+) -> None:
+    (config.parent / "trial.sh").write_text('echo "{\\"final\\": \\"no number\\"}" >> "$PITCHPIPE_REPORTS"')
+    called = start("run", config).finish()
+    assert called.code == 1
+    assert "DONE: experiment" in called.out
+    assert "best: none, no trial has succeeded" in called.out
 
 
 def test_failed_trials_are_summed_up_by_kind(
