@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .agent_executor import AgentLink, AgentTrialExecutor
@@ -21,6 +22,9 @@ __all__ = ["RayTrialExecutor"]
 
 # A poll, a watching call and what comes in between; a dead manager's poll takes a thread for a while.
 _CONCURRENT_CALLS = 8
+# An agent that waits for its resources so long (s) gets those of one that has nothing to do.
+_MAKE_ROOM_AFTER = 2.0
+_RELEASE_TIMEOUT = 5.0
 
 
 class RayTrialExecutor(AgentTrialExecutor):
@@ -43,6 +47,9 @@ class RayTrialExecutor(AgentTrialExecutor):
         super().__init__()
         self._runtime_env = runtime_env
         self._is_open = False
+        self._totals = Totals({})
+        self._retiring: dict[str, asyncio.Task[None]] = {}
+        self._making_room: asyncio.TimerHandle | None = None
         self._make_connection = lambda: RayConnection(
             address, idle_timeout, runtime_env, resources, self._lose_agents
         )
@@ -61,14 +68,25 @@ class RayTrialExecutor(AgentTrialExecutor):
             await self._connection.close()
             raise
         self._is_open = True
+        self._totals = totals
         return totals
+
+    def prepare(self, agents: Sequence[str]) -> None:
+        """Make agents ahead, but no more than fit at once: they keep their resources while they are idle."""
+        ledger, fitting = Ledger(self._totals), 0
+        while fitting < len(agents) and ledger.take(str(fitting), self.setup.request) is not None:
+            fitting += 1
+        super().prepare(agents[:fitting])
 
     async def close(self) -> None:
         """End all agents of the experiment, also those of an earlier manager, and leave Ray."""
         if not self._is_open:
             return
         self._is_open = False
+        if self._making_room is not None:
+            self._making_room.cancel()
         await super().close()
+        await asyncio.gather(*self._retiring.values())
         if self._connection.is_up:
             await in_daemon_thread(self._kill_strays)
         await self._connection.close()
@@ -83,6 +101,7 @@ class RayTrialExecutor(AgentTrialExecutor):
 
         hello = {"op": "hello", "token": self.setup.token, "experiment": self.setup.experiment_id}
         if spawn:
+            self._watch_room()
             return RayLink(agent, self._spawn(agent), hello, self, new=True)
         try:
             actor = ray.get_actor(agent, namespace=self.setup.experiment_id)
@@ -92,7 +111,43 @@ class RayTrialExecutor(AgentTrialExecutor):
 
     async def _spawn(self, agent: str) -> Any:
         await self._connection.ready()
+        if (retiring := self._retiring.get(agent)) is not None:
+            await retiring
         return await asyncio.to_thread(self._make_actor, agent)
+
+    def _watch_room(self) -> None:
+        if self._making_room is None and self._is_open:
+            loop = asyncio.get_running_loop()
+            self._making_room = loop.call_later(_MAKE_ROOM_AFTER, self._make_room)
+
+    def _make_room(self) -> None:
+        """End an idle agent for each that waits with a trial: it may wait for what the idle one holds."""
+        self._making_room = None
+        links = {agent: link for agent, link in self._links.items() if isinstance(link, RayLink)}
+        waiting = [agent for agent, link in links.items() if not link.stands and self._busy[agent]]
+        idle = [agent for agent, link in links.items() if link.stands and not self._busy[agent]]
+        for agent, _ in zip(idle, waiting, strict=False):
+            self._links.pop(agent)
+            self._to_acknowledge.pop(agent, None)
+            self._retiring[agent] = asyncio.ensure_future(self._retire(agent, links[agent]))
+        if waiting:
+            self._watch_room()
+
+    async def _retire(self, agent: str, link: AgentLink) -> None:
+        """End an agent, and wait until its name is free: its slot may need another one."""
+        await link.close(0.0)
+        deadline = time.monotonic() + _RELEASE_TIMEOUT
+        while await asyncio.to_thread(self._exists, agent) and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)  # Ray does not tell when
+
+    def _exists(self, agent: str) -> bool:
+        import ray
+
+        try:
+            ray.get_actor(agent, namespace=self.setup.experiment_id)
+        except ValueError:
+            return False
+        return True
 
     def _make_actor(self, agent: str) -> Any:
         """Make the actor, or take the one of this name that an earlier manager made."""

@@ -56,6 +56,11 @@ class RayLink(AgentLink):
         self._gone = asyncio.Event()
         self._finding = self._loop.create_task(self._find(finding))
 
+    @property
+    def stands(self) -> bool:
+        """Whether the agent has answered, and is not known to be gone."""
+        return self._stands.is_set() and not self._gone.is_set()
+
     def send(self, message: dict[str, Any]) -> None:
         """Send a message that has no answer, at the end of this turn of the loop."""
         if message["op"] == "kill" and self._take_back(message):

@@ -159,6 +159,29 @@ def test_agents_hold_their_custom_resources(bench: Bench, tmp_path: Path):
     asyncio.run(check())
 
 
+def test_idle_agent_makes_room_for_one_that_waits_and_is_made_again(bench: Bench):
+    """The ledger knows the cluster's sums only: that a trial fits does not mean that its slot's agent does."""
+
+    async def check() -> None:
+        async with bench.session(Request(custom={"widget": 1.0})) as session:
+            for slots in ((0, 1), (2,), (0, 1)):
+                orders = [session.start(slot, final=slot) for slot in slots]
+                for order in orders:
+                    await session.end_of(order)
+                    assert session.told(order) == [("final", 0, order.slot), "ended"]
+
+    asyncio.run(check())
+
+
+def test_no_more_agents_are_made_ahead_than_fit(bench: Bench):
+    async def check() -> None:
+        async with bench.session(Request(custom={"widget": 1.0})) as session:
+            session.executor.prepare(["0-0", "1-0", "2-0", "3-0"])
+            assert list(session.executor._links) == ["0-0", "1-0"]
+
+    asyncio.run(check())
+
+
 def free_widgets() -> float:
     import ray
 
