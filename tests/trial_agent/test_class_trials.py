@@ -210,6 +210,13 @@ def test_instance_is_used_again_when_it_can_be_reset(agent: LocalAgent) -> None:
     assert lab.calls.count("cleanup") == 2
 
 
+def test_instance_is_not_used_again_on_other_gpus(agent: LocalAgent) -> None:
+    lab = Lab(agent, reuse_actors=True)
+    for attempt, gpus in enumerate(([0], [0], [1]), start=1):
+        lab.run({"steps": 1}, attempt=attempt, gpus=gpus)
+    assert lab.calls == ["setup 0.5", "step 0", "reset 0.5", "step 0", "cleanup", "setup 0.5", "step 0"]
+
+
 def test_instance_that_failed_is_not_used_again(agent: LocalAgent) -> None:
     lab = Lab(agent, reuse_actors=True)
     lab.run({"fails_at": 1})
