@@ -311,8 +311,8 @@ class ConfigFields(Section):
         default={FailureKind.INFRA.value: 3},
         description=(
             "How often a failed trial is run again, from its last checkpoint: in all, or by kind of failure, such as"
-            f" `{{INFRA: 3, OOM: 1}}`; -1 = without end. The kinds are {', '.join(FailureKind)}; those not named are not retried,"
-            " except INFRA (3 times)."
+            f" `{{INFRA: 3, OOM: 1}}`; -1 = without end. The kinds are {', '.join(FailureKind)}; those not named are"
+            " not retried, except INFRA (3 times)."
         ),
     )
     fail_fast: bool = Field(
