@@ -45,8 +45,8 @@ class _Entry:
 class Shelf:
     """The folder with the checkpoints of a trial, during one attempt; not thread-safe.
 
-    These are never removed: the latest, the one this attempt was restored from (its path is `restored`), and the
-    latest of which the manager has confirmed that it knows it.
+    These are never removed: the latest, the one this attempt was restored from (its path is `restored`), and those
+    that the manager may take for the latest: it has confirmed some events, and perhaps read those sent since then.
     """
 
     def __init__(self, folder: str, attempt: int, keeping: Keeping, restored: str | None = None) -> None:
@@ -72,18 +72,20 @@ class Shelf:
         self._known()[name] = _Entry(event["value"], event["time"], sys.maxsize)
         return event
 
-    def prune(self, told: int, confirmed: int) -> None:
-        """Remove what need not stay, when the events of all that was admitted are out.
+    def prune(self, told: int, confirmed: int, sent: int) -> None:
+        """Remove what need not stay, when the events of all that was admitted are in the outbox.
 
-        `told` is the number of the last event, `confirmed` that up to which the manager has them.
+        `told` is the number of the last event there, `confirmed` that up to which the manager has committed them,
+        and `sent` that up to which they are on their way to it.
         """
         entries = self._known()
         for name, entry in entries.items():
             if entry.told > told:
                 entries[name] = _Entry(entry.value, entry.time, told)
         ranked = sorted(entries, key=self._rank, reverse=True)
-        known = [name for name, entry in entries.items() if entry.told <= confirmed]
-        stay = {self._restored, *list(entries)[-1:], *known[-1:], *ranked[: self._keeping.keep]}
+        stay = {self._restored, *ranked[: self._keeping.keep]}
+        for number in (told, sent, confirmed):
+            stay.update([name for name, entry in entries.items() if entry.told <= number][-1:])
         for name in [name for name in entries if name not in stay]:
             del entries[name]
             remove(os.path.join(self.folder, name))
