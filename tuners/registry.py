@@ -17,10 +17,12 @@ GROUP = "pitchpipe.tuners"
 BUILT_IN = {
     "Batch": ".batch:BatchTuner",
     "GridSearch": ".grid_search:GridSearchTuner",
+    "Hyperband": ".hyperband:HyperbandTuner",
+    "PBT": ".pbt:PBTTuner",
     "Random": ".random:RandomTuner",
     "TPE": ".tpe:TPETuner",
 }
-ALIASES = {"batchtuner": "batch"}
+ALIASES = {"batchtuner": "batch", "pbttuner": "pbt"}
 
 
 class UnknownAlgorithm(LookupError):
