@@ -585,7 +585,7 @@ def test_new_trial_may_start_from_the_checkpoint_of_another_and_be_given_a_budge
     copy, start = of_type(effects, (CopyCheckpoint, StartTrial))
     assert copy == CopyCheckpoint("trials/0/checkpoints/1-2", "trials/1/checkpoints/1-0")
     order = start.order
-    assert (order.checkpoint, order.first_sequence, order.budget) == ("trials/1/checkpoints/1-0", 0, 3.0)
+    assert (order.checkpoint, order.first_sequence, order.budget) == ("trials/1/checkpoints/1-0", 2, 3.0)
 
 
 def test_resume_that_comes_before_the_pause_is_done_waits_for_it() -> None:
