@@ -52,8 +52,10 @@ class Train(pitchpipe.Trainable):
 
     def load_checkpoint(self, checkpoint: Any) -> None:
         self.note("load", self.iteration)
-        found = json.loads(Path(checkpoint, "score").read_text()) if isinstance(checkpoint, str) else None
-        self.score = checkpoint["score"] if found is None else found
+        if isinstance(checkpoint, str):
+            self.score = json.loads(Path(checkpoint, "score").read_text())
+        else:
+            self.score = checkpoint["score"]
 
     def reset_config(self, new: Parameters) -> bool:
         self.note("reset", new["lr"])
