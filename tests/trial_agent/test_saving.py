@@ -304,6 +304,7 @@ def gated(parameters: Parameters) -> None:
         p.report_intermediate_result(step + 1)
         if parameters["saves"]:
             p.save_checkpoint({"step": step})
+            Path(parameters["go"]).with_name("after").touch()
     if parameters.get("final"):
         p.report_final_result(1)
 
@@ -332,6 +333,7 @@ def test_pausing_function_ends_behind_its_checkpoint_or_at_its_second_report(
     assert told(events) == expected
     assert (events[-1]["paused"], events[-1]["killed"]) == (paused, False)
     assert events[-1]["exit_code"] == (None if paused else 0)
+    assert not (agent.folder / "after").exists()
 
 
 def test_paused_function_goes_on(agent: LocalAgent) -> None:
