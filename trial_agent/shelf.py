@@ -82,7 +82,8 @@ class Shelf:
         for name, entry in entries.items():
             if entry.told > told:
                 entries[name] = _Entry(entry.value, entry.time, told)
-        ranked = sorted(entries, key=self._rank, reverse=True)
+        latest_first = reversed(entries)
+        ranked = sorted(latest_first, key=lambda name: self._score(entries[name]), reverse=True)
         stay = {self._restored, *ranked[: self._keeping.keep]}
         for number in (told, sent, confirmed):
             stay.update([name for name, entry in entries.items() if entry.told <= number][-1:])
@@ -115,13 +116,13 @@ class Shelf:
             self._entries = dict(sorted(found.items(), key=lambda item: item[1].time))
         return self._entries
 
-    def _rank(self, name: str) -> tuple[bool, float, int]:
-        """Return the key by which a checkpoint is ranked: the greater, the rather it stays."""
-        entry = self._known()[name]
-        order = list(self._known()).index(name)
-        if self._keeping.rank_by != "score" or entry.value is None:
-            return False, 0.0, order
-        return True, -entry.value if self._keeping.mode == "minimize" else entry.value, order
+    def _score(self, entry: _Entry) -> float:
+        """Return a number that is the greater, the rather a checkpoint stays; among equals the latest stays."""
+        if self._keeping.rank_by != "score":
+            return 0.0
+        if entry.value is None:
+            return -math.inf
+        return -entry.value if self._keeping.mode == "minimize" else entry.value
 
     def _problem(self, event: Event, why: str) -> Event:
         return problem(

@@ -52,6 +52,13 @@ def test_so_many_stay_as_shall_be_kept(tmp_path: Path) -> None:
     assert saver.names == ["1-3", "1-4"]
 
 
+def test_later_one_of_two_equals_stays(tmp_path: Path) -> None:
+    saver = Saver(tmp_path, rank_by="score")
+    for value in (0.9, 0.9, 0.1):
+        saver.save(value)
+    assert saver.names == ["1-2", "1-3"]
+
+
 def test_all_stay_without_a_number(tmp_path: Path) -> None:
     saver = Saver(tmp_path, keep=None)
     for _ in range(4):
