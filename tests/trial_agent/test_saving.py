@@ -10,7 +10,11 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pitchpipe.trial_agent import Checkpoint, read_spool
+from pitchpipe.trial_agent import Checkpoint, Job, RunSpec, read_spool
+from pitchpipe.trial_agent.checkpoint import write_data
+from pitchpipe.trial_agent.function_channel import FunctionChannel
+from pitchpipe.trial_agent.line_file import LineFile
+from pitchpipe.trial_agent.outbox import Outbox
 
 from .client import LocalAgent, start, wait_until
 from .test_command_trials import READY, REPORT, script
@@ -231,6 +235,21 @@ def test_function_goes_on_from_its_checkpoint_with_the_next_number(agent: LocalA
     assert [e for e in read_spool(spool, "AbCdE", 1) if e["e"] != "ended"] == first[1:-1]
     assert read_spool(spool, "AbCdE", 2, 2) == second[1:]
     assert set(shelf(agent)) >= {"1-2", "2-1"}
+
+
+def test_function_leaves_the_checkpoint_it_came_from_alone(tmp_path: Path) -> None:
+    run = RunSpec("function", "exp", str(tmp_path))
+    shelf = tmp_path / "trials" / "0" / "checkpoints"
+    (shelf / "1-4").mkdir(parents=True)
+    (shelf / "1-4" / "checkpoint.json").write_text('{"sequence": 4, "value": null, "time": 1.0}')
+    job = Job("AbCdE", 2, 0, "{}", run, 4, checkpoint=str(shelf / "1-4"))
+    spool, outbox = LineFile(str(tmp_path / "spool")), Outbox()
+    channel = FunctionChannel(job, spool, outbox)
+    for epoch in range(3):
+        channel.save(lambda folder, epoch=epoch: write_data(folder, {"epoch": epoch}))
+        outbox.take(outbox.last)
+    spool.close()
+    assert sorted(os.listdir(shelf)) == ["1-4", "2-2", "2-3"]
 
 
 @pytest.mark.parametrize("kind", ["command", "function"])
