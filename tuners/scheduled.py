@@ -34,8 +34,9 @@ class Member:
     loss: float = math.inf
     source: str | None = None  # the trial whose checkpoint it started from last, if not its own
     resumed_at: int | None = None  # its count when it was resumed last
-    reports: int = 0  # of its present trial
-    reported_before: bool = False  # did an earlier trial of it report?
+    began_at: int = 0  # its count at the beginning of this stage
+    reports: int = 0  # in this stage
+    reported_before: bool = False  # in an earlier stage
     waits: bool = False  # has it reached its target?
     ended: bool = False  # is its trial over?
     failed: bool = False
@@ -90,7 +91,6 @@ class ScheduledTuner(Tuner):
         """Return a member that goes on as a new trial, or a new member, with its budget."""
         member = self._continued.popleft() if self._continued else self._new_member()
         member.parameter_id, member.resumed_at, member.ended = parameter_id, None, False
-        member.reported_before, member.reports = member.reported_before or member.reports > 0, 0
         self._running[parameter_id] = member
         source, member.trial_id = member.source or member.trial_id, None
         return Suggestion(member.parameters, member.target, source)
@@ -129,8 +129,9 @@ class ScheduledTuner(Tuner):
         if success and member.resumed_at == member.count:
             self._continued.append(member)  # so did this one, and its resume came too late
             return
-        stopped_short = member.reports > 0 and member.count < member.target
-        member.complete = success and (stopped_short or (member.reports == 0 and member.reported_before))
+        # Counted by stage: a script that saves before it reports repeats a number after each checkpoint.
+        stopped_short = member.reports < member.target - member.began_at
+        member.complete = success and stopped_short and (member.reports > 0 or member.reported_before)
         member.waits = True
         self._arrived(member)
 
@@ -141,6 +142,8 @@ class ScheduledTuner(Tuner):
     ) -> None:
         """Let a member that waits go on to its next target, perhaps with other parameters and another's checkpoint."""
         member.target, member.waits, member.source = target, False, source
+        member.reported_before, member.reports = member.reported_before or member.reports > 0, 0
+        member.began_at = member.count
         if parameters is not None:
             member.parameters = parameters
         if member.failed:
