@@ -59,13 +59,14 @@ def _failure(error: Exception) -> Failure | None:
     from ..manager.executor import ExecutorError
     from ..manager.folder import FolderError
     from ..manager.runtime_directory import RuntimeDirectoryError
+    from ..manager.storage import StorageError
     from ..manager.store import StoreError
 
     if isinstance(error, ConfigError):
         return BadConfig([str(problem) for problem in error.problems])
     if isinstance(error, FolderError | RuntimeDirectoryError):
         return Failure(str(error), USAGE)
-    if isinstance(error, StoreError | ExecutorError | ControlError):
+    if isinstance(error, StoreError | StorageError | ExecutorError | ControlError):
         return Failure(str(error), FAILED)
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""

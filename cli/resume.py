@@ -41,6 +41,7 @@ class _Duration(click.ParamType):
     "pitchpipe resume k3x9a2bq",
     "pitchpipe resume k3x9a2bq --detach",
     "pitchpipe resume k3x9a2bq --extend --max-trial-number 200",
+    "pitchpipe resume k3x9a2bq --from /mnt/shared",
 )
 @experiment_options
 @watch_options
@@ -60,6 +61,12 @@ class _Duration(click.ParamType):
     metavar="N",
     help="From now on: N trials at the same time.",
 )
+@click.option(
+    "--from",
+    "storage",
+    metavar="STORAGE",
+    help="Fetch the experiment from its copy in this folder or URL (the config's storage_path) first.",
+)
 @click.option("--detach", is_flag=True, help="Go on in the background, as `create` does.")
 @click.option("--announce-fd", type=int, hidden=True)
 def resume(
@@ -72,6 +79,7 @@ def resume(
     max_trial_number: int | None,
     max_experiment_duration: float | None,
     trial_concurrency: int | None,
+    storage: str | None,
     detach: bool,
     announce_fd: int | None,
 ) -> int:
@@ -83,13 +91,16 @@ def resume(
     from ..manager.experiments import resume_experiment
     from ..manager.extension import Extension
     from .background import run_in_background
-    from .finding import chosen_experiment
+    from .finding import chosen_experiment, chosen_name
     from .run import watched
 
     if announce_fd is not None:
         os.set_inheritable(announce_fd, False)
     with Interrupts() as interrupts:
-        folder = chosen_experiment(experiment, experiment_id, directory)
+        if storage is not None:
+            folder = _fetch(storage, chosen_name(experiment, experiment_id), directory)
+        else:
+            folder = chosen_experiment(experiment, experiment_id, directory)
         _prepare(folder, extend, Extension(max_trial_number, max_experiment_duration, trial_concurrency))
         interrupts.hold()
         if detach:
@@ -99,6 +110,15 @@ def resume(
         return watched(
             resume_experiment(folder), interrupts, as_json=as_json, quiet=quiet, announce_fd=announce_fd
         )
+
+
+def _fetch(storage: str, name: str | None, directory: Path | None) -> ExperimentFolder:
+    from ..manager.folder import default_directory
+    from ..manager.mirror import fetch_experiment
+
+    if name is None:
+        raise Failure("--from needs the ID of the experiment", USAGE)
+    return fetch_experiment(storage, name, (directory or default_directory()).expanduser().absolute())
 
 
 def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> None:

@@ -111,7 +111,7 @@ def _end_abandoned(folder: ExperimentFolder) -> None:
     with Interrupts() as interrupts:
         interrupts.hold()
         running = RunningExperiment(
-            resume_experiment(folder), SilentDisplay(sys.stderr), interrupts, ending=True
+            resume_experiment(folder, ending=True), SilentDisplay(sys.stderr), interrupts, ending=True
         )
         running.run()
     if running.error:

@@ -54,7 +54,8 @@ class Judging:
             return
         history = self._histories.get(trial_job_id)
         if history is None:
-            history = self._histories[trial_job_id] = History()
+            # A peer sends them in order; the first of a trial that started from a checkpoint is not number 0.
+            history = self._histories[trial_job_id] = History(sequence if self.peer else 0)
         if history.add(sequence, decoded):
             self._judge(trial_job_id, history)
 
@@ -72,7 +73,8 @@ class Judging:
         if verdict is True:
             return
         if verdict is False:
-            self._condemn(CommandType.KillTrialJob, trial_job_id, history)
+            self._condemned.add(trial_job_id)
+            self._send_verdict(CommandType.KillTrialJob, trial_job_id, history)
         elif verdict == "pause":
             self._pause(trial_job_id, history)
         else:
@@ -80,12 +82,12 @@ class Judging:
 
     def _pause(self, trial_job_id: str, history: History) -> None:
         if self.peer:
-            self._condemn(CommandType.Pause, trial_job_id, history)
+            # Not remembered: what it reports once it is resumed is judged again.
+            self._send_verdict(CommandType.Pause, trial_job_id, history)
         else:
             _logger.warning("Trial %s goes on: this manager cannot pause it", trial_job_id)
 
-    def _condemn(self, command: CommandType, trial_job_id: str, history: History) -> None:
-        self._condemned.add(trial_job_id)
+    def _send_verdict(self, command: CommandType, trial_job_id: str, history: History) -> None:
         reason = self._reason(command, history)
         _logger.info("%s %s: %s", command.name, trial_job_id, reason)
         payload = {"trial_job_id": trial_job_id, "reason": reason} if self.peer else trial_job_id

@@ -8,7 +8,7 @@ __all__ = ["History", "Recent"]
 
 
 class History:
-    """The intermediate results of one trial, in the order of their sequence numbers.
+    """The intermediate results of one trial, in the order of their sequence numbers, which begin with `first`.
 
     >>> history = History()
     >>> history.add(0, 0.1), history.add(2, 0.3), history.values
@@ -17,15 +17,17 @@ class History:
     (True, [0.1, 0.2, 0.3])
     """
 
-    __slots__ = ("_early", "values")
+    __slots__ = ("_early", "_first", "values")
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
         self.values: list[Any] = []
+        self._first = first
         self._early: dict[int, Any] = {}  # came before one that precedes them
 
     def add(self, sequence: int, value: Any) -> bool:
         """Takes a result; says whether `values` grew. One that is there already changes nothing."""
         values = self.values
+        sequence -= self._first
         if sequence != len(values):
             if sequence > len(values):
                 self._early.setdefault(sequence, value)

@@ -53,8 +53,13 @@ def wishes_of(record: str) -> tuple[float | None, str | None]:
 
 
 def start_from(trial: Trial, donor: Trial | None) -> None:
-    """Let the next attempt start from the checkpoint of another trial; its results go on with the next number."""
+    """Let the next attempt start from the checkpoint of another trial; its results go on with the next number.
+
+    A trial without results goes on where the other one was.
+    """
     if donor is not None and donor is not trial and donor.checkpoint is not None:
+        if trial.next_sequence == 0:
+            trial.next_sequence = trial.first_sequence = donor.checkpoint_sequence
         trial.copy_of = donor.checkpoint
         trial.checkpoint = f"{_folder(trial)}/{trial.attempt + 1}-0"
         trial.checkpoint_sequence = trial.next_sequence

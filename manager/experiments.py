@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import secrets
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from .folder import ExperimentFolder, FolderError, default_directory
 from .limits import objectives_of
 from .listeners import Listeners
 from .manager import Manager
+from .steady_clock import steady_clock
 from .stoppers import Stopper
 from .store import ExperimentRow, Store
 
@@ -32,7 +32,7 @@ def create_experiment(
     function: Callable[..., object] | None = None,
     stopper: Stopper | None = None,
     executor: TrialExecutor | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
 ) -> Manager:
     """Make the folder and the store of a new experiment; answers its manager, which is not running yet.
 
@@ -40,6 +40,7 @@ def create_experiment(
     or a class; a `stopper` is kept there, too.
     Raises `FolderError` or `StoreError`.
     """
+    clock = clock or steady_clock()
     folder = ExperimentFolder.create(directory or _directory_of(config), experiment_id)
     try:
         if source is not None:
@@ -72,20 +73,23 @@ def resume_experiment(
     folder: ExperimentFolder,
     *,
     stopper: Stopper | None = None,
+    ending: bool = False,
     executor: TrialExecutor | None = None,
-    clock: Callable[[], float] = time.time,
+    clock: Callable[[], float] | None = None,
 ) -> Manager:
     """The manager of an experiment that nobody runs now, to go on where its store says it was.
 
-    A `stopper` replaces the one it had. Raises `FolderError` if somebody runs it or its stopper cannot be loaded,
-    `StoreError` if its database cannot be used.
+    A `stopper` replaces the one it had, which an experiment that is only ended does without. Raises `FolderError` if
+    somebody runs it or its stopper cannot be loaded, `StoreError` if its database cannot be used.
     """
+    clock = clock or steady_clock()
     folder.own()
     try:
         store = Store.open(folder.database)
         config = ExperimentConfig.from_canonical(store.experiment().config)
         store.objectives = _names(config)
-        stopper = stopper or _stopper_of(folder)
+        if stopper is None and not ending:
+            stopper = _stopper_of(folder)
     except BaseException:
         folder.disown()
         raise

@@ -67,7 +67,6 @@ def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> dict[str, Any]
         "environment": dict(config.trial_environment),
         "code_directory": str(config.trial_code_directory),
         "keep": _keep_of(config),
-        "storage_path": config.storage_path,
         "reuse_actors": config.reuse_actors,
     }
     if config.trial_command is None:

@@ -37,6 +37,7 @@ class Listeners:
         self._runner: TrialRunner | None = None
         self._told: dict[str, tuple[TrialStatus, int]] = {}
         self._is_over = False
+        self._is_timed = True
         self._judged_next: dict[str, int] = {}
 
     # ------------------------------------------------------------------ beginning and end
@@ -58,7 +59,10 @@ class Listeners:
             self._tell("setup", experiment())
         if self.stopper is None:
             return []
-        self.stopper.begin(lambda: runner.elapsed(clock()))
+        try:
+            self.stopper.begin(lambda: runner.elapsed(clock()))
+        except Exception as error:  # noqa: BLE001  (the user's code)
+            return [self._failed(error, clock())]
         return list(self._judged(results(), clock()))
 
     def end(self, experiment: Callable[[], dict[str, Any]]) -> None:
@@ -68,9 +72,14 @@ class Listeners:
 
     def time_left(self) -> float | None:
         """In how many seconds the stopper wants to be asked again at the latest."""
-        if self.stopper is None or self._is_over:
+        if self.stopper is None or self._is_over or not self._is_timed:
             return None
-        return self.stopper.time_left()
+        try:
+            return self.stopper.time_left()
+        except Exception:  # noqa: BLE001  (the user's code)
+            _log.exception("stopper %s cannot say when it wants to be asked", type(self.stopper).__name__)
+            self._is_timed = False
+            return None
 
     # ------------------------------------------------------------------ after each commit
 
@@ -133,7 +142,7 @@ class Listeners:
         for callback in list(self.callbacks):
             try:
                 getattr(callback, method)(*(dict(row) for row in rows))
-            except Exception:  # noqa: BLE001  (the user's code)
+            except (Exception, SystemExit):  # noqa: BLE001  (the user's code)
                 self.callbacks.remove(callback)
                 name = type(callback).__name__
                 _log.exception("callback %s failed in %s and is told nothing more", name, method)
@@ -151,9 +160,13 @@ class Listeners:
                 self._is_over = True
                 yield StopAsked(now, self.stopper.reason(), "DONE")
         except Exception as error:  # noqa: BLE001  (the user's code)
-            self._is_over = True
-            reason = f"the stopper {type(self.stopper).__name__} raised {type(error).__name__}: {error}"
-            yield StopAsked(now, reason, "ERROR", traceback.format_exc())
+            yield self._failed(error, now)
+
+    def _failed(self, error: Exception, now: float) -> StopAsked:
+        """Its rule was part of what was asked for: without it the experiment does not go on."""
+        self._is_over = True
+        reason = f"the stopper {type(self.stopper).__name__} raised {type(error).__name__}: {error}"
+        return StopAsked(now, reason, "ERROR", "".join(traceback.format_exception(error)))
 
     def _is_new(self, metric: MetricRow) -> bool:
         """A trial that goes on from a checkpoint reports again what was judged before."""

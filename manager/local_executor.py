@@ -133,11 +133,11 @@ class LocalTrialExecutor(AgentTrialExecutor):
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
         path = self._sockets / f"{agent}.sock"
         process = None
-        if spawn:
-            process = self._spawn(agent, path)
-        elif not is_listened_to(path):
+        if not is_listened_to(path):  # one that an earlier manager made may still be there
             path.unlink(missing_ok=True)
-            return None
+            if not spawn:
+                return None
+            process = self._spawn(agent, path)
         return LocalAgentLink(agent, path, self.setup.token, self.setup.experiment_id, self, process)
 
     def _spawn(self, agent: str, path: Path) -> subprocess.Popen[bytes]:

@@ -37,6 +37,7 @@ from .folder import ExperimentFolder
 from .ledger import Ledger
 from .limits import limits_of, objectives_of, request_of, run_of
 from .listeners import Listeners
+from .mirror import Mirror
 from .rows import committed_results, experiment_row
 from .store import Store, StoreError
 from .store import Tick as StoreTick
@@ -77,6 +78,7 @@ class Manager:
         self.on_tick: Callable[[], None] = lambda: None
         self.listeners = Listeners()
         self.first_events: Callable[[TrialRunner, float], Iterable[Event]] = lambda runner, now: ()
+        self._mirror = Mirror(folder, config.storage_path) if config.storage_path else None
         self._clock = clock
         self._dispatcher_command = dispatcher_command
         self._inbox: list[Event] = []
@@ -104,6 +106,8 @@ class Manager:
         self._opening = self._loop.create_task(self._open())
         try:
             if await self._is_open():
+                if self._mirror is not None:
+                    self._start_task(self._mirror.run())
                 await self._over
         finally:
             self._closing = True
@@ -113,6 +117,8 @@ class Manager:
             )
             self._write_end()
             self.listeners.end(self._row)
+            if self._mirror is not None:
+                await asyncio.to_thread(self._mirror.sync)
         return ExperimentStatus(self.store.experiment().status)
 
     async def end(self, reason: str) -> ExperimentStatus:

@@ -558,7 +558,12 @@ class TrialRunner:
             self._assign(self.waiting.popleft(), assignment)
 
     def _may_start(self) -> bool:
-        return self._ready and self.status is not ExperimentStatus.STOPPING and not self.status.is_final
+        return self._ready and self._goes_on
+
+    @property
+    def _goes_on(self) -> bool:
+        """Will there be more attempts? Perhaps the dispatcher is not there yet."""
+        return self.status is not ExperimentStatus.STOPPING and not self.status.is_final
 
     def _add(self, parameter_id: int | str | None, record: str) -> None:
         trial_id = new_trial_id(self.experiment_id, self.created, self.trials)
@@ -654,7 +659,7 @@ class TrialRunner:
         self._free_slot(trial)
         trial.verdict, trial.reason = None, verdict.reason
         self._move_trial(trial, Cause.PAUSED)
-        if trial.resume is not None and self._may_start():
+        if trial.resume is not None and self._goes_on:
             self._resume(trial)
 
     def _resume(self, trial: Trial) -> None:
@@ -673,7 +678,7 @@ class TrialRunner:
             verdict.cause is Cause.ENDED_BADLY
             and verdict.kind is not None
             and trial.final is None
-            and self._may_start()
+            and self._goes_on
             and self.limits.retries.allow(verdict.kind, trial.failed)
         )
 

@@ -88,15 +88,19 @@ class Experiment:
         restart_errored: bool = False,
         callbacks: Iterable[Any] = (),
         stop: Any = None,
+        **limits: Any,
     ) -> Experiment:
         """The experiment in a folder, to go on with `run`; its trial, configuration and stopper are those it had.
 
         Trials that had not ended go on, or are cancelled without `resume_unfinished`. Trials that failed stay as they
         are, unless `resume_errored` lets them go on from their last checkpoint or `restart_errored` from the start;
-        their results are then told to the tuner as imported ones. `stop` replaces the stopper. Raises `StoreError` if
-        there is no experiment in the folder, `ValueError` if both ways to try again are asked for.
+        their results are then told to the tuner as imported ones. `stop` replaces the stopper. `limits` may be a
+        new `max_trial_number`, `max_experiment_duration` (seconds) and `trial_concurrency`, so that also an experiment
+        that is done goes on. Raises `StoreError` if there is no experiment in the folder, `ValueError` if both ways
+        to try again are asked for; `run` raises `ExtensionError` for limits that make no sense.
         """
-        from .manager.experiments import experiment_config, resume_experiment
+        from .manager.experiments import experiment_config
+        from .manager.extension import Extension
         from .manager.folder import ExperimentFolder
         from .manager.stoppers import as_stopper
 
@@ -105,7 +109,7 @@ class Experiment:
         folder = ExperimentFolder(Path(path).expanduser().absolute())
         experiment = cls.__new__(cls)
         experiment.config = experiment_config(folder)
-        experiment._begin(partial(resume_experiment, folder, stopper=as_stopper(stop)), callbacks)
+        experiment._begin(partial(_resumed, folder, Extension(**limits), as_stopper(stop)), callbacks)
         experiment._revive = resume_errored if resume_errored or restart_errored else None
         experiment._resume_unfinished = resume_unfinished
         return experiment
@@ -218,6 +222,15 @@ class Experiment:
         with self._lock:
             added, self._added = self._added, []
         return events + [added_trial(parameters, now) for parameters in added]
+
+
+def _resumed(folder: Any, extension: Any, stopper: Any) -> Any:
+    from .manager.experiments import resume_experiment
+    from .manager.extension import extend_experiment
+
+    if extension.changes():
+        extend_experiment(folder, extension)
+    return resume_experiment(folder, stopper=stopper)
 
 
 def _checked(trial: Any) -> Any:

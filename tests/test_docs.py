@@ -148,7 +148,7 @@ def test_every_variable_and_function_of_a_trial_is_on_the_page() -> None:
     page = text("docs/trial.md")
     names = [value for name, value in vars(environ).items() if name.isupper() and "PREFIX" not in name]
     names.remove(environ.TOKEN)
-    assert len(names) == 7
+    assert len(names) == 10
     assert [name for name in names if f"| `{name}` |" not in page] == []
     called = [name for name in pitchpipe.__all__ if inspect.isfunction(getattr(sdk, name, None))]
     assert [name for name in called if f"`{name}" not in page] == []
@@ -222,7 +222,7 @@ def test_script_of_the_readme_runs_alone(tmp_path: Path) -> None:
 
 
 def test_trials_in_python_and_in_shell_run(tmp_path: Path) -> None:
-    (shell,), (script, _) = blocks("docs/trial.md", "sh"), blocks("docs/trial.md", "python")
+    shell, script = blocks("docs/trial.md", "sh")[0], blocks("docs/trial.md", "python")[0]
     for name, program, source in (("python", sys.executable, script), ("sh", "sh", shell)):
         folder = tmp_path / name
         folder.mkdir()
@@ -244,9 +244,30 @@ def test_trials_in_python_and_in_shell_run(tmp_path: Path) -> None:
             assert len(trial["intermediate"]) == (5 if name == "python" else 1)
 
 
-def test_function_as_a_trial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("language", ["python", "sh"])
+def test_scripts_with_checkpoints_run_and_save(tmp_path: Path, language: str) -> None:
+    (tmp_path / "trial").write_text(blocks("docs/trial.md", language)[{"python": 2, "sh": 1}[language]])
+    config = {
+        "trial_command": f"{sys.executable if language == 'python' else 'sh'} trial",
+        "max_trial_number": 1,
+        "search_space": {"lr": {"_type": "uniform", "_value": [0, 1]}},
+        "tuner": {"name": "Random"},
+        "training_service": {"platform": "local"},
+        "checkpoint": {"keep": 9},
+    }
+    (tmp_path / "experiment.yml").write_text(json.dumps(config))
+    summary = json.loads(pitchpipe_run(tmp_path, "run", "experiment.yml", "--json"))
+    assert summary["counts"] == {"SUCCEEDED": 1}
+    saved = sorted(path.name for path in tmp_path.rglob("trials/0/checkpoints/*"))
+    assert saved == [f"1-{number + 1}" for number in range(5 if language == "python" else 3)]
+
+
+@pytest.mark.parametrize("which", [1, 3])
+def test_function_or_class_as_a_trial_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
+) -> None:
     monkeypatch.setenv("PITCHPIPE_DIR", str(tmp_path / "runs"))
-    _, script = blocks("docs/trial.md", "python")
+    script = blocks("docs/trial.md", "python")[which]
     (tmp_path / "tune.py").write_text(script)
     done = subprocess.run(
         [sys.executable, "tune.py"], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -28,7 +28,8 @@ from pitchpipe import (
     report_intermediate_result,
 )
 from pitchpipe.manager.config import ConfigError
-from pitchpipe.manager.folder import FolderError
+from pitchpipe.manager.experiments import resume_experiment
+from pitchpipe.manager.folder import ExperimentFolder, FolderError
 from pitchpipe.manager.stoppers import StopperError
 from pitchpipe.manager.store import StoreError
 from pitchpipe.registry import NotRegistered, make_env, registered_trainable
@@ -347,8 +348,20 @@ def test_stopper_can_be_replaced(tmp_path: Path) -> None:
     (tmp_path / "exp" / "stopper.pkl").write_bytes(b"rubbish")
     with pytest.raises(FolderError, match=r"stopper\.pkl cannot be loaded .* Experiment\.restore"):
         Experiment.restore(tmp_path / "exp").run()
+    resume_experiment(ExperimentFolder(tmp_path / "exp"), ending=True).folder.disown()
     result = Experiment.restore(tmp_path / "exp", stop={"training_iteration": 2}).run()
     assert [row["reason"] for row in result.trials] == ["training_iteration has reached 2"]
+
+
+def test_experiment_that_is_done_goes_on_under_new_limits(tmp_path: Path) -> None:
+    trials = experiment(square, tmp_path, max_trial_number=2).run().trials
+    result = Experiment.restore(tmp_path / "exp", max_trial_number=5, trial_concurrency=2).run()
+    assert result.counts == {"SUCCEEDED": 5}
+    assert result.trials[:2] == trials
+    with pytest.raises(ValueError, match="max_trial_number"):
+        Experiment.restore(tmp_path / "exp", max_trial_number=3).run()
+    with pytest.raises(TypeError, match="'max_trials'"):
+        Experiment.restore(tmp_path / "exp", max_trials=3)
 
 
 def test_restore_of_nothing_is_refused(tmp_path: Path) -> None:

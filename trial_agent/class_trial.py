@@ -1,7 +1,7 @@
 """Driving a `Trainable` through one attempt: made or used again, restored, stepped, saved, exported, cleaned up."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import sdk
@@ -15,27 +15,30 @@ class Stable:
     """The instances of the classes that an agent runs: none, or one that is kept for the next trial."""
 
     def __init__(self) -> None:
-        self._kept: tuple[TrialFunction, Trainable] | None = None
+        self._kept: Trainable | None = None
+        self._made_for: tuple[TrialFunction, Sequence[int] | None] | None = None
 
-    def call(self, function: TrialFunction, parameters: dict[str, Any]) -> Any:
-        """Return what the function returns, or a Trainable when it is a class or makes one."""
-        if self._kept is None:
-            return function(parameters)
-        maker, kept = self._kept
-        self._kept = None
-        if maker is function and _is_reset(kept, parameters):
-            return kept
-        clean_up(kept)
+    def call(self, function: TrialFunction, parameters: dict[str, Any], gpus: Sequence[int] | None) -> Any:
+        """Return what the function returns, or a Trainable when it is a class or makes one.
+
+        That is the one which was kept, if it was made for the same GPUs and can be reset.
+        """
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            if self._made_for == (function, gpus) and _is_reset(kept, parameters):
+                return kept
+            clean_up(kept)
         return function(parameters)
 
-    def keep(self, function: TrialFunction, trainable: Trainable) -> None:
+    def keep(self, trainable: Trainable, function: TrialFunction, gpus: Sequence[int] | None) -> None:
         """Keep an instance whose attempt is over and left it in order."""
-        self._kept = function, trainable
+        self._kept = trainable
+        self._made_for = function, gpus
 
     def close(self) -> None:
         """Clean up what was kept."""
         if self._kept is not None:
-            clean_up(self._kept[1])
+            clean_up(self._kept)
             self._kept = None
 
 

@@ -100,7 +100,7 @@ class CommandTrial:
             outbox.put_all(found)
             return
         outbox.put_all([self._shelf.admit(event) if event["e"] == "checkpoint" else event for event in found])
-        self._shelf.prune(outbox.last, outbox.confirmed)
+        self._shelf.prune(outbox.last, outbox.confirmed, outbox.sent)
 
     def _start(self) -> subprocess.Popen[bytes]:
         job, run = self.job, self.job.run

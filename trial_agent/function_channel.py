@@ -81,8 +81,9 @@ class FunctionChannel:
                 self._shelf = Shelf(job.shelf, job.attempt, job.keeping, job.checkpoint)
             event = self._interpreter.checkpoint(name, now)
             self._append(f'"checkpoint": "{name}", "sequence": {event["sequence"]}, "time": {now!r}')
-            self._outbox.put(self._shelf.admit(event), urgent=False)
-            self._shelf.prune(self._outbox.last, self._outbox.confirmed)
+            outbox = self._outbox
+            outbox.put(self._shelf.admit(event), urgent=False)
+            self._shelf.prune(outbox.last, outbox.confirmed, outbox.sent)
 
     def record_end(self, outcome: dict[str, Any]) -> None:
         """Write down how the attempt ended."""

@@ -85,7 +85,7 @@ class FunctionTrial:
         parameters = self._channel.parameters()
         self.in_user_code = True
         try:
-            made = self._functions.stable.call(function, parameters)
+            made = self._functions.stable.call(function, parameters, self.job.gpus)
             if isinstance(made, Trainable):
                 return self._drive(function, made)
             return made
@@ -95,7 +95,7 @@ class FunctionTrial:
     def _drive(self, function: TrialFunction, made: Trainable) -> Any:
         if isinstance(made, FunctionTrainable):
             return type(made).function(made.parameters)
-        keep = functools.partial(self._functions.stable.keep, function, made)
+        keep = functools.partial(self._functions.stable.keep, made, function, self.job.gpus)
         self._exported = run_class(made, self._channel, self.job, keep)
         return None
 

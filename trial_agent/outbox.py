@@ -30,6 +30,7 @@ class Outbox:
         self._changed = threading.Condition(threading.Lock())
         self._events: deque[Event] = deque()
         self._first = 1  # the number of the oldest event kept
+        self._sent = 0
         self._held_until = 0.0
 
     def hold(self, seconds: float) -> None:
@@ -63,7 +64,8 @@ class Outbox:
             if self.held_for() > 0:
                 return [], self._first - 1
             batch = self._batch()
-            return batch, self._first - 1 + len(batch)
+            self._sent = self._first - 1 + len(batch)
+            return batch, self._sent
 
     def wait(self, after: int, timeout: float) -> tuple[list[Event], int]:
         """Like `take`, but wait up to `timeout` seconds for an event."""
@@ -88,6 +90,11 @@ class Outbox:
     def confirmed(self) -> int:
         """The number up to which events were acknowledged."""
         return self._first - 1
+
+    @property
+    def sent(self) -> int:
+        """The number of the last event that was ever handed out."""
+        return self._sent
 
     def __len__(self) -> int:
         return len(self._events)

@@ -45,8 +45,8 @@ class _Entry:
 class Shelf:
     """The folder with the checkpoints of a trial, during one attempt; not thread-safe.
 
-    These are never removed: the latest, the one this attempt was restored from (its path is `restored`), and the
-    latest of which the manager has confirmed that it knows it.
+    These are never removed: the latest, the one this attempt was restored from (its path is `restored`), and those
+    that the manager may take for the latest: it has confirmed some events, and perhaps read those sent since then.
     """
 
     def __init__(self, folder: str, attempt: int, keeping: Keeping, restored: str | None = None) -> None:
@@ -72,18 +72,21 @@ class Shelf:
         self._known()[name] = _Entry(event["value"], event["time"], sys.maxsize)
         return event
 
-    def prune(self, told: int, confirmed: int) -> None:
-        """Remove what need not stay, when the events of all that was admitted are out.
+    def prune(self, told: int, confirmed: int, sent: int) -> None:
+        """Remove what need not stay, when the events of all that was admitted are in the outbox.
 
-        `told` is the number of the last event, `confirmed` that up to which the manager has them.
+        `told` is the number of the last event there, `confirmed` that up to which the manager has committed them,
+        and `sent` that up to which they are on their way to it.
         """
         entries = self._known()
         for name, entry in entries.items():
             if entry.told > told:
                 entries[name] = _Entry(entry.value, entry.time, told)
-        ranked = sorted(entries, key=self._rank, reverse=True)
-        known = [name for name, entry in entries.items() if entry.told <= confirmed]
-        stay = {self._restored, *list(entries)[-1:], *known[-1:], *ranked[: self._keeping.keep]}
+        latest_first = reversed(entries)
+        ranked = sorted(latest_first, key=lambda name: self._score(entries[name]), reverse=True)
+        stay = {self._restored, *ranked[: self._keeping.keep]}
+        for number in (told, sent, confirmed):
+            stay.update([name for name, entry in entries.items() if entry.told <= number][-1:])
         for name in [name for name in entries if name not in stay]:
             del entries[name]
             remove(os.path.join(self.folder, name))
@@ -113,13 +116,13 @@ class Shelf:
             self._entries = dict(sorted(found.items(), key=lambda item: item[1].time))
         return self._entries
 
-    def _rank(self, name: str) -> tuple[bool, float, int]:
-        """Return the key by which a checkpoint is ranked: the greater, the rather it stays."""
-        entry = self._known()[name]
-        order = list(self._known()).index(name)
-        if self._keeping.rank_by != "score" or entry.value is None:
-            return False, 0.0, order
-        return True, -entry.value if self._keeping.mode == "minimize" else entry.value, order
+    def _score(self, entry: _Entry) -> float:
+        """Return a number that is the greater, the rather a checkpoint stays; among equals the latest stays."""
+        if self._keeping.rank_by != "score":
+            return 0.0
+        if entry.value is None:
+            return -math.inf
+        return -entry.value if self._keeping.mode == "minimize" else entry.value
 
     def _problem(self, event: Event, why: str) -> Event:
         return problem(

@@ -12,13 +12,17 @@ from .requests import Suggestion, TrialControl
 if TYPE_CHECKING:
     from .batch import BatchTuner
     from .grid_search import GridSearchTuner
+    from .hyperband import HyperbandTuner
+    from .pbt import PBTTuner
     from .random import RandomTuner
     from .tpe import TPETuner, TpeTuner
 
 __all__ = [
     "BatchTuner",
     "GridSearchTuner",
+    "HyperbandTuner",
     "NoMoreTrialError",
+    "PBTTuner",
     "RandomTuner",
     "Suggestion",
     "TPETuner",
@@ -35,6 +39,8 @@ __all__ = [
 _LAZY = {
     "BatchTuner": "batch",
     "GridSearchTuner": "grid_search",
+    "HyperbandTuner": "hyperband",
+    "PBTTuner": "pbt",
     "RandomTuner": "random",
     "TPETuner": "tpe",
     "TpeTuner": "tpe",

@@ -28,9 +28,11 @@ REGISTRY: Registry[Tuner] = Registry(
     {
         "Batch": ".batch:BatchTuner",
         "GridSearch": ".grid_search:GridSearchTuner",
+        "Hyperband": ".hyperband:HyperbandTuner",
+        "PBT": ".pbt:PBTTuner",
         "Random": ".random:RandomTuner",
         "TPE": ".tpe:TPETuner",
     },
-    aliases={"batchtuner": "batch"},
+    aliases={"batchtuner": "batch", "pbttuner": "pbt"},
 )
 names, find, create = REGISTRY.names, REGISTRY.find, REGISTRY.create

@@ -135,6 +135,8 @@ def _written(value: Any) -> str:
         return "{" + ", ".join(f"{name}: {getattr(value, name)}" for name in given) + "}"
     if isinstance(value, tuple):
         return "[" + ", ".join(map(_written, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_written(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

@@ -300,7 +300,8 @@ class ConfigFields(Section):
     )
     max_trial_number: int | None = Field(default=None, gt=0, description="No new trials after this many.")
     max_trial_duration: PositiveDuration | None = Field(
-        default=None, description="A trial that runs longer is stopped and counts as failed."
+        default=None,
+        description="An attempt of a trial that runs longer is stopped and counts as failed (TIMEOUT).",
     )
     max_identical_failures: int = Field(
         default=5,
@@ -311,8 +312,8 @@ class ConfigFields(Section):
         default={FailureKind.INFRA.value: 3},
         description=(
             "How often a failed trial is run again, from its last checkpoint: in all, or by kind of failure, such as"
-            f" `{{INFRA: 3, OOM: 1}}`; -1 = without end. The kinds are {', '.join(FailureKind)}; those not named are not retried,"
-            " except INFRA (3 times)."
+            f" `{{INFRA: 3, OOM: 1}}`; -1 = without end. The kinds are {', '.join(FailureKind)}; those not named are"
+            " not retried, except INFRA (3 times)."
         ),
     )
     fail_fast: bool = Field(
@@ -323,7 +324,10 @@ class ConfigFields(Section):
     )
     storage_path: Storage | None = Field(
         default=None,
-        description="A folder or URL that all machines reach: checkpoints and reports are kept there, too.",
+        description=(
+            "A folder or URL (what fsspec knows) where a copy of the experiment is kept every 10 seconds, with its"
+            " checkpoints, to go on with on another machine: `pitchpipe resume ID --from`."
+        ),
     )
     reuse_actors: bool = Field(
         default=True,

@@ -11,7 +11,7 @@ import pytest
 
 from pitchpipe.assessors import Assessor, AssessResult
 from pitchpipe.protocol import CommandType
-from pitchpipe.tuners import NoMoreTrialError, Tuner
+from pitchpipe.tuners import NoMoreTrialError, Suggestion, Tuner
 
 PATIENCE_S = 20.0
 
@@ -318,15 +318,74 @@ def test_plain_and_numpy_bools_are_verdicts(host):
         assert one.expect(CommandType.KillTrialJob)["trial_job_id"] == "t"
 
 
-def test_pause_is_told_to_a_peer_once(host):
+def test_paused_trial_is_judged_again_when_it_goes_on(host):
     judge = Judge("wait for the others")
     judge.bad = AssessResult.Pause
     one = host(Recorder(), judge)
     one.metric("t", 0, 0.1)
-    one.metric("t", 1, 0.1)
     assert one.expect(CommandType.Pause) == {"trial_job_id": "t", "reason": "wait for the others"}
-    one.terminate()
-    assert one.rest_of(CommandType.Pause) == []
+    judge.bad = AssessResult.Bad
+    one.metric("t", 1, 0.1)
+    assert one.expect(CommandType.KillTrialJob)["trial_job_id"] == "t"
+
+
+def test_trial_that_starts_from_a_checkpoint_is_judged_from_its_first_result_on(host):
+    judge = Judge("bad")
+    one = host(Recorder(), judge)
+    one.metric("t", 7, 0.1)
+    assert one.expect(CommandType.KillTrialJob)["trial_job_id"] == "t"
+
+
+class Scheduler(Recorder):
+    """Suggests with a budget, pauses at the first result, resumes another way at the second, stops at the third."""
+
+    wants_periodical = True
+    seen: Any = None
+
+    def generate_parameters(self, parameter_id, **kwargs):
+        return Suggestion({"x": parameter_id}, budget=3, checkpoint_of="AbCdE")
+
+    def receive_intermediate_result(self, parameter_id, parameters, value, *, trial_job_id, sequence):
+        self.seen = parameters
+        if sequence == 0:
+            self.pause_trial(trial_job_id, "end of the rung")
+        elif sequence == 1:
+            self.resume_trial(trial_job_id, {"x": 7}, "FgHiJ", 9)
+        else:
+            self.stop_trial(trial_job_id, "lost")
+
+    def trials_stalled(self):
+        self.resume_trial("KlMnO")
+
+
+def test_tuner_holds_its_trials(host):
+    tuner = Scheduler()
+    one = host(tuner)
+    assert one.initialize()["periodical_queues"] == ["assessor", "default"]
+    (record,) = one.request()
+    assert (record["parameters"], record["budget"], record["checkpoint_of"]) == ({"x": 0}, 3, "AbCdE")
+    for sequence in range(3):
+        one.metric("t", sequence, 0.5)
+    assert one.expect(CommandType.Pause) == {"trial_job_id": "t", "reason": "end of the rung", "by": "tuner"}
+    assert one.expect(CommandType.Resume) == {
+        "trial_job_id": "t",
+        "parameters": {"x": 7},
+        "checkpoint_of": "FgHiJ",
+        "budget": 9,
+    }
+    assert one.expect(CommandType.KillTrialJob) == {"trial_job_id": "t", "reason": "lost", "by": "tuner"}
+    assert tuner.seen == {"x": 7}
+    one.send(CommandType.RequestTrialJobs, 0)
+    assert one.expect(CommandType.Resume)["trial_job_id"] == "KlMnO"
+
+
+def test_tuner_cannot_pause_trials_of_another_manager(host):
+    one = host(Scheduler(), protocol=None)
+    one.initialize()
+    one.request()
+    one.metric("t", 0, 0.5)
+    one.joined()
+    assert "this manager cannot pause trials" in str(one.dispatcher.worker_exceptions[0])
 
 
 def test_pause_is_not_told_to_another_manager(host):

@@ -143,6 +143,25 @@ def test_trial_of_a_killed_agent_is_run_again_and_counted_once(any_lab: Any, scr
 
 
 @pytest.mark.slow
+def test_machine_that_died_with_all_its_processes_loses_nothing(lab: Any) -> None:
+    config = lab.write(WITH_CHECKPOINTS)
+    first = lab.start("run", config, "--experiment-id", "exp")
+    lab.until(lambda: lab.query("SELECT count(*) FROM metrics") > [(9,)], first)
+    processes = [psutil.Process(first.pid), *psutil.Process(first.pid).children(recursive=True)]
+    for process in processes:
+        process.kill()
+    first.communicate()
+    psutil.wait_procs(processes, timeout=10)
+    done = lab.run("resume", "exp", "--json")
+    result = json.loads(done.stdout)
+    assert (result["status"], result["counts"]) == ("DONE", {"SUCCEEDED": 6}), done.stderr
+    assert result["retries"] == {"INFRA": 2}
+    for trial in lab.trials():
+        x = trial["parameters"]["x"]
+        assert trial["intermediate"] == [x + step for step in range(10)]
+
+
+@pytest.mark.slow
 def test_script_killed_right_after_its_final_result_has_it_kept(lab: Any) -> None:
     script = """
 import os, signal, pitchpipe

@@ -294,6 +294,25 @@ def test_next_manager_finds_what_runs(bench: Bench, tmp_path: Path) -> None:
     asyncio.run(check_attach(bench, tmp_path))
 
 
+async def check_idle_agents(bench: Bench) -> None:
+    old = Session(bench.executor(), bench.setup())
+    await old.open()
+    done = old.start(final=1)
+    await old.end_of(done)
+    (first,) = old.of(done, AttemptStarted)
+    async with bench.session() as new:  # the old manager was killed: it ends nothing
+        new.order()  # a trial of its own
+        order = new.start(final=2)
+        assert (order.agent, order.trial_id == done.trial_id) == (done.agent, False)
+        await new.end_of(order)
+        (second,) = new.of(order, AttemptStarted)
+        assert second.pid == first.pid
+
+
+def test_next_manager_takes_up_an_agent_that_waits(real_bench: Bench) -> None:
+    asyncio.run(check_idle_agents(real_bench))
+
+
 async def check_pause(bench: Bench, tmp_path: Path) -> None:
     async with bench.session() as session:
         order = session.start(count_to=6, until=str(tmp_path / "go"), final="done")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.manager import events as happened
 from pitchpipe.manager.callbacks import Callback
 from pitchpipe.manager.experiment_status import ExperimentStatus
 from pitchpipe.manager.listeners import Listeners
@@ -26,6 +27,7 @@ from pitchpipe.manager.stoppers import (
 from pitchpipe.manager.trial import TrialStatus
 
 from .test_manager import SPACE, bowl, resumed, run, run_with_crash, simulated, story, trials_of
+from .test_trial_runner import Driver
 
 Told = list[tuple[str, str, Any]]
 
@@ -154,6 +156,67 @@ def test_what_was_told_is_committed_and_not_told_again_after_a_crash(tmp_path: P
     assert len(both) == len(set(both)) == 6
 
 
+class Everything(Callback):
+    """Writes down which method was called with which attempt of a trial."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("on_"):
+            return super().__getattribute__(name)
+        return lambda trial, *more: self.told.append(
+            (name, trial.get("attempt"), *(row.get("path") for row in more))
+        )
+
+
+def test_callback_is_told_of_checkpoints_pauses_and_attempts() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    callback = Everything()
+    listeners = Listeners([callback])
+    listeners.begin(driver.runner, list, lambda: driver.now, dict)
+
+    def tell(*events: happened.Event) -> list[tuple[Any, ...]]:
+        for event in events:
+            driver.handle(event)
+        assert listeners.after(driver.runner.take_changes(), events, driver.now) == []
+        told, callback.told = callback.told, []
+        return told
+
+    driver.ready()
+    driver.propose(x=1)
+    (trial,) = driver.runner.get_trials()
+    one = driver.now, trial.trial_id, 1
+    assert tell() == []
+    assert tell(happened.AttemptStarted(*one)) == [("on_trial_start", 1)]
+    saved = happened.CheckpointSaved(*one, "1-1", 1)
+    reported = happened.Reported(*one, "intermediate", 0, "0.5")
+    path = "trials/0/checkpoints/1-1"
+    assert tell(reported, saved) == [("on_trial_result", 1, None), ("on_checkpoint", 1, path)]
+    assert tell(happened.AttemptEnded(*one, lost=True)) == [("on_trial_recover", 2)]
+    two = driver.now, trial.trial_id, 2
+    assert tell(happened.AttemptStarted(*two)) == [("on_trial_start", 2)]
+    paused = happened.PauseVerdict(driver.now, trial.trial_id, "its rung is full")
+    assert tell(paused, happened.AttemptEnded(*two, paused=True)) == [("on_trial_pause", 2)]
+    assert tell(happened.ResumeAsked(driver.now, trial.trial_id)) == []
+    three = driver.now, trial.trial_id, 3
+    final = happened.Reported(*three, "final", 0, "0.1")
+    ended = happened.AttemptEnded(*three, exit_code=0)
+    assert tell(happened.AttemptStarted(*three), final, ended) == [
+        ("on_trial_start", 3),
+        ("on_trial_result", 3, None),
+        ("on_trial_complete", 3),
+    ]
+
+
+def test_exit_in_a_callback_is_an_error_like_others(tmp_path: Path) -> None:
+    class Leaving(Callback):
+        def on_trial_start(self, trial: Any) -> None:
+            raise SystemExit(3)
+
+    assert run(listened(tmp_path, Leaving(), max_trial_number=1)) is ExperimentStatus.DONE
+
+
 # --------------------------------------------------------------------------- stoppers
 
 
@@ -211,6 +274,22 @@ def test_stopper_that_raises_ends_the_experiment_and_is_named(tmp_path: Path) ->
     assert manager.runner is not None
     assert manager.runner.reason == "the stopper Broken raised KeyError: 'accuracy'"
     assert "raise KeyError" in manager.runner.error
+
+
+def test_stopper_that_cannot_begin_or_tell_its_time_does_not_break_the_manager(tmp_path: Path) -> None:
+    class NoBeginning(Stopper):
+        def begin(self, elapsed: Any) -> None:
+            raise ValueError("no clock")
+
+    class NoTime(Stopper):
+        def time_left(self) -> float:
+            raise ValueError("no clock")
+
+    manager = listened(tmp_path / "one", stopper=NoBeginning(), max_trial_number=2)
+    assert run(manager) is ExperimentStatus.ERROR
+    assert manager.runner is not None
+    assert manager.runner.reason == "the stopper NoBeginning raised ValueError: no clock"
+    assert run(listened(tmp_path / "two", stopper=NoTime(), max_trial_number=2)) is ExperimentStatus.DONE
 
 
 @pytest.mark.slow

@@ -489,6 +489,18 @@ def test_retried_trial_starts_before_new_ones() -> None:
     assert start.order.trial_id == trial.trial_id
 
 
+def test_trial_that_was_lost_with_the_manager_is_run_again_when_the_dispatcher_is_back() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    old = driver.runner
+    driver.runner = TrialRunner("test", old.limits, Ledger(Totals()))
+    driver.runner.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), 0.0)
+    assert of_type(driver.end(trial, exit_code=None, lost=True), StartTrial) == []
+    assert trial.status is TrialStatus.WAITING
+    (start,) = of_type(driver.ready(), StartTrial)
+    assert (start.order.trial_id, start.order.attempt) == (trial.trial_id, 2)
+
+
 def test_nothing_is_run_again_while_the_experiment_stops() -> None:
     driver = Driver(trial_concurrency=1)
     trial = driver.running_trial()
@@ -597,7 +609,7 @@ def test_new_trial_may_start_from_the_checkpoint_of_another_and_be_given_a_budge
     copy, start = of_type(effects, (CopyCheckpoint, StartTrial))
     assert copy == CopyCheckpoint("trials/0/checkpoints/1-2", "trials/1/checkpoints/1-0")
     order = start.order
-    assert (order.checkpoint, order.first_sequence, order.budget) == ("trials/1/checkpoints/1-0", 0, 3.0)
+    assert (order.checkpoint, order.first_sequence, order.budget) == ("trials/1/checkpoints/1-0", 2, 3.0)
 
 
 def test_resume_that_comes_before_the_pause_is_done_waits_for_it() -> None:

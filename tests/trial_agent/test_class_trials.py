@@ -52,8 +52,10 @@ class Train(pitchpipe.Trainable):
 
     def load_checkpoint(self, checkpoint: Any) -> None:
         self.note("load", self.iteration)
-        found = json.loads(Path(checkpoint, "score").read_text()) if isinstance(checkpoint, str) else None
-        self.score = checkpoint["score"] if found is None else found
+        if isinstance(checkpoint, str):
+            self.score = json.loads(Path(checkpoint, "score").read_text())
+        else:
+            self.score = checkpoint["score"]
 
     def reset_config(self, new: Parameters) -> bool:
         self.note("reset", new["lr"])
@@ -208,6 +210,13 @@ def test_instance_is_used_again_when_it_can_be_reset(agent: LocalAgent) -> None:
     agent.stop()  # and the instance that was kept is cleaned up at the end
     assert lab.calls[-1] == "cleanup"
     assert lab.calls.count("cleanup") == 2
+
+
+def test_instance_is_not_used_again_on_other_gpus(agent: LocalAgent) -> None:
+    lab = Lab(agent, reuse_actors=True)
+    for attempt, gpus in enumerate(([0], [0], [1]), start=1):
+        lab.run({"steps": 1}, attempt=attempt, gpus=gpus)
+    assert lab.calls == ["setup 0.5", "step 0", "reset 0.5", "step 0", "cleanup", "setup 0.5", "step 0"]
 
 
 def test_instance_that_failed_is_not_used_again(agent: LocalAgent) -> None:

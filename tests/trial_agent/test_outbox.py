@@ -80,3 +80,21 @@ def test_waiting_thread_is_woken_by_an_event() -> None:
     box.put(event(0))
     thread.join(30.0)
     assert found == [([event(0)], 1)]
+
+
+def test_numbers_of_what_was_put_sent_and_confirmed() -> None:
+    box = Outbox()
+    assert (box.last, box.sent, box.confirmed) == (0, 0, 0)
+    box.put_all([event(0), event(1)])
+    assert (box.last, box.sent, box.confirmed) == (2, 0, 0)
+    box.take(0)
+    box.put(event(2))
+    assert (box.last, box.sent, box.confirmed) == (3, 2, 0)
+    box.take(2)
+    assert (box.last, box.sent, box.confirmed) == (3, 3, 2)
+
+
+def test_number_in_place_of_a_text_has_no_length() -> None:
+    box = Outbox()
+    box.put({**event(0), "value": 0.5})
+    assert box.take(0)[0][0]["value"] == 0.5

@@ -10,7 +10,11 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pitchpipe.trial_agent import Checkpoint, read_spool
+from pitchpipe.trial_agent import Checkpoint, Job, RunSpec, read_spool
+from pitchpipe.trial_agent.checkpoint import write_data
+from pitchpipe.trial_agent.function_channel import FunctionChannel
+from pitchpipe.trial_agent.line_file import LineFile
+from pitchpipe.trial_agent.outbox import Outbox
 
 from .client import LocalAgent, start, wait_until
 from .test_command_trials import READY, REPORT, script
@@ -233,6 +237,21 @@ def test_function_goes_on_from_its_checkpoint_with_the_next_number(agent: LocalA
     assert set(shelf(agent)) >= {"1-2", "2-1"}
 
 
+def test_function_leaves_the_checkpoint_it_came_from_alone(tmp_path: Path) -> None:
+    run = RunSpec("function", "exp", str(tmp_path))
+    shelf = tmp_path / "trials" / "0" / "checkpoints"
+    (shelf / "1-4").mkdir(parents=True)
+    (shelf / "1-4" / "checkpoint.json").write_text('{"sequence": 4, "value": null, "time": 1.0}')
+    job = Job("AbCdE", 2, 0, "{}", run, 4, checkpoint=str(shelf / "1-4"))
+    spool, outbox = LineFile(str(tmp_path / "spool")), Outbox()
+    channel = FunctionChannel(job, spool, outbox)
+    for epoch in range(3):
+        channel.save(lambda folder, epoch=epoch: write_data(folder, {"epoch": epoch}))
+        outbox.take(outbox.last)
+    spool.close()
+    assert sorted(os.listdir(shelf)) == ["1-4", "2-2", "2-3"]
+
+
 @pytest.mark.parametrize("kind", ["command", "function"])
 def test_attempt_whose_checkpoint_is_gone_does_not_begin_afresh(agent: LocalAgent, kind: str) -> None:
     client = agent.command(f"{READY}") if kind == "command" else agent.function(resumable)
@@ -304,6 +323,7 @@ def gated(parameters: Parameters) -> None:
         p.report_intermediate_result(step + 1)
         if parameters["saves"]:
             p.save_checkpoint({"step": step})
+            Path(parameters["go"]).with_name("after").touch()
     if parameters.get("final"):
         p.report_final_result(1)
 
@@ -332,6 +352,7 @@ def test_pausing_function_ends_behind_its_checkpoint_or_at_its_second_report(
     assert told(events) == expected
     assert (events[-1]["paused"], events[-1]["killed"]) == (paused, False)
     assert events[-1]["exit_code"] == (None if paused else 0)
+    assert not (agent.folder / "after").exists()
 
 
 def test_paused_function_goes_on(agent: LocalAgent) -> None:

@@ -22,14 +22,15 @@ class Saver:
         self.attempt = attempt
         self.number = 0
 
-    def save(self, value: float | None = None, confirmed: int | None = None) -> dict[str, Any]:
+    def save(self, value: float | None = None, confirmed: int | None = None, sent: int = 0) -> dict[str, Any]:
         self.number += 1
         name = f"{self.attempt}-{self.number}"
         (self.folder / name).mkdir()
         time = self.attempt * 100.0 + self.number
         event = events.checkpoint("AbCdE", self.attempt, name, self.number, value, time)
         answer = self.shelf.admit(event)
-        self.shelf.prune(self.number, self.number if confirmed is None else confirmed)
+        confirmed = self.number if confirmed is None else confirmed
+        self.shelf.prune(self.number, confirmed, max(sent, confirmed))
         return answer
 
     @property
@@ -49,6 +50,13 @@ def test_so_many_stay_as_shall_be_kept(tmp_path: Path) -> None:
     for _ in range(4):
         saver.save()
     assert saver.names == ["1-3", "1-4"]
+
+
+def test_later_one_of_two_equals_stays(tmp_path: Path) -> None:
+    saver = Saver(tmp_path, rank_by="score")
+    for value in (0.9, 0.9, 0.1):
+        saver.save(value)
+    assert saver.names == ["1-2", "1-3"]
 
 
 def test_all_stay_without_a_number(tmp_path: Path) -> None:
@@ -84,12 +92,22 @@ def test_one_that_the_manager_knows_stays_until_it_knows_a_later_one(tmp_path: P
     assert saver.names == ["1-4", "1-5"]
 
 
+def test_one_that_the_manager_may_just_be_reading_of_stays(tmp_path: Path) -> None:
+    saver = Saver(tmp_path)
+    saver.save(confirmed=0)
+    saver.save(confirmed=1)
+    saver.save(confirmed=1, sent=2)
+    saver.save(confirmed=1, sent=2)
+    saver.save(confirmed=1, sent=2)
+    assert saver.names == ["1-1", "1-2", "1-5"]
+
+
 def test_the_latest_of_several_that_are_admitted_at_once_stays(tmp_path: Path) -> None:
     shelf = Shelf(str(tmp_path), 1, Keeping(), None)
     for number in (1, 2, 3):
         (tmp_path / f"1-{number}").mkdir()
         shelf.admit(events.checkpoint("AbCdE", 1, f"1-{number}", number, None, float(number)))
-    shelf.prune(3, 0)
+    shelf.prune(3, 0, 0)
     assert os.listdir(tmp_path) == ["1-3"]
 
 

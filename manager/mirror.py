@@ -1,0 +1,139 @@
+"""Keeps a copy of a running experiment in a storage, and fetches it from there, on another machine perhaps.
+
+What an experiment needs to go on is copied: its database, reports, checkpoints and pickled code. The database is
+looked at first and copied last, and only then are files removed: whatever the copied database speaks of is there. What
+was not copied yet is repeated after a loss of this machine, and never counted twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from .folder import ExperimentFolder, FolderError
+from .storage import Storage, StorageError, open_storage
+
+__all__ = ["Mirror", "fetch_experiment"]
+
+_log = logging.getLogger(__name__)
+
+_DATABASE = "experiment.db"
+_FILES = ("experiment.yml", "trial.pkl", "stopper.pkl", "trials/**/*", "agents/*.jsonl", "checkpoint/**/*")
+_EVERY = 10.0
+
+
+class Mirror:
+    """Copies an experiment's folder into a storage; `sync` may be called from any thread."""
+
+    def __init__(self, folder: ExperimentFolder, location: str) -> None:
+        self._folder = folder
+        self._location = location
+        self._storage: Storage | None = None
+        self._known: dict[str, tuple[int, int]] = {}  # what is there: size and time of change
+        self._failing = False
+        self._one_at_a_time = threading.Lock()
+
+    async def run(self) -> None:
+        """Sync now and then, until cancelled."""
+        while True:
+            await asyncio.to_thread(self.sync)
+            await asyncio.sleep(_EVERY)
+
+    def sync(self) -> bool:
+        """Bring the copy up to date; a storage that cannot be used is logged and tried again next time."""
+        try:
+            with self._one_at_a_time:
+                self._sync()
+        except (StorageError, OSError, sqlite3.Error) as error:
+            if not self._failing:
+                _log.error("the copy of the experiment is not up to date: %s", error)
+            self._failing = True
+            return False
+        self._failing = False
+        return True
+
+    def _sync(self) -> None:
+        storage = self._storage = self._storage or open_storage(self._location, self._folder.experiment_id)
+        if not self._known:
+            self._known = dict.fromkeys(storage.names(), (-1, -1))
+        copy = self._folder.path / f".{_DATABASE}.copy"
+        try:
+            checkpoints = self._look_at_database(copy)
+            found = dict(self._found())
+            self._put_files(storage, found)
+            if not all(any(name.startswith(f"{path}/") for name in self._known) for path in checkpoints):
+                return  # pruned in between: the next look finds another
+            storage.put(copy, _DATABASE)
+        finally:
+            copy.unlink(missing_ok=True)
+        for name in self._known.keys() - found.keys() - {_DATABASE}:
+            storage.remove(name)
+            del self._known[name]
+
+    def _put_files(self, storage: Storage, found: dict[str, tuple[int, int]]) -> None:
+        for name, state in found.items():
+            if self._known.get(name) != state and self._put(storage, name):
+                self._known[name] = state
+
+    def _found(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        root = self._folder.path
+        for pattern in _FILES:
+            for path in sorted(root.glob(pattern)):
+                name = path.relative_to(root).as_posix()
+                if not path.is_file() or any(part.startswith(".") for part in name.split("/")):
+                    continue  # what begins with a dot is not finished
+                about = path.stat()
+                yield name, (about.st_size, about.st_mtime_ns)
+
+    def _put(self, storage: Storage, name: str) -> bool:
+        """Copy one file; False if it is gone by now (a checkpoint that was pruned)."""
+        path = self._folder.path / name
+        try:
+            storage.put(path, name)
+        except StorageError:
+            if path.exists():
+                raise
+            return False
+        return True
+
+    def _look_at_database(self, copy: Path) -> list[str]:
+        """Copy the database as it is now; answers the checkpoints from which its trials may go on."""
+        copy.unlink(missing_ok=True)
+        uri = f"{self._folder.database.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as live, closing(sqlite3.connect(copy)) as target:
+            live.backup(target)
+            rows = target.execute(
+                "SELECT DISTINCT checkpoint FROM trials WHERE checkpoint IS NOT NULL AND copy_of IS NULL"
+                " AND status IN ('WAITING', 'RUNNING', 'PAUSED')"
+            )
+            return [path for (path,) in rows]
+
+
+def fetch_experiment(location: str, experiment_id: str, directory: Path) -> ExperimentFolder:
+    """Make the folder of an experiment from its copy in a storage.
+
+    Raises `FolderError` if it is here already or there is no copy, `StorageError` if the storage cannot be used.
+    """
+    folder = ExperimentFolder(directory / experiment_id)
+    if folder.path.exists():
+        raise FolderError(f"experiment {experiment_id} is here already, in {folder.path}")
+    storage = open_storage(location, experiment_id)
+    names = storage.names()
+    if _DATABASE not in names:
+        raise FolderError(f"there is no copy of experiment '{experiment_id}' in {location}")
+    partial = directory / f".{experiment_id}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    for name in sorted(names):
+        target = partial / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        storage.get(name, target)
+    for part in ("logs", "agents", "trials", "checkpoint"):
+        (partial / part).mkdir(exist_ok=True)
+    partial.rename(folder.path)
+    return folder

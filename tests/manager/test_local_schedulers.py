@@ -1,0 +1,168 @@
+"""Hyperband and population-based training with real trials on this machine: functions, scripts, classes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.store import Store
+from pitchpipe.manager.trial import Trial, TrialStatus
+
+pytestmark = pytest.mark.slow
+
+SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
+HYPERBAND = {
+    "tuner": {"name": "Hyperband", "class_args": {"R": 9, "eta": 3, "optimize_mode": "minimize"}},
+    "max_trial_number": 9,
+}
+PBT = {
+    "tuner": {
+        "name": "PBT",
+        "class_args": {"population_size": 4, "interval": 3, "generations": 3, "optimize_mode": "minimize"},
+    },
+    "max_trial_number": 4,
+}
+
+# Nine epochs, or as many as the budget says; where it goes on is known from its checkpoint alone.
+SCRIPT = """
+import os, time, pitchpipe
+x = pitchpipe.get_next_parameter()["x"]
+checkpoint = pitchpipe.get_checkpoint()
+epoch, trace = (checkpoint.to_dict()["epoch"], checkpoint.to_dict()["trace"]) if checkpoint else (0, [])
+last = int(pitchpipe.get_budget()) if "OBEY" in os.environ else 9
+while epoch < last:
+    time.sleep(0.05)  # an epoch takes longer than a verdict
+    epoch += 1
+    trace = [*trace, x]
+    pitchpipe.report_intermediate_result(abs(x - 0.3) + 1 / epoch)
+    pitchpipe.save_checkpoint({"epoch": epoch, "trace": trace})
+pitchpipe.report_final_result({"default": abs(x - 0.3) + 1 / epoch, "trace": trace})
+"""
+
+
+def make_function() -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """The same as a function, pickled with its code: agents cannot import this file."""
+
+    def function(parameters: dict[str, Any]) -> dict[str, Any]:
+        import time
+
+        import pitchpipe
+
+        checkpoint = pitchpipe.get_checkpoint()
+        state = checkpoint.to_dict() if checkpoint else {"epoch": 0, "trace": []}
+        while state["epoch"] < 9:
+            time.sleep(0.05)
+            state = {"epoch": state["epoch"] + 1, "trace": [*state["trace"], parameters["x"]]}
+            pitchpipe.report_intermediate_result(abs(parameters["x"] - 0.3) + 1 / state["epoch"])
+            pitchpipe.save_checkpoint(state)
+        return {"default": abs(parameters["x"] - 0.3) + 1 / 9, "trace": state["trace"]}
+
+    return function
+
+
+def make_class() -> type:
+    """The same as a class, which always obeys its budget."""
+    from pitchpipe import Trainable
+
+    class Stages(Trainable):
+        def setup(self, parameters: dict[str, Any]) -> None:
+            self.x, self.trace = parameters["x"], list[float]()
+
+        def step(self) -> dict[str, Any]:
+            self.trace = [*self.trace, self.x]
+            epoch = len(self.trace)
+            return {"default": abs(self.x - 0.3) + 1 / epoch, "trace": self.trace, "done": epoch >= 9}
+
+        def save_checkpoint(self, directory: str) -> dict[str, Any]:
+            return {"trace": self.trace}
+
+        def load_checkpoint(self, checkpoint: Any) -> None:
+            self.trace = checkpoint["trace"]
+
+    return Stages
+
+
+@pytest.fixture
+def trials_of(tmp_path: Path) -> Iterator[Callable[..., list[Trial]]]:
+    """A function that runs an experiment of scripts, of functions or of classes to its end."""
+
+    def run(what: str, **fields: Any) -> list[Trial]:
+        (tmp_path / "trial.py").write_text(SCRIPT)
+        commands = {"script": f"{sys.executable} trial.py", "obeying": f"OBEY=1 {sys.executable} trial.py"}
+        data = {
+            "search_space": SPACE,
+            "seed": 3,
+            "trial_concurrency": 2,
+            "training_service": {"platform": "local"},
+            "trial_code_directory": str(tmp_path),
+            **({"trial_command": commands[what]} if what in commands else {}),
+            **fields,
+        }
+        trained = {"function": make_function(), "class": make_class()}.get(what)
+        config = ExperimentConfig.from_dict(data, needs_command=trained is None)
+        manager = create_experiment(config, directory=tmp_path, function=trained)
+        try:
+            assert asyncio.run(asyncio.wait_for(manager.run(), 120)) is ExperimentStatus.DONE
+        finally:
+            manager.store.close()
+            manager.folder.disown()
+        view = Store.view(manager.folder.database)
+        trials = list(view.trials())
+        view.close()
+        return trials
+
+    return run
+
+
+def trace(trial: Trial) -> list[float]:
+    """With which parameter each epoch of a trial's model was trained."""
+    return json.loads(trial.final or "")["trace"]
+
+
+@pytest.mark.parametrize("what", ["script", "function"])
+def test_hyperband_resumes_paused_trials_from_their_checkpoints(what: str, trials_of: Any) -> None:
+    trials = trials_of(what, **HYPERBAND)
+    assert len(trials) == 9
+    (best,) = [trial for trial in trials if trial.status is TrialStatus.SUCCEEDED]
+    assert (best.attempt, len(trace(best))) == (3, 9)
+    assert {trial.status for trial in trials if trial is not best} == {TrialStatus.EARLY_STOPPED}
+    # A trial may make another result before its pause is there.
+    assert all(trial.next_sequence < 6 for trial in trials if trial is not best)
+
+
+@pytest.mark.parametrize("what", ["obeying", "class"])
+def test_hyperband_goes_on_from_trials_that_obeyed_their_budgets(what: str, trials_of: Any) -> None:
+    class_args = {"R": 9, "eta": 3, "optimize_mode": "minimize", "exec_mode": "serial"}
+    trials = trials_of(what, tuner={"name": "Hyperband", "class_args": class_args}, max_trial_number=13)
+    told = [
+        (t.sequence_id, t.status, t.budget, t.attempt, t.next_sequence, t.reason, t.record) for t in trials
+    ]
+    full = [trial for trial in trials if trial.status is TrialStatus.SUCCEEDED and trial.budget == 9.0]
+    assert [len(trace(trial)) for trial in full] == [9], told
+    assert len(set(trace(full[0]))) == 1
+
+
+@pytest.mark.parametrize("what", ["script", "function"])
+def test_pbt_trains_on_from_checkpoints_of_others(what: str, trials_of: Any) -> None:
+    trials = trials_of(what, **PBT)
+    assert [trial.status for trial in trials] == [TrialStatus.SUCCEEDED] * 4
+    traces = [trace(trial) for trial in trials]
+    assert {len(one) for one in traces} == {9}
+    assert max(len(set(one)) for one in traces) > 1  # a model that changed its parameters on the way
+
+
+@pytest.mark.parametrize("what", ["obeying", "class"])
+def test_pbt_goes_on_as_new_trials_where_budgets_are_obeyed(what: str, trials_of: Any) -> None:
+    trials = trials_of(what, **{**PBT, "max_trial_number": 12})
+    lengths = [len(trace(trial)) for trial in trials]
+    assert lengths.count(9) == 4
+    assert len(lengths) > 4

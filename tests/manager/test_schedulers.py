@@ -1,0 +1,167 @@
+"""The manager with schedulers and with dispatchers that come back from checkpoints, on imagined trials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.manager.manager import Manager
+from pitchpipe.manager.simulated_executor import SimulatedRun, VirtualClock
+from pitchpipe.manager.store import Store
+from pitchpipe.manager.trial import TrialStatus
+
+from .test_manager import resumed, run, run_with_crash, simulated, story, trials_of
+
+
+def stages(parameters: Mapping[str, Any]) -> SimulatedRun:
+    """Nine results towards what the parameters decide, a checkpoint after each."""
+    goal = (parameters["x"] - 1.0) ** 2
+    return SimulatedRun(goal, [goal + 1.0 / (step + 1) for step in range(9)], checkpoint_every=1)
+
+
+SCHEDULED = {
+    "Hyperband": {
+        "tuner": {"name": "Hyperband", "class_args": {"R": 9, "eta": 3, "optimize_mode": "minimize"}},
+        "max_trial_number": 14,
+        "trial_concurrency": 4,
+    },
+    "PBT": {
+        "tuner": {
+            "name": "PBT",
+            "class_args": {"population_size": 5, "interval": 3, "optimize_mode": "minimize"},
+        },
+        "max_trial_number": 5,
+        "trial_concurrency": 2,
+    },
+}
+
+
+def test_hyperband_pauses_the_rungs_and_resumes_the_best(tmp_path: Path) -> None:
+    assert run(simulated(tmp_path, stages, **SCHEDULED["Hyperband"])) is ExperimentStatus.DONE
+    trials = trials_of(tmp_path)
+    lengths = sorted(trial.next_sequence for trial in trials[:9])
+    assert lengths == [1] * 6 + [3] * 2 + [9]
+    best = min(trials[:9], key=lambda trial: (json.loads(trial.record)["parameters"]["x"] - 1.0) ** 2)
+    assert (best.status, best.attempt, best.budget) == (TrialStatus.SUCCEEDED, 3, 9.0)
+    assert {trial.status for trial in trials} == {TrialStatus.SUCCEEDED, TrialStatus.EARLY_STOPPED}
+    assert "is not among the best 3 of 9 in rung 0" in " ".join(trial.reason for trial in trials)
+
+
+def test_pbt_lets_the_worst_go_on_from_the_best(tmp_path: Path) -> None:
+    assert run(simulated(tmp_path, stages, **SCHEDULED["PBT"])) is ExperimentStatus.DONE
+    trials = trials_of(tmp_path)
+    assert [(trial.status, trial.next_sequence) for trial in trials] == [(TrialStatus.SUCCEEDED, 9)] * 5
+    view = Store.view(tmp_path / "exp" / "experiment.db")
+    resumes = [json.loads(payload) for _, code, payload in view.replies() if code == "RE"]
+    view.close()
+    heirs = [told for told in resumes if told["checkpoint_of"] is not None]
+    assert 0 < len(heirs) < len(resumes)
+    last = {told["trial_job_id"]: told["parameters"] for told in heirs}
+    assert {
+        trial.trial_id: json.loads(trial.record)["parameters"] for trial in trials
+    }.items() >= last.items()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(SCHEDULED))
+def test_killed_scheduler_comes_back_as_if_nothing_had_happened(name: str, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    run(simulated(whole, stages, **SCHEDULED[name]))
+    for at in (5, 20, 35):
+        directory = tmp_path / str(at)
+        clock = VirtualClock(1000.0)
+        assert run_with_crash(
+            directory, simulated(directory, stages, clock, **SCHEDULED[name]), at, at % 2 == 0
+        )
+        assert run(resumed(directory, stages, clock)) is ExperimentStatus.DONE
+        assert story(directory) == story(whole), f"killed at commit {at}"
+
+
+# --------------------------------------------------------------------------- the dispatcher's checkpoints
+
+EAGER = '''
+import time
+from pitchpipe.tuners import RandomTuner
+
+class Slow(RandomTuner):
+    """Takes its time to learn, so that it is worth saving; `tried` notes what each process was told."""
+    def __init__(self, told, seed=None):
+        super().__init__(seed)
+        self.told, self.results = told, 0
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        time.sleep(0.12)
+        self.results += 1
+        with open(self.told, "a") as file:
+            print(parameter_id, self.results, file=file)
+'''
+
+
+def slow_tuner(tmp_path: Path, clock: VirtualClock, number: int = 6) -> Manager:
+    (tmp_path / "slow.py").write_text(EAGER)
+    tuner = {
+        "class_name": "slow.Slow",
+        "code_directory": str(tmp_path),
+        "class_args": {"told": str(tmp_path / "told")},
+    }
+    return simulated(
+        tmp_path,
+        lambda p: SimulatedRun(p["x"]),
+        clock,
+        tuner=tuner,
+        max_trial_number=number,
+        trial_concurrency=1,
+    )
+
+
+def stop_after(manager: Manager, number: int) -> None:
+    def look() -> None:
+        if manager.runner is not None and manager.runner.counts[TrialStatus.SUCCEEDED] >= number:
+            manager.stop()
+
+    manager.on_tick = look
+    assert run(manager) is ExperimentStatus.STOPPED
+
+
+def told(tmp_path: Path) -> list[str]:
+    return (tmp_path / "told").read_text().splitlines()
+
+
+def test_stopped_tuner_comes_back_from_its_checkpoint_and_goes_on_alike(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    run(slow_tuner(whole, VirtualClock(1000.0)))
+    clock = VirtualClock(1000.0)
+    stop_after(slow_tuner(tmp_path, clock), 3)
+    assert [path.suffix for path in (tmp_path / "exp" / "checkpoint").iterdir()] == [".pkl"]
+    assert run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock)) is ExperimentStatus.DONE
+    assert told(tmp_path) == told(whole)  # nothing was told twice
+    ran = [[t.record for t in trials_of(d) if t.status is TrialStatus.SUCCEEDED] for d in (whole, tmp_path)]
+    assert ran[0] == ran[1]
+
+
+@pytest.mark.parametrize("harm", ["damaged", "missing"])
+def test_unusable_checkpoint_costs_time_only(
+    harm: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = VirtualClock(1000.0)
+    stop_after(slow_tuner(tmp_path, clock, 4), 2)
+    (path,) = (tmp_path / "exp" / "checkpoint").iterdir()
+    path.write_bytes(b"nonsense") if harm == "damaged" else path.unlink()
+    assert run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock)) is ExperimentStatus.DONE
+    assert path.name in caplog.text
+    assert told(tmp_path) == ["0 1", "1 2", "0 1", "1 2", "2 3", "3 4"]
+
+
+def test_suggestions_that_come_while_all_ends_are_trials_of_the_resumed_experiment(tmp_path: Path) -> None:
+    clock = VirtualClock(1000.0)
+    fields = {"trial_concurrency": 4, "max_trial_number": 12}
+    stop_after(simulated(tmp_path, lambda p: SimulatedRun(p["x"]), clock, **fields), 4)
+    run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock))
+    trials = trials_of(tmp_path)
+    assert [trial.parameter_id for trial in trials] == list(range(12))
+    assert sum(trial.status is TrialStatus.SUCCEEDED for trial in trials) >= 8

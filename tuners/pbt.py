@@ -1,0 +1,127 @@
+"""Population-based training: members train side by side; the worst take over what the best have become, and vary it.
+
+Jaderberg et al., Population Based Training of Neural Networks, arXiv 1711.09846, 2017.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..search_space import SearchSpace
+from .arguments import integer
+from .base import NoMoreTrialError
+from .explored import ready
+from .scheduled import Member, ScheduledTuner
+
+_TRIES = 100
+
+
+class PBTTuner(ScheduledTuner):
+    """Trains ``population_size`` members in generations of ``interval`` intermediate results, all at the same pace.
+
+    Behind each generation the worst ``fraction`` of the members go on from the checkpoints of some of the best and with
+    their parameters varied: each one is drawn anew with ``resample_probability``, else moved by ``factor`` of its range
+    (by one value where there are few). ``generations`` None means until the scripts end. Raises ValueError for other
+    arguments.
+
+    >>> tuner = PBTTuner(population_size=2, interval=5, seed=1)
+    >>> tuner.update_search_space({"lr": {"_type": "loguniform", "_value": [0.001, 1]}})
+    >>> [tuner.generate_parameters(i).budget for i in range(2)]
+    [5, 5]
+    """
+
+    def __init__(
+        self,
+        optimize_mode: str = "maximize",
+        population_size: int = 10,
+        factor: float = 0.2,
+        resample_probability: float = 0.25,
+        fraction: float = 0.2,
+        interval: int = 10,
+        generations: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(optimize_mode, seed)
+        self._size = integer("population_size", population_size, 2)
+        self._factor = _share("factor", factor, 1.0)
+        self._resample = _share("resample_probability", resample_probability, 1.0)
+        self._fraction = _share("fraction", fraction, 0.5)
+        self._interval = integer("interval", interval, 1)
+        self._last = math.inf if generations is None else integer("generations", generations, 1)
+        self._generation = 1
+        self._members: list[Member] = []
+
+    def _compare_now(self) -> None:
+        """Let the population be as large as it is."""
+        self._size = min(self._size, len(self._members))
+        self._look()
+
+    def _new_member(self) -> Member:
+        if len(self._members) >= self._size:
+            raise NoMoreTrialError("the population is complete")
+        member = Member(self._draw(), self._interval)
+        self._members.append(member)
+        return member
+
+    def _draw(self) -> dict[str, Any]:
+        return ready(self._explored).space.sample(self._rng)
+
+    def _is_paused_at(self, member: Member) -> bool:
+        return self._generation < self._last
+
+    def _arrived(self, member: Member) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        """Begin the next generation when all members have arrived, unless it was the last."""
+        going = [member for member in self._members if not member.complete]
+        if len(self._members) < self._size or not going or not all(member.waits for member in self._members):
+            return
+        if self._generation >= self._last:
+            return
+        self._generation += 1
+        ranked = sorted(self._members, key=lambda member: member.loss)
+        count = min(math.ceil(self._fraction * len(ranked)), len(ranked) // 2)
+        best = [member for member in ranked[: len(ranked) - count] if member.loss < math.inf][: max(count, 1)]
+        # All that failed begin anew, too: there is nothing of theirs to go on with.
+        worst = {id(member) for member in ranked[len(ranked) - count :]} | {id(m) for m in ranked if m.failed}
+        heirs = [member for member in going if id(member) in worst]
+        legacies = [self._legacy(best) for _ in heirs]  # before anybody's parameters change
+        for member in going:
+            if id(member) not in worst:
+                self._let_go_on(member, member.count + self._interval)
+        for member, (parameters, source, count) in zip(heirs, legacies, strict=True):
+            # A new trial counts from where the checkpoint was saved, a resumed one from its own last result.
+            reached = count if member.ended else member.count
+            self._let_go_on(member, reached + self._interval, parameters, source)
+
+    def _legacy(self, best: list[Member]) -> tuple[dict[str, Any], str | None, int]:
+        """What one of the worst takes over: varied parameters, a checkpoint, and how far that has come."""
+        if not best:
+            return self._draw(), None, 0
+        model = best[int(self._rng.integers(len(best)))]
+        space = ready(self._explored).space
+        for _ in range(_TRIES):
+            parameters = self._vary(space, model.parameters)
+            if not space.violations(parameters):
+                return parameters, model.trial_id, model.count
+        return model.parameters, model.trial_id, model.count
+
+    def _vary(self, space: SearchSpace, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Explore: move every parameter a little in the unit cube, or draw it anew."""
+        old, fresh = space.encode(parameters), self._rng.random(len(space.parameters))
+        steps = np.array(
+            [1.0 / p.size if p.size and p.size < 1 / self._factor else self._factor for p in space.parameters]
+        )
+        moved = np.clip(old + self._rng.choice([-1.0, 1.0], len(old)) * steps, 0.0, 1.0)
+        anew = (self._rng.random(len(old)) < self._resample) | np.isnan(old)
+        return space.decode(np.where(anew, fresh, moved))
+
+
+def _share(name: str, value: Any, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise ValueError(f"{name} must be a number from 0 to {most:g}, not {value!r}")
+    return float(value)
