@@ -26,7 +26,7 @@ from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExe
 from pitchpipe.manager.store import Store
 
 # Pauses each trial at its third result; the better of two goes on, the other takes over its checkpoint.
-SCHEDULER = '''
+SCHEDULER = """
 from pitchpipe import Tuner
 
 class Scheduler(Tuner):
@@ -64,7 +64,7 @@ class Scheduler(Tuner):
             self.resumed.add(trial)
             self.resume_trial(trial)
         self.paused.clear()
-'''
+"""
 
 
 def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
