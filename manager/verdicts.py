@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..protocol import MetricError, loads, metric_value
+from ..trial_agent.job import CHECKPOINT_GONE
 from .events import AttemptEnded
 from .trial import Cause, FailureKind, Trial, Verdict
 
@@ -18,6 +19,7 @@ __all__ = [
     "check_intermediate",
     "failure_kind",
     "fingerprint",
+    "is_checkpoint_gone",
     "judge_end",
     "last_line",
     "signal_name",
@@ -98,11 +100,18 @@ def failure_kind(ended: AttemptEnded) -> FailureKind:
     <FailureKind.IMPORT: 'IMPORT'>
     """
     last = last_line(ended.error)
+    if is_checkpoint_gone(ended.error):
+        return FailureKind.INFRA
     if ended.out_of_memory or _OUT_OF_MEMORY.match(last):
         return FailureKind.OOM
     if ended.signal is not None or ended.exit_code in _BY_SHELL:
         return FailureKind.KILLED
     return FailureKind.IMPORT if _IMPORT.match(last) else FailureKind.USER_ERROR
+
+
+def is_checkpoint_gone(error: str | None) -> bool:
+    """Did an attempt fail because the checkpoint that it was to start from is lost, with a node's disk perhaps?"""
+    return CHECKPOINT_GONE in last_line(error)
 
 
 def _why_failed(ended: AttemptEnded) -> str:

@@ -185,29 +185,29 @@ def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "status", "kind", "reason"),
+    ("how", "kind", "reason"),
     [
-        ({"exit_code": 3}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 3"),
-        ({"exit_code": 1, "error": "Tr\nKeyError: 'l'\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "KeyError: 'l'"),
-        ({"exit_code": None, "signal": 9}, TrialStatus.FAILED, FailureKind.KILLED, "killed by SIGKILL"),
-        ({"exit_code": 139}, TrialStatus.FAILED, FailureKind.KILLED, "killed by SIGSEGV"),
-        ({"exit_code": None, "signal": 9, "out_of_memory": True}, TrialStatus.FAILED, FailureKind.OOM, "killed by SIGKILL"),
-        ({"exit_code": 1, "error": "Tr\nMemoryError"}, TrialStatus.FAILED, FailureKind.OOM, "MemoryError"),
-        ({"exit_code": 1, "error": "Tr\ntorch.OutOfMemoryError: CUDA"}, TrialStatus.FAILED, FailureKind.OOM, "torch.OutOfMemoryError: CUDA"),
-        ({"exit_code": 1, "error": "Tr\nRuntimeError: CUDA out of memory."}, TrialStatus.FAILED, FailureKind.OOM, "RuntimeError: CUDA out of memory."),
-        ({"exit_code": 1, "error": "Tr\nModuleNotFoundError: No m"}, TrialStatus.FAILED, FailureKind.IMPORT, "ModuleNotFoundError: No m"),
-        ({"exit_code": 1, "error": "ImportError: x"}, TrialStatus.FAILED, FailureKind.IMPORT, "ImportError: x"),
-        ({"exit_code": None, "lost": True, "error": "gone"}, TrialStatus.FAILED, FailureKind.INFRA, "gone"),
-        ({}, TrialStatus.FAILED, FailureKind.USER_ERROR, "ended without reporting a final result"),
+        ({"exit_code": 3}, FailureKind.USER_ERROR, "exit code 3"),
+        ({"exit_code": 1, "error": "Tr\nKeyError: 'l'\n"}, FailureKind.USER_ERROR, "KeyError: 'l'"),
+        ({"exit_code": None, "signal": 9}, FailureKind.KILLED, "killed by SIGKILL"),
+        ({"exit_code": 139}, FailureKind.KILLED, "killed by SIGSEGV"),
+        ({"exit_code": None, "signal": 9, "out_of_memory": True}, FailureKind.OOM, "killed by SIGKILL"),
+        ({"exit_code": 1, "error": "Tr\nMemoryError"}, FailureKind.OOM, "MemoryError"),
+        ({"exit_code": 1, "error": "Tr\ntorch.OutOfMemoryError: no"}, FailureKind.OOM, "torch.OutOfMemoryError: no"),
+        ({"exit_code": 1, "error": "Error: CUDA out of memory."}, FailureKind.OOM, "Error: CUDA out of memory."),
+        ({"exit_code": 1, "error": "Tr\nModuleNotFoundError: No m"}, FailureKind.IMPORT, "ModuleNotFoundError: No m"),
+        ({"exit_code": 1, "error": "ImportError: x"}, FailureKind.IMPORT, "ImportError: x"),
+        ({"exit_code": None, "lost": True, "error": "gone"}, FailureKind.INFRA, "gone"),
+        ({}, FailureKind.USER_ERROR, "ended without reporting a final result"),
     ],
 )  # fmt: skip
 def test_attempt_without_a_result_fails_with_a_readable_reason(
-    how: dict[str, Any], status: TrialStatus, kind: FailureKind, reason: str
+    how: dict[str, Any], kind: FailureKind, reason: str
 ) -> None:
     driver = Driver(retries=Retries(0))
     trial = driver.running_trial()
     driver.end(trial, **how)
-    assert (trial.status, trial.kind, trial.reason) == (status, kind, reason)
+    assert (trial.status, trial.kind, trial.reason) == (TrialStatus.FAILED, kind, reason)
 
 
 @pytest.mark.parametrize(
@@ -359,6 +359,18 @@ def test_lost_trial_goes_on_from_its_last_checkpoint() -> None:
     assert (order.first_sequence, order.checkpoint) == (2, "trials/0/checkpoints/1-2")
     assert driver.runner.take_changes().superseded == [(0, 1, 2)]
     assert trial.next_sequence == 2
+
+
+def test_trial_whose_checkpoint_is_lost_with_its_node_begins_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial, _ = lost_and_retried(driver, 0.1, 0.2, 0.3, checkpoint=2)
+    gone = "FileNotFoundError: its checkpoint is gone: /exp/trials/0/checkpoints/1-2"
+    (start,) = of_type(driver.end(trial, exit_code=1, error=gone), StartTrial)
+    assert (start.order.checkpoint, start.order.first_sequence) == (None, 0)
+    assert trial.failed == {"INFRA": 2}
+    changes = driver.runner.take_changes()
+    assert changes.superseded == [(0, 1, 2), (0, 2, 0)]
+    assert [row.reason for row in changes.attempts] == ["its agent is gone", gone]
 
 
 def test_dispatcher_hears_of_each_result_once_however_often_it_is_reported() -> None:
