@@ -72,6 +72,10 @@ def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
         return Verdict(Cause.ENDED_WELL, "its agent was lost after it had reported its final result")
     if ended.lost:
         return Verdict(Cause.ENDED_BADLY, ended.error or "its agent was lost", FailureKind.INFRA)
+    if ended.killed and (ended.signal or trial.final is None):  # and nobody had condemned it
+        if trial.final is not None:
+            return Verdict(Cause.ENDED_WELL, "its agent was told to leave after its final result")
+        return Verdict(Cause.ENDED_BADLY, "its agent was told to leave", FailureKind.INFRA)
     if ended.error is not None or ended.exit_code or ended.signal:
         if ended.paused and trial.final is not None:
             return Verdict(Cause.ENDED_WELL, "")

@@ -489,6 +489,18 @@ def test_trial_that_was_lost_with_the_manager_is_run_again_when_the_dispatcher_i
     assert (start.order.trial_id, start.order.attempt) == (trial.trial_id, 2)
 
 
+def test_trial_whose_agent_was_told_to_leave_is_run_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    (start,) = of_type(driver.end(trial, exit_code=None, signal=15, killed=True), StartTrial)
+    assert start.order.attempt == 2
+    assert trial.failed == {"INFRA": 1}
+    driver.start(trial)
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=None, signal=15, killed=True)
+    assert trial.status is TrialStatus.SUCCEEDED
+
+
 def test_nothing_is_run_again_while_the_experiment_stops() -> None:
     driver = Driver(trial_concurrency=1)
     trial = driver.running_trial()
