@@ -229,6 +229,7 @@ class Manager:
             clock=self._clock,
             log_level=self.config.log_level,
             command=self._dispatcher_command,
+            timeout=self.config.dispatcher_timeout,
         )
         session = DispatcherSession(setup, lambda event: self._post([event]))
         session.on_divergence = self._on_divergence
