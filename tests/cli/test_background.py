@@ -72,7 +72,7 @@ def test_create_with_a_bad_config_starts_nothing(
     started = start("create", long)
     called = started.finish()
     assert (called.code, called.out) == (2, "")
-    assert "did you mean Random?" in called.err
+    assert "did you mean Random" in called.err
     assert not directory.exists()
     assert started.left() == []
 
