@@ -25,7 +25,7 @@ __all__ = ["Outcome", "run_experiment"]
 
 MARK = "PPFAULTS_MARK"
 LIFE = 60.0  # a manager that has not ended by then is stuck
-LEAVE = 8.0  # for what is left behind to leave
+LEAVE = {"local": 8.0, "ray": 40.0}  # for what is left behind to leave, a private Ray after its idle time
 RESUMES = 8
 WORDS = {
     "agent": b"pitchpipe.trial_agent\0",
@@ -131,10 +131,13 @@ class Laboratory:
     def _wait(self, process: subprocess.Popen[bytes], each: Round, outcome: Outcome) -> int | None:
         began = time.monotonic()
         for kill in sorted(each.kills, key=lambda kill: kill.after):
-            try:
-                return process.wait(max(0.0, began + kill.after - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                outcome.kills.update(self._kill(process, kill))
+            pause, killed = kill.after, []
+            while not killed and time.monotonic() < began + LIFE:
+                try:
+                    return process.wait(pause)
+                except subprocess.TimeoutExpired:
+                    killed, pause = self._kill(process, kill), 0.05  # as soon as there is one
+            outcome.kills.update(killed)
         try:
             return process.wait(max(0.0, began + LIFE - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -203,9 +206,9 @@ class Laboratory:
 
     def end(self, outcome: Outcome) -> None:
         """Give what is left time to leave, then count it and kill it; count who died where."""
-        deadline = time.monotonic() + LEAVE
-        while (left := self._left()) and time.monotonic() < deadline:
-            time.sleep(0.02 if time.monotonic() < deadline - LEAVE + 0.5 else 0.2)
+        began, patience = time.monotonic(), LEAVE[self.plan.place]
+        while (left := self._left()) and time.monotonic() < began + patience:
+            time.sleep(0.02 if time.monotonic() < began + 0.5 else 0.2)
         for pid, line in left:
             if not outcome.findings.stuck:
                 words = line.replace(b"\0", b" ").decode(errors="replace")
@@ -218,16 +221,7 @@ class Laboratory:
             outcome.hits.update(os.listdir(hits))
 
     def _left(self) -> list[tuple[int, bytes]]:
-        """What is left; the private Ray may stay for its idle time."""
-        found = [(pid, line) for pid, line in self.processes() if line]  # a zombie has no command line
-        return (
-            found if self.plan.place == "local" else [(pid, line) for pid, line in found if not _is_ray(line)]
-        )
-
-
-def _is_ray(line: bytes) -> bool:
-    words = (b"raylet", b"gcs_server", b"ray_keeper", b"/ray/", b"ray::")
-    return any(word in line for word in words)
+        return [(pid, line) for pid, line in self.processes() if line]  # a zombie has no command line
 
 
 def expected_x(plan: Plan) -> list[float]:

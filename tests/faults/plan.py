@@ -53,7 +53,7 @@ class Plan:
         """The configuration of the experiment."""
         service: dict[str, Any] = {"platform": self.place}
         if self.place == "ray":
-            service["idle_timeout"] = 20
+            service["idle_timeout"] = 5
         tuner: dict[str, Any] = {"name": "Random"}
         if self.slow_tuner:
             tuner = {"className": "slow_tuner.SlowTuner", "codeDirectory": str(HERE)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +45,58 @@ def test_every_crash_point_names_a_function() -> None:
 )
 def test_processes_are_told_apart(environment: dict[str, str], line: list[str], role: str) -> None:
     assert hooks().role(environment, line) == role
+
+
+def checked(tmp_path: Path, said: list[list[Any]], rows: list[tuple[str, int, int, str, float, int]]) -> Any:
+    """What the campaign finds of one trial with x = 1.0 and two steps: what it noted, what the database holds."""
+    sys.path.insert(0, str(HERE))
+    try:
+        check = importlib.import_module("check")
+    finally:
+        sys.path.remove(str(HERE))
+        sys.modules.pop("check", None)
+    db = sqlite3.connect(tmp_path / "experiment.db")
+    db.execute("CREATE TABLE trials (sequence_id, status, record, reason)")
+    db.execute("CREATE TABLE metrics (sequence_id, kind, sequence, attempt, value, superseded)")
+    db.execute("CREATE TABLE commands (code, payload)")
+    db.execute("INSERT INTO trials VALUES (0, 'SUCCEEDED', ?, '')", (json.dumps({"parameters": {"x": 1.0}}),))
+    for kind, sequence, attempt, token, value, superseded in rows:
+        text = json.dumps({"default": value, "token": token})
+        db.execute(
+            "INSERT INTO metrics VALUES (0, ?, ?, ?, ?, ?)", (kind, sequence, attempt, text, superseded)
+        )
+    db.commit()
+    db.close()
+    (tmp_path / "0").write_text("".join(json.dumps(line) + "\n" for line in said))
+    return check.check_experiment(tmp_path, tmp_path, [1.0], 2)
+
+
+SAID = [["a", "begin", 0], ["a", "report", 0, 1.0], ["a", "report", 1, 3.0], ["a", "final", 2, 1.0]]
+ROWS = [
+    ("PERIODICAL", 0, 1, "a", 1.0, 0),
+    ("PERIODICAL", 1, 1, "a", 3.0, 0),
+    ("FINAL", 0, 1, "a", 1.0, 0),
+]
+
+
+def test_nothing_is_found_where_nothing_is_wrong(tmp_path: Path) -> None:
+    found = checked(tmp_path, SAID, ROWS)
+    assert (found.problems, found.acknowledged) == ([], 3)
+
+
+@pytest.mark.parametrize(
+    ("what", "said", "rows"),
+    [
+        ("lost", SAID, [ROWS[0], ROWS[2]]),
+        ("lost", SAID, ROWS[:2]),
+        ("doubled", SAID, [*ROWS, ROWS[0]]),
+        ("doubled", SAID, [*ROWS, ("PERIODICAL", 0, 2, "b", 1.0, 0)]),
+        ("differing", SAID, [*ROWS[:2], ("FINAL", 0, 1, "a", 2.0, 0)]),
+        ("repeated", [*SAID, ["b", "final", 2, 1.0]], [*ROWS, ("FINAL", 0, 2, "b", 1.0, 1)]),
+    ],
+)
+def test_what_is_wrong_is_found(what: str, said: Any, rows: Any, tmp_path: Path) -> None:
+    assert getattr(checked(tmp_path, said, rows), what) > 0
 
 
 @pytest.mark.slow
