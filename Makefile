@@ -6,6 +6,7 @@
 #   make format   let ruff rewrite what it can
 #   make wheel    build dist/*.whl
 #   make bench    the budget table; next to Optuna, Ray Tune and NNI after `make peers`
+#   make faults   kill processes for ten minutes, and see that nothing is lost (docs/faults.md)
 #   make clean    remove what was built (and .venv)
 
 PYTHON ?= python3
@@ -15,6 +16,7 @@ TEST_JOBS ?= 2
 PYTEST_ARGS ?=
 PEERS ?= .peers
 BENCH_ARGS ?=
+FAULTS_ARGS ?= --seed 1 --minutes 10
 
 # Bytecode is compiled once, at installation; without it every process that is started compiles Ray anew.
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
@@ -36,7 +38,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
 
-.PHONY: demo test bench peers check lint lint-ruff lint-format lint-imports types types-folders types-face format wheel install clean
+.PHONY: demo test bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face format wheel install clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -53,6 +55,10 @@ test: $(READY)
 bench: $(INSTALLED)
 	@echo "== benchmarks"
 	@$(BIN)/python benchmarks/run.py --peers $(PEERS) $(BENCH_ARGS)
+
+faults: $(INSTALLED)
+	@echo "== fault campaign"
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -P tests/faults/campaign.py $(FAULTS_ARGS)
 
 peers: $(PEERS)/.stamp
 

@@ -37,10 +37,11 @@ class Saver:
         worth: float = 1.0,
         spacing: float = 50.0,
         clock: Callable[[], float] = time.monotonic,
+        effort: Callable[[], float] = time.thread_time,  # on a busy machine, waiting is nobody's cost
     ) -> None:
         self.problem: BaseException | None = None
         self._folder = folder
-        self._worth, self._spacing, self._clock = worth, spacing, clock
+        self._worth, self._spacing, self._clock, self._effort = worth, spacing, clock, effort
         self._halves: dict[str, bytes] = {}
         self._expected = 0  # how many halves are still to come; 0: no checkpoint is being made
         self.n = 0  # the command behind which the present checkpoint is made
@@ -69,14 +70,14 @@ class Saver:
         """
         import cloudpickle
 
-        began = self._clock()
+        began = self._effort()
         try:
             half = cloudpickle.dumps(dict(state()))
             with self._lock:
                 self._halves[name] = half
                 self._expected -= 1
                 path = self._write() if self._expected == 0 else None
-                self._note_cost(self._clock() - began, path is not None)
+                self._note_cost(self._effort() - began, path is not None)
         except Exception as error:  # noqa: BLE001 - whatever a plug-in's state makes of being pickled
             self.problem = error
             return None

@@ -80,6 +80,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._orders: dict[tuple[str, int], AttemptOrder] = {}
         self._to_acknowledge: dict[str, int] = {}
         self._busy: Counter[str] = Counter()  # attempts by agent
+        self._not_before: dict[tuple[str, int], float] = {}  # by our clock: an attempt's first moment
         self._closing = False
         self._losses_are_news = True
 
@@ -104,7 +105,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         """Start an attempt on the agent the order names, which is made if need be."""
         if (order.trial_id, order.attempt) in self._orders:
             return
-        self._remember(order)
+        self._remember(order, self.setup.clock())
         link = self._links.get(order.agent) or self._take_up(
             order.agent, self._connect(order.agent, spawn=True)
         )
@@ -138,7 +139,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
         """Take up attempts after a restart: from their live agents, else from their spools."""
         for order in orders:
-            self._remember(order)
+            self._remember(order, order.start_time or 0.0)
         agents = {order.agent for order in orders}
         links = {agent: self._connect(agent, spawn=False) for agent in sorted(agents)}
         for order in orders:
@@ -265,20 +266,25 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             link.poll(cursor)
 
     def _translate(self, raw: Iterable[dict[str, Any]]) -> Iterable[Event]:
+        """Events of what agents say; their clocks may be wrong, or set: nothing happened before its start or later."""
+        now = self.setup.clock()
         for event in raw:
             key = event["trial"], event["attempt"]
             if key not in self._orders:
                 continue  # ended already: an agent says it again after a restart, or was taken for dead
+            event["time"] = min(now, max(event.get("time", now), self._not_before[key]))
             if event["e"] == "ended":
                 self._forget(key)
             yield _EVENTS[event["e"]](event)
 
-    def _remember(self, order: AttemptOrder) -> None:
+    def _remember(self, order: AttemptOrder, not_before: float) -> None:
         self._orders[order.trial_id, order.attempt] = order
+        self._not_before[order.trial_id, order.attempt] = not_before
         self._busy[order.agent] += 1
 
     def _forget(self, key: tuple[str, int]) -> None:
         order = self._orders.pop(key, None)
+        self._not_before.pop(key, None)
         if order is not None:
             self._busy[order.agent] -= 1
             self._on_end(order)
@@ -315,7 +321,7 @@ def _reported(event: dict[str, Any]) -> Event:
 
 
 def _bad_report(event: dict[str, Any]) -> Event:
-    return BadReport(event.get("time", 0.0), event["trial"], event["attempt"], event["message"])
+    return BadReport(event["time"], event["trial"], event["attempt"], event["message"])
 
 
 def _ended(event: dict[str, Any]) -> Event:
@@ -328,6 +334,7 @@ def _ended(event: dict[str, Any]) -> Event:
         error=event.get("error"),
         paused=bool(event.get("paused")),
         out_of_memory=bool(event.get("out_of_memory")),
+        killed=bool(event.get("killed")),
     )
 
 

@@ -67,8 +67,8 @@ class DispatcherSession:
         self._replay = Replay()
         self._restoring: SavedState | None = None  # what the present process starts from, until it is ready
         self._is_ready = False
-        self._processed = dict.fromkeys(QUEUES, 0)
-        self._last = dict.fromkeys(QUEUES, 0)
+        self._processed: dict[str, int] = dict.fromkeys(QUEUES, 0)
+        self._last: dict[str, int] = dict.fromkeys(QUEUES, 0)
         self._last_periodical = 0
         self._periodical_queues: tuple[str, ...] = ("assessor",)
         self._takers: dict[CommandType, Callable[[Any], None]] = {

@@ -170,7 +170,8 @@ class AttemptEnded:
     """An attempt is over; it arrives after every report of that attempt.
 
     `lost` means that nobody can say how it ended: its agent or node is gone. `paused`: it ended because it was told to
-    pause. `out_of_memory`: its agent knows that it was killed for its memory.
+    pause. `killed`: its agent killed it because it was told to, or was itself told to leave. `out_of_memory`: its agent
+    knows that it was killed for its memory.
     """
 
     time: float
@@ -182,6 +183,7 @@ class AttemptEnded:
     lost: bool = False
     paused: bool = False
     out_of_memory: bool = False
+    killed: bool = False
 
 
 @dataclass(slots=True)

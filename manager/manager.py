@@ -89,6 +89,7 @@ class Manager:
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop_reason: str | None = None
         self._closing = False
+        self._is_sound = True  # what the runner knows is in the store, or will be
         self._unheard = 0  # so many of the last replies came when all was over
         self._heard: int | None = None  # the last reply that was acted upon; None: all were
 
@@ -229,6 +230,7 @@ class Manager:
             clock=self._clock,
             log_level=self.config.log_level,
             command=self._dispatcher_command,
+            timeout=self.config.dispatcher_timeout,
         )
         session = DispatcherSession(setup, lambda event: self._post([event]))
         session.on_divergence = self._on_divergence
@@ -272,6 +274,7 @@ class Manager:
             self.step()
         except Exception as error:  # noqa: BLE001
             # Nothing is known to be right any more: stop acting, and let `run` raise it.
+            self._is_sound = False
             if not self._over.done():
                 self._over.set_exception(error)
 
@@ -329,7 +332,11 @@ class Manager:
             json.dumps(runner.snapshot() | ({} if self._heard is None else {"heard": self._heard})),
             checkpoints,
         )
-        self.store.commit(tick)
+        try:
+            self.store.commit(tick)
+        except StoreError:
+            self._is_sound = False
+            raise
         if checkpoints:
             for path in self.store.prune_dispatcher_checkpoints():
                 (self.folder.path / "checkpoint" / path).unlink(missing_ok=True)
@@ -470,6 +477,8 @@ class Manager:
     # ------------------------------------------------------------------ the end
 
     def _write_end(self) -> None:
+        if not self._is_sound:
+            return  # the last tick that was written stands
         try:
             if self.runner is not None:
                 self._commit_last()

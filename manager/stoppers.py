@@ -13,7 +13,7 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 __all__ = [
     "CombinedStopper",
@@ -336,7 +336,7 @@ def as_stopper(given: Any) -> Stopper | None:
     if isinstance(given, Sequence) and not isinstance(given, str):
         return CombinedStopper(*(stopper for one in given if (stopper := as_stopper(one)) is not None))
     if callable(given):
-        return FunctionStopper(given)
+        return FunctionStopper(cast("Callable[[str, Result], bool]", given))
     raise StopperError(f"{given!r} is not a stopper, a function, or a dict of criteria")
 
 

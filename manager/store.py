@@ -337,6 +337,11 @@ def _explain(path: Path, error: sqlite3.Error) -> str:
     text = str(error)
     if "disk is full" in text:
         return f"the disk that holds {path} is full: make room and resume the experiment"
+    if "disk I/O error" in text:
+        return (
+            f"{path} cannot be read or written ({text}): if the disk or its quota is used up, "
+            "make room and resume the experiment"
+        )
     if "readonly" in text or "unable to open" in text:
         return f"{path} cannot be written: check the folder's permissions"
     if "malformed" in text or "not a database" in text:

@@ -54,7 +54,7 @@ from .results import BestTrials, Objective
 from .retries import Retries
 from .slots import Slots
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict, new_trial_id
-from .verdicts import FailureStreak, check_final, check_intermediate, judge_end
+from .verdicts import FailureStreak, check_final, check_intermediate, is_checkpoint_gone, judge_end
 from .vocabulary import Decision
 
 __all__ = ["AttemptRow", "Changes", "Limits", "MetricRow", "TrialRunner"]
@@ -688,7 +688,7 @@ class TrialRunner:
         self._free_slot(trial)
         self._timed.pop(trial.trial_id, None)
         trial.verdict = None
-        if came_to_nothing(trial, verdict):
+        if is_checkpoint_gone(trial.error) or came_to_nothing(trial, verdict):
             forget_checkpoint(trial)
         self._begin_next(trial, Cause.RETRIED)
 

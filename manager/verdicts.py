@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..protocol import MetricError, loads, metric_value
+from ..trial_agent.job import CHECKPOINT_GONE
 from .events import AttemptEnded
 from .trial import Cause, FailureKind, Trial, Verdict
 
@@ -18,6 +19,7 @@ __all__ = [
     "check_intermediate",
     "failure_kind",
     "fingerprint",
+    "is_checkpoint_gone",
     "judge_end",
     "last_line",
     "signal_name",
@@ -78,6 +80,10 @@ def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
         return Verdict(Cause.ENDED_WELL, "its agent was lost after it had reported its final result")
     if ended.lost:
         return Verdict(Cause.ENDED_BADLY, ended.error or "its agent was lost", FailureKind.INFRA)
+    if ended.killed and (ended.signal or trial.final is None):  # and nobody had condemned it
+        if trial.final is not None:
+            return Verdict(Cause.ENDED_WELL, "its agent was told to leave after its final result")
+        return Verdict(Cause.ENDED_BADLY, "its agent was told to leave", FailureKind.INFRA)
     if ended.error is not None or ended.exit_code or ended.signal:
         if ended.paused and trial.final is not None:
             return Verdict(Cause.ENDED_WELL, "")
@@ -118,11 +124,18 @@ def failure_kind(ended: AttemptEnded) -> FailureKind:
     <FailureKind.IMPORT: 'IMPORT'>
     """
     last = last_line(ended.error)
+    if is_checkpoint_gone(ended.error):
+        return FailureKind.INFRA
     if ended.out_of_memory or _OUT_OF_MEMORY.match(last):
         return FailureKind.OOM
     if ended.signal is not None or ended.exit_code in _BY_SHELL:
         return FailureKind.KILLED
     return FailureKind.IMPORT if _IMPORT.match(last) else FailureKind.USER_ERROR
+
+
+def is_checkpoint_gone(error: str | None) -> bool:
+    """Did an attempt fail because the checkpoint that it was to start from is lost, with a node's disk perhaps?"""
+    return CHECKPOINT_GONE in last_line(error)
 
 
 def _why_failed(ended: AttemptEnded) -> str:

@@ -42,7 +42,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "trial_agent": frozenset({"psutil", "orjson", "cloudpickle", "inotify_simple"}),
     "dispatcher": frozenset({"cloudpickle", "orjson", "psutil", "numpy"}),
     "manager": frozenset(
-        {"cloudpickle", "orjson", "psutil", "pydantic", "pydantic_core", "ruamel", "filelock"}
+        {"cloudpickle", "orjson", "psutil", "pydantic", "pydantic_core", "ruamel", "filelock", "fsspec"}
     ),
     "cli": frozenset({"click", "rich", "psutil", "orjson"}),
     "pitchpipe": frozenset({"cloudpickle", "pandas"}),  # pandas: where it is installed, for a table

@@ -7,6 +7,9 @@ from typing import Any
 
 from .shelf import Keeping
 
+CHECKPOINT_GONE = "its checkpoint is gone"
+"""What the error of an attempt says that could not start for this reason; the manager looks for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
@@ -81,7 +84,7 @@ class Job:
     def check(self) -> None:
         """Raise FileNotFoundError when the checkpoint to go on from is gone: a fresh start would pass for a resume."""
         if self.checkpoint is not None and not os.path.isdir(self.checkpoint):
-            raise FileNotFoundError(f"its checkpoint is gone: {self.checkpoint}")
+            raise FileNotFoundError(f"{CHECKPOINT_GONE}: {self.checkpoint}")
 
     @classmethod
     def of(cls, message: Mapping[str, Any], run: RunSpec) -> "Job":

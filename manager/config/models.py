@@ -342,6 +342,10 @@ class ConfigFields(Section):
     )
     kill_grace: Duration = Field(default=5.0, description="From asking a trial to end to killing it.")
     orphan_timeout: Duration = Field(default=600.0, description="How long trials go on without a manager.")
+    dispatcher_timeout: PositiveDuration = Field(
+        default=600.0,
+        description="A dispatcher without a sign of life for so long is replaced; a tuner may think longer.",
+    )
     nni_manager_ip: str | None = Field(default=None, description="Accepted and ignored.")
     use_annotation: Annotated[bool, BeforeValidator(_no_annotation)] = Field(
         default=False, description="Only `false`."

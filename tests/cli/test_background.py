@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_create_with_a_bad_config_starts_nothing(
     started = start("create", long)
     called = started.finish()
     assert (called.code, called.out) == (2, "")
-    assert "did you mean Random?" in called.err
+    assert "did you mean Random" in called.err
     assert not directory.exists()
     assert started.left() == []
 
@@ -185,6 +186,22 @@ def test_experiment_that_is_done_is_extended(
     assert json.loads(extended.out)["counts"] == {"SUCCEEDED": 7}
     done = start("resume", "e", "--extend", "--max-trial-number", "8", "--detach").finish()
     assert done.code == 0, done.err
+
+
+def test_experiment_is_fetched_from_its_storage(
+    config: Path, directory: Path, tmp_path: Path, start: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    shared = tmp_path / "shared"
+    config.write_text(f"{config.read_text()}storage_path: {shared}\n")
+    assert start("run", config, "--experiment-id", "e", "--quiet").finish().code == 0
+    refused = call("resume", "e", "--from", shared)
+    assert (refused.code, "is here already" in refused.err) == (2, True)
+    shutil.rmtree(directory / "e")
+    assert "no copy of experiment 'f'" in call("resume", "f", "--from", shared).err
+    words = ["--from", str(shared), "--extend", "--max-trial-number", "6", "--json"]
+    resumed = start("resume", "e", *words).finish()
+    assert resumed.code == 0, resumed.err
+    assert json.loads(resumed.out)["counts"] == {"SUCCEEDED": 6}
 
 
 def test_resume_in_the_background(

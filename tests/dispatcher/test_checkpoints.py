@@ -89,7 +89,7 @@ def test_restored_tuner_goes_on_as_the_saved_one(tmp_path: Path) -> None:
             (
                 [f.payload for f in found if f.command is CommandType.NewTrialJob],
                 [f.payload for f in found if f.command is CommandType.KillTrialJob],
-                [loads(f.payload)["n"] for f in found if f.command is CommandType.Processed][-1],
+                max(loads(f.payload)["n"] for f in found if f.command is CommandType.Processed),
             )
         )
     assert answers[0] == answers[1]
@@ -123,7 +123,7 @@ def test_nothing_is_saved_that_is_quickly_told_again(tmp_path: Path) -> None:
 
 def test_checkpoint_waits_until_the_last_one_has_paid_off() -> None:
     now = [0.0]
-    saver = Saver(Path("/nonexistent"), worth=1.0, spacing=50.0, clock=lambda: now[0])
+    saver = Saver(Path("/nonexistent"), worth=1.0, spacing=50.0, clock=lambda: now[0], effort=lambda: now[0])
     saver.begin(1, handled=1.0, halves=1)
 
     def slow_state() -> dict[str, Any]:

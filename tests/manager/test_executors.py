@@ -22,6 +22,7 @@ from pitchpipe.manager.executor import AttemptOrder, ExecutorError, RunSetup, Tr
 from pitchpipe.manager.ledger import Request, Totals
 from pitchpipe.manager.local_executor import LocalTrialExecutor
 from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.verdicts import is_checkpoint_gone
 
 PATIENCE = 30.0
 
@@ -343,6 +344,19 @@ async def check_pause(bench: Bench, tmp_path: Path) -> None:
 
 def test_paused_attempt_goes_on_from_its_checkpoint_as_the_next(bench: Bench, tmp_path: Path) -> None:
     asyncio.run(check_pause(bench, tmp_path))
+
+
+async def check_lost_checkpoint(bench: Bench) -> None:
+    async with bench.session() as session:
+        order = replace(session.order(count_to=3), checkpoint="trials/1/checkpoints/1-1", first_sequence=1)
+        session.executor.start_trial(order)
+        ended = await session.end_of(order)
+        assert is_checkpoint_gone(ended.error)
+        assert session.of(order, Reported) == []
+
+
+def test_attempt_whose_checkpoint_is_gone_does_not_start_from_nothing(real_bench: Bench) -> None:
+    asyncio.run(check_lost_checkpoint(real_bench))
 
 
 async def check_stop_of_a_pausing(bench: Bench, tmp_path: Path) -> None:

@@ -209,6 +209,21 @@ def test_callback_is_told_of_checkpoints_pauses_and_attempts() -> None:
     ]
 
 
+def test_start_that_an_earlier_manager_ordered_is_told_by_the_next() -> None:
+    driver = Driver(trial_concurrency=1)
+    driver.ready()
+    driver.propose(x=1)
+    (trial,) = driver.runner.get_trials()
+    assert trial.is_assigned
+    driver.runner.take_changes()
+    callback = Everything()
+    listeners = Listeners([callback])
+    listeners.begin(driver.runner, list, lambda: driver.now, dict)
+    driver.start(trial)
+    listeners.after(driver.runner.take_changes(), [], driver.now)
+    assert callback.told == [("on_trial_start", 1)]
+
+
 def test_exit_in_a_callback_is_an_error_like_others(tmp_path: Path) -> None:
     class Leaving(Callback):
         def on_trial_start(self, trial: Any) -> None:
@@ -251,6 +266,29 @@ def test_stopper_ends_the_experiment(tmp_path: Path) -> None:
     assert manager.runner is not None
     assert manager.runner.reason == stopper.reason()
     assert len(trials_of(tmp_path)) == 3
+
+
+def test_stopper_is_told_a_result_once_that_is_reported_again() -> None:
+    told: list[tuple[int, float]] = []
+
+    class Listening(Stopper):
+        def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+            told.append((result["training_iteration"], result["default"]))
+            return False
+
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    listeners = Listeners(stopper=Listening())
+    listeners.begin(driver.runner, list, lambda: driver.now, dict)
+    driver.report(trial, 0.5)
+    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-1", 1))
+    driver.report(trial, 0.4)
+    driver.end(trial, exit_code=None, lost=True)
+    driver.start(trial)
+    driver.report(trial, 0.4)
+    driver.report(trial, 0.3)
+    assert listeners.after(driver.runner.take_changes(), [], driver.now) == []
+    assert told == [(1, 0.5), (2, 0.4), (3, 0.3)]
 
 
 def test_timeout_needs_no_results(tmp_path: Path) -> None:

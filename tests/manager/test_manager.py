@@ -392,7 +392,7 @@ SEARCH = {
 def test_killed_manager_comes_back_as_if_nothing_had_happened(after: bool, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     run(simulated(whole, **SEARCH))
-    for at in (1, 2, 3, 7, 20, 33, 38, 43, 60):  # with verdicts of the assessor among them
+    for at in (2, 20, 38, 43):  # with verdicts of the assessor among them
         directory = tmp_path / str(at)
         clock = VirtualClock(1000.0)
         assert run_with_crash(directory, simulated(directory, clock=clock, **SEARCH), at, after)

@@ -126,6 +126,15 @@ def test_trial_that_did_enough_succeeds_with_its_last_result() -> None:
     assert driver.runner.best.front == [trial]
 
 
+def test_trial_that_is_being_killed_does_not_become_a_success() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.runner.stop_trial(trial.trial_id, driver.now)
+    assert complete(driver, trial.trial_id, "0.25") == []
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.final) == (TrialStatus.USER_CANCELED, None)
+
+
 def test_trial_that_did_enough_and_ended_at_nan_has_failed() -> None:
     driver = Driver()
     trial = driver.running_trial()

@@ -165,3 +165,38 @@ def test_suggestions_that_come_while_all_ends_are_trials_of_the_resumed_experime
     trials = trials_of(tmp_path)
     assert [trial.parameter_id for trial in trials] == list(range(12))
     assert sum(trial.status is TrialStatus.SUCCEEDED for trial in trials) >= 8
+
+
+FROZEN = """
+import os, signal
+from pathlib import Path
+from pitchpipe.tuners import RandomTuner
+
+class Frozen(RandomTuner):
+    def __init__(self, marker, seed=None):
+        super().__init__(seed)
+        self.marker = Path(marker)
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        if parameter_id == 2 and not self.marker.exists():
+            self.marker.touch()
+            os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+@pytest.mark.slow
+def test_hanging_dispatcher_is_replaced_and_nothing_is_lost(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "frozen.py").write_text(FROZEN)
+    tuner = {
+        "class_name": "frozen.Frozen",
+        "code_directory": str(tmp_path),
+        "class_args": {"marker": str(tmp_path / "marker")},
+    }
+    # Long enough for a start, too: a dispatcher gives no sign of life before its plug-ins are loaded.
+    manager = simulated(
+        tmp_path, lambda p: SimulatedRun(p["x"]), tuner=tuner, max_trial_number=5, dispatcher_timeout="10s"
+    )
+    assert run(manager) is ExperimentStatus.DONE
+    assert "no sign of life for 10 s" in caplog.text
+    assert [trial.parameter_id for trial in trials_of(tmp_path)] == [0, 1, 2, 3, 4]

@@ -103,6 +103,11 @@ def test_experiment_plateau_is_not_made_by_one_trial() -> None:
     assert True not in told(ExperimentPlateauStopper(top=2), [("a", 0.5)] * 20)
 
 
+def test_experiment_plateau_counts_a_trial_with_its_best_value() -> None:
+    stopper = ExperimentPlateauStopper(std=0.01, top=2)
+    assert told(stopper, [("a", 0.5), ("a", 0.9), ("b", 0.5)]) == [False, False, True]
+
+
 def test_experiment_plateau_ends_when_something_better_comes() -> None:
     stopper = ExperimentPlateauStopper(std=0.01, top=2, patience=2)
     results = [("a", 0.5), ("b", 0.5), ("c", 0.1), ("d", 0.1), ("e", 0.9), ("f", 0.9)]

@@ -185,33 +185,33 @@ def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "status", "kind", "reason"),
+    ("how", "kind", "reason"),
     [
-        ({"exit_code": 3}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 3"),
-        ({"exit_code": 2, "error": "use: train\nno such file\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 2: no such file"),
-        ({"exit_code": 2, "error": "error: too big\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 2: error: too big"),
-        ({"exit_code": 1, "error": "Traceback (most recent call last)\na.NoSuchRow: x\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "a.NoSuchRow: x"),
-        ({"exit_code": 127, "error": "command not found: trainn"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "command not found: trainn"),
-        ({"exit_code": 1, "error": "Tr\nKeyError: 'l'\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "KeyError: 'l'"),
-        ({"exit_code": None, "signal": 9}, TrialStatus.FAILED, FailureKind.KILLED, "killed by SIGKILL"),
-        ({"exit_code": 139}, TrialStatus.FAILED, FailureKind.KILLED, "killed by SIGSEGV"),
-        ({"exit_code": None, "signal": 9, "out_of_memory": True}, TrialStatus.FAILED, FailureKind.OOM, "killed by SIGKILL"),
-        ({"exit_code": 1, "error": "Tr\nMemoryError"}, TrialStatus.FAILED, FailureKind.OOM, "MemoryError"),
-        ({"exit_code": 1, "error": "Tr\ntorch.OutOfMemoryError: CUDA"}, TrialStatus.FAILED, FailureKind.OOM, "torch.OutOfMemoryError: CUDA"),
-        ({"exit_code": 1, "error": "Tr\nRuntimeError: CUDA out of memory."}, TrialStatus.FAILED, FailureKind.OOM, "RuntimeError: CUDA out of memory."),
-        ({"exit_code": 1, "error": "Tr\nModuleNotFoundError: No m"}, TrialStatus.FAILED, FailureKind.IMPORT, "ModuleNotFoundError: No m"),
-        ({"exit_code": 1, "error": "ImportError: x"}, TrialStatus.FAILED, FailureKind.IMPORT, "ImportError: x"),
-        ({"exit_code": None, "lost": True, "error": "gone"}, TrialStatus.FAILED, FailureKind.INFRA, "gone"),
-        ({}, TrialStatus.FAILED, FailureKind.USER_ERROR, "ended without reporting a final result"),
+        ({"exit_code": 3}, FailureKind.USER_ERROR, "exit code 3"),
+        ({"exit_code": 2, "error": "use: train\nno such file\n"}, FailureKind.USER_ERROR, "exit code 2: no such file"),
+        ({"exit_code": 2, "error": "error: too big\n"}, FailureKind.USER_ERROR, "exit code 2: error: too big"),
+        ({"exit_code": 1, "error": "Traceback (most recent call last)\na.Row: x\n"}, FailureKind.USER_ERROR, "a.Row: x"),
+        ({"exit_code": 127, "error": "command not found: t"}, FailureKind.USER_ERROR, "command not found: t"),
+        ({"exit_code": 1, "error": "Tr\nKeyError: 'l'\n"}, FailureKind.USER_ERROR, "KeyError: 'l'"),
+        ({"exit_code": None, "signal": 9}, FailureKind.KILLED, "killed by SIGKILL"),
+        ({"exit_code": 139}, FailureKind.KILLED, "killed by SIGSEGV"),
+        ({"exit_code": None, "signal": 9, "out_of_memory": True}, FailureKind.OOM, "killed by SIGKILL"),
+        ({"exit_code": 1, "error": "Tr\nMemoryError"}, FailureKind.OOM, "MemoryError"),
+        ({"exit_code": 1, "error": "Tr\ntorch.OutOfMemoryError: no"}, FailureKind.OOM, "torch.OutOfMemoryError: no"),
+        ({"exit_code": 1, "error": "Error: CUDA out of memory."}, FailureKind.OOM, "Error: CUDA out of memory."),
+        ({"exit_code": 1, "error": "Tr\nModuleNotFoundError: No m"}, FailureKind.IMPORT, "ModuleNotFoundError: No m"),
+        ({"exit_code": 1, "error": "ImportError: x"}, FailureKind.IMPORT, "ImportError: x"),
+        ({"exit_code": None, "lost": True, "error": "gone"}, FailureKind.INFRA, "gone"),
+        ({}, FailureKind.USER_ERROR, "ended without reporting a final result"),
     ],
 )  # fmt: skip
 def test_attempt_without_a_result_fails_with_a_readable_reason(
-    how: dict[str, Any], status: TrialStatus, kind: FailureKind, reason: str
+    how: dict[str, Any], kind: FailureKind, reason: str
 ) -> None:
     driver = Driver(retries=Retries(0))
     trial = driver.running_trial()
     driver.end(trial, **how)
-    assert (trial.status, trial.kind, trial.reason) == (status, kind, reason)
+    assert (trial.status, trial.kind, trial.reason) == (TrialStatus.FAILED, kind, reason)
 
 
 @pytest.mark.parametrize(
@@ -385,6 +385,18 @@ def test_lost_trial_goes_on_from_its_last_checkpoint() -> None:
     assert trial.next_sequence == 2
 
 
+def test_trial_whose_checkpoint_is_lost_with_its_node_begins_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial, _ = lost_and_retried(driver, 0.1, 0.2, 0.3, checkpoint=2)
+    gone = "FileNotFoundError: its checkpoint is gone: /exp/trials/0/checkpoints/1-2"
+    (start,) = of_type(driver.end(trial, exit_code=1, error=gone), StartTrial)
+    assert (start.order.checkpoint, start.order.first_sequence) == (None, 0)
+    assert trial.failed == {"INFRA": 2}
+    changes = driver.runner.take_changes()
+    assert changes.superseded == [(0, 1, 2), (0, 2, 0)]
+    assert [row.reason for row in changes.attempts] == ["its agent is gone", gone]
+
+
 def test_dispatcher_hears_of_each_result_once_however_often_it_is_reported() -> None:
     driver = Driver(trial_concurrency=1)
     trial, _ = lost_and_retried(driver, 0.1, 0.2)
@@ -499,6 +511,18 @@ def test_trial_that_was_lost_with_the_manager_is_run_again_when_the_dispatcher_i
     assert trial.status is TrialStatus.WAITING
     (start,) = of_type(driver.ready(), StartTrial)
     assert (start.order.trial_id, start.order.attempt) == (trial.trial_id, 2)
+
+
+def test_trial_whose_agent_was_told_to_leave_is_run_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    (start,) = of_type(driver.end(trial, exit_code=None, signal=15, killed=True), StartTrial)
+    assert start.order.attempt == 2
+    assert trial.failed == {"INFRA": 1}
+    driver.start(trial)
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=None, signal=15, killed=True)
+    assert trial.status is TrialStatus.SUCCEEDED
 
 
 def test_nothing_is_run_again_while_the_experiment_stops() -> None:

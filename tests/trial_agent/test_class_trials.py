@@ -219,6 +219,40 @@ def test_instance_is_not_used_again_on_other_gpus(agent: LocalAgent) -> None:
     assert lab.calls == ["setup 0.5", "step 0", "reset 0.5", "step 0", "cleanup", "setup 0.5", "step 0"]
 
 
+def test_instance_of_another_class_is_made_anew(agent: LocalAgent) -> None:
+    lab = Lab(agent, reuse_actors=True)
+    lab.run({"steps": 1})
+
+    class Other(Train):
+        pass
+
+    Lab(agent, Other, reuse_actors=True).run({"steps": 1}, attempt=2)
+    assert lab.calls == ["setup 0.5", "step 0", "cleanup", "setup 0.5", "step 0"]
+
+
+def test_pause_in_the_last_step_comes_too_late(agent: LocalAgent) -> None:
+    class Gated(Train):
+        def step(self) -> Any:
+            if self.iteration == 1:
+                Path(self.parameters["go"]).with_name("last").touch()
+            while self.iteration == 1 and not Path(self.parameters["go"]).exists():
+                time.sleep(0.01)
+            return super().step()
+
+    lab = Lab(agent, Gated)
+    go = agent.folder / "go"
+    lab.client.tell(lab.start({"steps": 2, "go": str(go)}, keep={"at_end": True}))
+    wait_until((agent.folder / "last").exists, "the last step")
+    lab.client.tell(pause())
+    lab.client.ask(
+        {"op": "read_file", "path": "log", "offset": 0, "limit": 1}
+    )  # the pause was handled before
+    go.touch()
+    events = lab.client.until_ended()
+    assert told(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0), (0, 1.0)]
+    assert (events[-1]["paused"], events[-1]["exit_code"]) == (False, 0)
+
+
 def test_instance_that_failed_is_not_used_again(agent: LocalAgent) -> None:
     lab = Lab(agent, reuse_actors=True)
     lab.run({"fails_at": 1})

@@ -102,6 +102,13 @@ def test_one_that_the_manager_may_just_be_reading_of_stays(tmp_path: Path) -> No
     assert saver.names == ["1-1", "1-2", "1-5"]
 
 
+def test_latest_one_stays_before_anybody_knows_it(tmp_path: Path) -> None:
+    saver = Saver(tmp_path, rank_by="score")
+    for value in (0.9, 0.5, 0.1):
+        saver.save(value, confirmed=0)
+    assert saver.names == ["1-1", "1-3"]
+
+
 def test_the_latest_of_several_that_are_admitted_at_once_stays(tmp_path: Path) -> None:
     shelf = Shelf(str(tmp_path), 1, Keeping(), None)
     for number in (1, 2, 3):

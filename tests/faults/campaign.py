@@ -1,0 +1,134 @@
+"""The fault campaign: many small experiments whose processes are killed; nothing may be lost or counted twice.
+
+    python tests/faults/campaign.py --seed 1 --minutes 10 [--experiments N] [--jobs 2] [--simulated N] [--ray N]
+
+Every experiment is drawn from the seed and its number: `--only NUMBER` runs one again. The table says how often
+processes died at each named crash point (hooks/sitecustomize.py), and what was acknowledged, lost, doubled, different.
+The exit code is 1 when anything was. docs/faults.md says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from check import COUNTED, Findings
+from laboratory import Outcome, run_experiment
+from plan import POINTS, plan_for
+from simulated import POINTS as SIMULATED_POINTS
+from simulated import run_simulated
+
+__all__ = ["Campaign", "main"]
+
+
+Job = Callable[[], Outcome]
+
+
+class Campaign:
+    """Runs experiments side by side and sums up what they come to."""
+
+    def __init__(self, jobs: int = 2) -> None:
+        self.jobs = jobs
+        self.outcomes: list[Outcome] = []
+
+    def run(self, experiments: Iterator[Job], until: float) -> None:
+        """Run experiments until there are no more or the time is over (a monotonic clock)."""
+        with ThreadPoolExecutor(self.jobs) as pool:
+            running: set[Future[Outcome]] = set()
+            for experiment in experiments:
+                if time.monotonic() > until:
+                    break
+                running.add(pool.submit(experiment))
+                if len(running) == self.jobs:
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                    self._take(done)
+            self._take(running)
+
+    def _take(self, done: set[Future[Outcome]]) -> None:
+        for future in done:
+            outcome = future.result()
+            self.outcomes.append(outcome)
+            plan = outcome.plan
+            for problem in outcome.findings.problems:
+                print(f"{plan.place} {plan.number} ({plan.kind}): {problem} [{outcome.kept}]", flush=True)
+
+    @property
+    def findings(self) -> Findings:
+        """All findings together."""
+        total = Findings()
+        for outcome in self.outcomes:
+            total.add(outcome.findings)
+        return total
+
+    def table(self) -> str:
+        """The report."""
+        hits = sum((outcome.hits for outcome in self.outcomes), Counter[str]())
+        kills = sum((outcome.kills for outcome in self.outcomes), Counter[str]())
+        places = Counter(outcome.plan.place for outcome in self.outcomes)
+        lines = ["| died at | times |", "|---|---:|"]
+        lines += [f"| {name} | {hits[name]} |" for name in (*POINTS, *SIMULATED_POINTS)]
+        lines += [f"| {role}, at a random moment | {count} |" for role, count in sorted(kills.items())]
+        lines += ["", "| found | number |", "|---|---:|"]
+        lines += [f"| experiments ({place}) | {count} |" for place, count in sorted(places.items())]
+        lines += [f"| lives of managers | {sum(outcome.lives for outcome in self.outcomes)} |"]
+        found = self.findings
+        lines += [f"| {_NAMES.get(name, name)} | {getattr(found, name)} |" for name in COUNTED]
+        return "\n".join(lines)
+
+
+_NAMES = {
+    "acknowledged": "results acknowledged",
+    "differing": "sequences or values differing",
+    "orphans": "orphans left",
+    "stuck": "experiments stuck",
+    "repeated": "finished trials run again",
+    "superseded": "results superseded by a later attempt",
+}
+
+
+def experiments_of(seed: int, numbers: Sequence[int], place: str, keep: Path) -> Iterator[Job]:
+    """The experiments with these numbers, on this machine (`local`), on `ray`, or `simulated`."""
+    for number in numbers:
+        if place == "simulated":
+            yield partial(run_simulated, seed, number)
+        else:
+            yield partial(run_experiment, plan_for(seed, number, place), keep)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a campaign and print its table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--experiments", type=int, default=1_000_000, help="at most so many on this machine")
+    parser.add_argument("--simulated", type=int, default=20, help="so many on imagined trials, before those")
+    parser.add_argument("--ray", type=int, default=0, help="so many on Ray, after those")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", type=int, nargs="*", help="the numbers of the experiments to run")
+    parser.add_argument("--keep", type=Path, help="where the folders of experiments with findings go")
+    asked = parser.parse_args(words)
+    keep = (asked.keep or Path(tempfile.mkdtemp(prefix="faults-"))).resolve()
+    keep.mkdir(parents=True, exist_ok=True)
+    campaign = Campaign(asked.jobs)
+    until = time.monotonic() + asked.minutes * 60
+    if asked.only is not None:
+        campaign.run(experiments_of(asked.seed, asked.only, "ray" if asked.ray else "local", keep), until)
+    else:
+        campaign.run(experiments_of(asked.seed, range(asked.simulated), "simulated", keep), until)
+        campaign.run(experiments_of(asked.seed, range(asked.experiments), "local", keep), until)
+        campaign.run(experiments_of(asked.seed, range(asked.ray), "ray", keep), float("inf"))
+    print(campaign.table())
+    return 1 if campaign.findings.problems or not campaign.outcomes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

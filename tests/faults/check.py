@@ -1,0 +1,141 @@
+"""Compares what trials saw acknowledged with what the experiment's database holds."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Findings", "check_experiment"]
+
+
+@dataclass
+class Findings:
+    """What one experiment came to; `problems` are sentences."""
+
+    acknowledged: int = 0
+    lost: int = 0
+    doubled: int = 0
+    differing: int = 0
+    orphans: int = 0
+    stuck: int = 0
+    repeated: int = 0
+    superseded: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, other: Findings) -> None:
+        """Sum up."""
+        for name in COUNTED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.problems += other.problems
+
+    def note(self, what: str, problem: str, count: int = 1) -> None:
+        """Count a problem."""
+        setattr(self, what, getattr(self, what) + count)
+        self.problems.append(f"{what}: {problem}")
+
+
+COUNTED = ("acknowledged", "lost", "doubled", "differing", "orphans", "stuck", "repeated", "superseded")
+
+
+def check_experiment(folder: Path, witness: Path, expected: list[float] | None, steps: int) -> Findings:
+    """Look for what was lost, doubled, or came out otherwise; `expected` are the x of the trials by sequence id."""
+    found = Findings()
+    db = sqlite3.connect(f"file:{folder / 'experiment.db'}?mode=ro", uri=True)
+    db.row_factory = sqlite3.Row
+    try:
+        trials = [dict(row) for row in db.execute("SELECT * FROM trials ORDER BY sequence_id")]
+        metrics = [dict(row) for row in db.execute("SELECT * FROM metrics")]
+        commands = db.execute("SELECT payload FROM commands WHERE code = 'ME'").fetchall()
+    finally:
+        db.close()
+    _check_parameters(found, trials, expected)
+    for trial in trials:
+        rows = [row for row in metrics if row["sequence_id"] == trial["sequence_id"]]
+        _check_trial(found, trial, rows, _said(witness / str(trial["sequence_id"])), steps)
+    told = Counter(_told(json.loads(payload)) for (payload,) in commands)
+    for key, count in told.items():
+        if count > 1:
+            found.note("doubled", f"the dispatcher was told {key} {count} times")
+    return found
+
+
+def _said(path: Path) -> list[list[Any]]:
+    """The lines of a witness; the last of a run that was killed may be cut."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("]")]
+
+
+def _told(metric: dict[str, Any]) -> tuple[str, str, int]:
+    return metric["trial_job_id"], metric["type"], metric["sequence"]
+
+
+def _check_parameters(found: Findings, trials: list[dict[str, Any]], expected: list[float] | None) -> None:
+    if [trial["sequence_id"] for trial in trials] != list(range(len(trials))):
+        found.note("differing", f"sequence ids {[trial['sequence_id'] for trial in trials]}")
+    if expected is None:
+        return
+    if len(trials) != len(expected):
+        found.note("differing", f"{len(trials)} trials instead of {len(expected)}")
+    for trial, x in zip(trials, expected, strict=False):
+        if _x(trial) != x:
+            found.note("differing", f"trial {trial['sequence_id']} has x = {_x(trial)} instead of {x}")
+
+
+def _x(trial: dict[str, Any]) -> float:
+    return json.loads(trial["record"])["parameters"]["x"]
+
+
+def _check_trial(
+    found: Findings,
+    trial: dict[str, Any],
+    rows: list[dict[str, Any]],
+    said: list[list[Any]],
+    steps: int,
+) -> None:
+    number, x = trial["sequence_id"], _x(trial)
+    where = f"trial {number} ({trial['status']})"
+    held = Counter(_key(row) for row in rows)
+    for token, what, step, *_ in said:
+        if what == "begin":
+            continue
+        found.acknowledged += 1
+        kind = "FINAL" if what == "final" else "PERIODICAL"
+        if (token, kind, step if kind == "PERIODICAL" else 0) not in held and trial["status"] == "SUCCEEDED":
+            found.note("lost", f"{where}: {what} {step} of run {token} was acknowledged and is nowhere")
+    for key, count in held.items():
+        if count > 1:
+            found.note("doubled", f"{where}: {key} is there {count} times")
+    counted = [row for row in rows if not row["superseded"]]
+    found.superseded += len(rows) - len(counted)
+    places = Counter((row["kind"], row["sequence"]) for row in counted)
+    for place, count in places.items():
+        if count > 1:
+            found.note("doubled", f"{where}: {place} counts {count} times")
+    _check_values(found, where, x, counted)
+    finals = {token for token, what, *_ in said if what == "final"}
+    if len(finals) > 1:
+        found.note("repeated", f"{where}: {len(finals)} runs reported a final result")
+    if trial["status"] == "SUCCEEDED":
+        missing = [step for step in range(steps) if ("PERIODICAL", step) not in places]
+        if missing:
+            found.note("lost", f"{where}: results {missing} are missing", len(missing))
+    elif trial["status"] != "EARLY_STOPPED":
+        found.note("differing", f"{where}: {trial['reason']}")
+
+
+def _key(row: dict[str, Any]) -> tuple[str, str, int]:
+    return json.loads(row["value"])["token"], row["kind"], row["sequence"]
+
+
+def _check_values(found: Findings, where: str, x: float, counted: list[dict[str, Any]]) -> None:
+    """What a trial that goes on from a checkpoint reports is what it would have reported otherwise."""
+    for row in counted:
+        step, value = row["sequence"], json.loads(row["value"])["default"]
+        expected = x if row["kind"] == "FINAL" else sum(x + each for each in range(step + 1))
+        if abs(value - expected) > 1e-9:
+            found.note("differing", f"{where}: {row['kind']} {step} is {value} instead of {expected}")

@@ -1,0 +1,239 @@
+"""Runs one experiment of the campaign: starts it, lets processes die as planned, resumes it until it is done."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from check import Findings, check_experiment
+from plan import HERE, STEPS, TRIALS, Kill, Plan, Round
+
+__all__ = ["Outcome", "run_experiment"]
+
+MARK = "PPFAULTS_MARK"
+LIFE = 60.0  # a manager that has not ended by then is stuck
+LEAVE = {"local": 8.0, "ray": 40.0}  # for what is left behind to leave, a private Ray after its idle time
+RESUMES = 8
+WORDS = {
+    "agent": b"pitchpipe.trial_agent\0",
+    "dispatcher": b"pitchpipe.dispatcher\0",
+    "trial": b"trial.py\0",
+    "watchdog": b"watchdog.py\0",
+}
+
+
+@dataclass
+class Outcome:
+    """What became of an experiment: the points at which processes died, the kills, and what was found wrong."""
+
+    plan: Plan
+    hits: Counter[str] = field(default_factory=Counter)
+    kills: Counter[str] = field(default_factory=Counter)
+    findings: Findings = field(default_factory=Findings)
+    lives: int = 0
+    seconds: float = 0.0
+    kept: Path | None = None
+
+
+def run_experiment(plan: Plan, keep: Path, scratch: Path | None = None) -> Outcome:
+    """Run the plan; the folder of an experiment in which something is wrong is moved to `keep`."""
+    began = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="pf-", dir=scratch or "/tmp"))
+    laboratory = Laboratory(plan, folder)
+    outcome = Outcome(plan)
+    try:
+        laboratory.run(outcome)
+    finally:
+        laboratory.end(outcome)
+    outcome.seconds = time.monotonic() - began
+    if outcome.findings.problems:
+        outcome.kept = keep / f"{plan.place}-{plan.number}"
+        shutil.rmtree(outcome.kept, ignore_errors=True)
+        shutil.move(folder, outcome.kept)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    return outcome
+
+
+class Laboratory:
+    """The folder, the environment and the processes of one experiment."""
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        self.plan, self.folder = plan, folder
+        self.mark = uuid.uuid4().hex
+        self.experiment = folder / "lab" / "exp"
+        for name in ("lab", "witness", "run", "hits-0"):
+            (folder / name).mkdir(mode=0o700)
+        self.environment = {
+            **os.environ,
+            MARK: self.mark,
+            "PPFAULTS_WITNESS": str(folder / "witness"),
+            "PPFAULTS_STEPS": str(STEPS),
+            "PITCHPIPE_RUNTIME_DIR": str(folder / "run"),
+        }
+
+    def run(self, outcome: Outcome) -> None:
+        """Life after life, until the experiment is done; then look at what it has come to."""
+        rounds = [*self.plan.rounds, *[Round()] * RESUMES]
+        for number, each in enumerate(rounds):
+            hits = self.folder / f"hits-{number}"
+            hits.mkdir(exist_ok=True)
+            code = self._live(number, each, hits, outcome)
+            outcome.lives += 1
+            if code is None:
+                outcome.findings.note(
+                    "stuck", f"life {number + 1} did not end within {LIFE:g} s: {self._status()}"
+                )
+                return
+            if self._status()[0] == "DONE":
+                break
+        else:
+            outcome.findings.note("stuck", f"not done after {len(rounds)} lives: {self._status()}")
+            return
+        outcome.findings.add(
+            check_experiment(self.experiment, self.folder / "witness", expected_x(self.plan), STEPS)
+        )
+
+    def _live(self, number: int, each: Round, hits: Path, outcome: Outcome) -> int | None:
+        """One life of the manager; its exit code, None if it had to be killed."""
+        with (self.folder / f"life-{number + 1}.log").open("w") as log:
+            log.write(f"{each}\n")
+            log.flush()
+            process = subprocess.Popen(
+                self._command(),
+                env=self._environment(each, hits),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd=self.folder,
+            )
+            try:
+                return self._wait(process, each, outcome)
+            finally:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGKILL)
+                    process.wait()
+
+    def _wait(self, process: subprocess.Popen[bytes], each: Round, outcome: Outcome) -> int | None:
+        began = time.monotonic()
+        for kill in sorted(each.kills, key=lambda kill: kill.after):
+            pause, killed = kill.after, []
+            while not killed and time.monotonic() < began + LIFE:
+                try:
+                    return process.wait(pause)
+                except subprocess.TimeoutExpired:
+                    killed, pause = self._kill(process, kill), 0.05  # as soon as there is one
+            outcome.kills.update(killed)
+        try:
+            return process.wait(max(0.0, began + LIFE - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return None
+
+    def _kill(self, manager: subprocess.Popen[bytes], kill: Kill) -> list[str]:
+        if kill.role == "manager":
+            manager.kill()
+            return ["manager"]
+        for pid, line in self.processes():
+            if WORDS[kill.role] in line and b"start.py\0" not in line:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+                return [kill.role]
+        return []
+
+    def _environment(self, each: Round, hits: Path) -> dict[str, str]:
+        if not each.crashes:
+            return self.environment
+        path = os.pathsep.join(filter(None, [str(HERE / "hooks"), os.environ.get("PYTHONPATH", "")]))
+        crashes = ",".join(f"{name}:{n}" for name, n in each.crashes)
+        return {**self.environment, "PYTHONPATH": path, "PPFAULTS_CRASH": crashes, "PPFAULTS_HITS": str(hits)}
+
+    def _command(self) -> list[str]:
+        """What begins the experiment, or what goes on with it, if there is something to go on with."""
+        if self._status()[0] != "":
+            words = ["resume", "exp", "--dir", str(self.experiment.parent), "--json"]
+            return [sys.executable, "-P", "-m", "pitchpipe", *words]
+        shutil.rmtree(self.experiment, ignore_errors=True)
+        plan = {
+            "config": self.plan.config(),
+            "directory": str(self.experiment.parent),
+            "kind": self.plan.kind,
+            "trial": str(HERE / "trial.py"),
+        }
+        path = self.folder / "plan.json"
+        path.write_text(json.dumps(plan))
+        return [sys.executable, "-P", str(HERE / "start.py"), str(path)]
+
+    def _status(self) -> tuple[str, str]:
+        """Status and reason; empty if the experiment was not made."""
+        path = self.experiment / "experiment.db"
+        if not path.exists():
+            return "", ""
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            return db.execute("SELECT status, reason FROM experiment").fetchone() or ("", "")
+        except sqlite3.OperationalError:  # killed while its tables were made
+            return "", ""
+        finally:
+            db.close()
+
+    def processes(self) -> Iterator[tuple[int, bytes]]:
+        """The processes of this experiment: (pid, command line)."""
+        mark = f"{MARK}={self.mark}".encode()
+        for name in os.listdir("/proc"):
+            if not name.isdigit():
+                continue
+            try:
+                if mark in Path("/proc", name, "environ").read_bytes():
+                    yield int(name), Path("/proc", name, "cmdline").read_bytes()
+            except OSError:  # gone meanwhile, or another user's
+                continue
+
+    def end(self, outcome: Outcome) -> None:
+        """Give what is left time to leave, then count it and kill it; count who died where."""
+        began, patience = time.monotonic(), LEAVE[self.plan.place]
+        while (left := self._left()) and time.monotonic() < began + patience:
+            time.sleep(0.02 if time.monotonic() < began + 0.5 else 0.2)
+        for pid, line in left:
+            if not outcome.findings.stuck:
+                words = line.replace(b"\0", b" ").decode(errors="replace")
+                outcome.findings.note("orphans", f"process {pid} is left: {words[:200]}")
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        for hits in self.folder.glob("hits-*"):  # agents may have died after the life in which they were made
+            outcome.hits.update(os.listdir(hits))
+
+    def _left(self) -> list[tuple[int, bytes]]:
+        return [(pid, line) for pid, line in self.processes() if line]  # a zombie has no command line
+
+
+def expected_x(plan: Plan) -> list[float]:
+    """The parameters that the tuner proposes with the seed of the plan."""
+    tuner: Any
+    if plan.slow_tuner:
+        import random
+
+        draw = random.Random(plan.seed)
+        return [draw.random() for _ in range(TRIALS)]
+    from pitchpipe.tuners import create
+
+    tuner = create("Random", seed=plan.seed)
+    tuner.update_search_space(plan.config()["search_space"])
+    return [tuner.generate_parameters(number)["x"] for number in range(TRIALS)]

@@ -1,0 +1,125 @@
+"""What is to happen in one experiment of the campaign: drawn from the seed and the experiment's number alone."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "hooks"))
+
+from sitecustomize import POINTS  # noqa: E402
+
+__all__ = ["POINTS", "STEPS", "TRIALS", "Kill", "Plan", "Round", "plan_for"]
+
+TRIALS = 6
+STEPS = 10  # of each trial
+VICTIMS = ("manager", "dispatcher", "agent", "trial", "watchdog")
+
+
+@dataclass(frozen=True)
+class Kill:
+    """A process of a role is killed `after` seconds."""
+
+    role: str
+    after: float
+
+
+@dataclass(frozen=True)
+class Round:
+    """One life of the manager: where processes kill themselves, and which are killed."""
+
+    crashes: Sequence[tuple[str, int]] = ()
+    kills: Sequence[Kill] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One experiment."""
+
+    number: int
+    kind: str
+    place: str
+    seed: int
+    assessor: bool
+    slow_tuner: bool
+    rounds: Sequence[Round] = field(default_factory=tuple)
+
+    def config(self, python: str = sys.executable) -> dict[str, Any]:
+        """The configuration of the experiment."""
+        service: dict[str, Any] = {"platform": self.place}
+        if self.place == "ray":
+            service["idle_timeout"] = 5
+        tuner: dict[str, Any] = {"name": "Random"}
+        if self.slow_tuner:
+            tuner = {"className": "slow_tuner.SlowTuner", "codeDirectory": str(HERE)}
+        config: dict[str, Any] = {
+            "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
+            "max_trial_number": TRIALS,
+            "trial_concurrency": 2,
+            "seed": self.seed,
+            "tuner": tuner,
+            "max_identical_failures": 0,
+            "max_failures": {"INFRA": 20, "KILLED": 20},
+            "kill_grace": 1,
+            "training_service": service,
+        }
+        if self.assessor:
+            config["assessor"] = {"name": "Medianstop", "class_args": {"optimize_mode": "minimize"}}
+        if self.kind == "command":
+            config["trial_command"] = f"{python} -P {HERE / 'trial.py'}"
+        return config
+
+
+def plan_for(seed: int, number: int, place: str = "local") -> Plan:
+    """The plan of an experiment; crash points take turns, so that each is hit about as often as any other."""
+    draw = random.Random(f"{seed}/{place}/{number}")
+    kind = ("command", "function")[number % 2]
+    slow_tuner = number % 5 == 4
+    allowed = [
+        name
+        for name, point in POINTS.items()
+        if kind in point.kinds and place in point.places and (slow_tuner or point.needs != "slow tuner")
+    ]
+    turn = number // 2
+    lives = [_crashes(allowed, seed, 3 * turn + life, draw, life) for life in range(3)]
+    if slow_tuner:  # a checkpoint takes its time
+        lives[0] = {"dispatcher": ("dispatcher:checkpoint-written", 1)}
+    rounds = [Round(list(crashes.values()), _kills(draw, spared="dispatcher")) for crashes in lives]
+    if slow_tuner:
+        rounds[0] = Round(rounds[0].crashes, [Kill("manager", draw.uniform(3.0, 6.0))])
+    rounds.append(Round([("manager:before-the-end", 1)], _kills(draw) if draw.random() < 0.5 else ()))
+    return Plan(number, kind, place, draw.randrange(2**31), number % 3 == 0, slow_tuner, [*rounds, Round()])
+
+
+def _crashes(
+    allowed: list[str], seed: int, turn: int, draw: random.Random, life: int
+) -> dict[str, tuple[str, int]]:
+    """A point of each role, the next in turn, and how often it is passed before.
+
+    The manager dies early in its first life. A dispatcher that dies twice at one command ends the experiment: it is
+    not to be killed otherwise.
+    """
+    chosen = {}
+    for role in ("manager", "dispatcher", "agent", "trial"):
+        names = [name for name in allowed if name.startswith(f"{role}:")]
+        names = [
+            name for name in names if not POINTS[name].needs or (life and POINTS[name].needs == "resume")
+        ]
+        if names:
+            shuffled = random.Random(f"{seed}/{role}/{turn // len(names)}").sample(names, len(names))
+            name = shuffled[turn % len(names)]
+            chosen[role] = (
+                name,
+                draw.randint(1, max(1, POINTS[name].often // (2 if role == "manager" else 1))),
+            )
+    return chosen
+
+
+def _kills(draw: random.Random, spared: str = "") -> list[Kill]:
+    victims = [role for role in VICTIMS if role != spared]
+    return [Kill(draw.choice(victims), draw.uniform(0.3, 2.0))]

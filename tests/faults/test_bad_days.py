@@ -1,0 +1,327 @@
+"""What an experiment meets besides killed processes: full disks, damaged files, clocks that jump."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.folder import ExperimentFolder
+from pitchpipe.manager.manager import Manager
+from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.store import Store, StoreError
+
+PATIENCE = 60.0
+SCRIPT = """
+import time, pitchpipe
+x = pitchpipe.get_next_parameter()["x"]
+for step in range(20):
+    pitchpipe.report_intermediate_result(x + step)
+    time.sleep(0.02)
+pitchpipe.report_final_result(x)
+"""
+
+
+class Lab:
+    """Experiments of real commands in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.directory = folder / "experiments"
+
+    def config(self, **fields: Any) -> Path:
+        (self.folder / "trial.py").write_text(SCRIPT)
+        config = {
+            "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
+            "trial_command": f"{sys.executable} trial.py",
+            "max_trial_number": 4,
+            "trial_concurrency": 2,
+            "seed": 1,
+            "tuner": {"name": "Random"},
+            "kill_grace": 1,
+            "training_service": {"platform": "local"},
+            **fields,
+        }
+        path = self.folder / "experiment.yml"
+        path.write_text(json.dumps(config))
+        return path
+
+    def start(self, *words: str | Path) -> subprocess.Popen[str]:
+        verb, *rest = map(str, words)
+        line = [sys.executable, "-P", "-m", "pitchpipe", verb, *rest, "--dir", str(self.directory)]
+        return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *words: str | Path) -> tuple[int, str, str]:
+        process = self.start(*words)
+        output, errors = process.communicate(timeout=PATIENCE)
+        return process.returncode, output, errors
+
+    @property
+    def database(self) -> Path:
+        return self.directory / "exp" / "experiment.db"
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        if not self.database.exists():
+            return []
+        db = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
+        try:
+            return db.execute(sql).fetchall()
+        except sqlite3.OperationalError:  # its tables are being made
+            return []
+        finally:
+            db.close()
+
+    def until_reports(self, number: int, process: subprocess.Popen[str]) -> None:
+        """Wait until so many results are committed."""
+        deadline = time.monotonic() + PATIENCE
+        while self.query("SELECT count(*) FROM metrics") < [(number,)]:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
+
+
+def finished_lab(lab: Lab) -> None:
+    code, _, errors = lab.run("run", lab.config(max_trial_number=2), "--experiment-id", "exp", "--json")
+    assert code == 0, errors
+
+
+def check_all_succeeded(lab: Lab, trials: int = 4) -> None:
+    assert lab.query("SELECT status FROM trials") == [("SUCCEEDED",)] * trials
+    counted = lab.query(
+        "SELECT sequence_id, count(*), count(DISTINCT sequence) FROM metrics"
+        " WHERE NOT superseded AND kind = 'PERIODICAL' GROUP BY 1"
+    )
+    assert counted == [(number, 20, 20) for number in range(trials)]
+
+
+# --------------------------------------------------------------------------- no room
+
+
+@pytest.mark.slow
+def test_experiment_that_has_no_room_ends_in_words_and_goes_on_when_there_is_some(lab: Lab) -> None:
+    process = lab.start("run", lab.config(), "--experiment-id", "exp", "--json")
+    lab.until_reports(6, process)
+    written = max(path.stat().st_size for path in lab.database.parent.glob("experiment.db*"))
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (written, resource.RLIM_INFINITY))
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, errors
+    told = json.loads(output)
+    assert told["status"] == "ERROR"
+    assert "experiment.db" in told["reason"]
+    assert "make room and resume" in told["reason"]
+    assert "Traceback" not in errors
+    code, _, errors = lab.run("resume", "exp", "--json")
+    assert code == 0, errors
+    check_all_succeeded(lab)
+
+
+SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}}
+
+
+def bowl(parameters: Any) -> SimulatedRun:
+    goal = (parameters["x"] - 1.0) ** 2
+    return SimulatedRun(goal, [goal + 10.0 / (step + 1) for step in range(10)])
+
+
+def simulated(directory: Path, clock: VirtualClock) -> Manager:
+    data = {"search_space": SPACE, "seed": 7, "max_trial_number": 30, "trial_concurrency": 3}
+    config = ExperimentConfig.from_dict(data, needs_command=False)
+    executor = SimulatedTrialExecutor(bowl, clock)
+    return create_experiment(config, directory=directory, experiment_id="exp", executor=executor, clock=clock)
+
+
+def run(manager: Manager) -> ExperimentStatus:
+    try:
+        return asyncio.run(manager.run())
+    finally:
+        manager.store.close()
+        manager.folder.disown()
+
+
+def story(directory: Path) -> list[Any]:
+    store = Store.view(directory / "exp" / "experiment.db")
+    trials = [(t.sequence_id, t.record, t.final, t.status, t.start_time, t.end_time) for t in store.trials()]
+    metrics = list(store.metrics())
+    store.close()
+    return [trials, metrics]
+
+
+@pytest.mark.parametrize("pages", [0, 1, 2])
+def test_experiment_on_a_full_disk_goes_on_as_if_nothing_had_happened(pages: int, tmp_path: Path) -> None:
+    run(simulated(tmp_path / "whole", VirtualClock(1000.0)))
+    clock = VirtualClock(1000.0)
+    manager = simulated(tmp_path, clock)
+    (used,) = manager.store._db.execute("PRAGMA page_count").fetchone()
+    manager.store._db.execute(f"PRAGMA max_page_count = {used + pages}")
+    with pytest.raises(StoreError, match="is full: make room and resume"):
+        run(manager)
+    folder = ExperimentFolder.find(tmp_path, "exp")
+    again = resume_experiment(folder, executor=SimulatedTrialExecutor(bowl, clock), clock=clock)
+    assert run(again) is ExperimentStatus.DONE
+    assert story(tmp_path) == story(tmp_path / "whole")
+
+
+# --------------------------------------------------------------------------- files that are not what they were
+
+
+def newer(path: Path) -> None:
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 999")
+    db.close()
+
+
+def damaged(path: Path) -> None:
+    path.write_bytes(os.urandom(path.stat().st_size))
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [(newer, "newer Pitchpipe"), (damaged, "is damaged"), (cut, "is damaged")],
+    ids=["newer", "damaged", "cut"],
+)
+def test_unusable_database_is_refused_by_name_and_the_others_stay_usable(
+    harm: Callable[[Path], None], words: str, lab: Lab
+) -> None:
+    finished_lab(lab)
+    other = lab.directory / "other"
+    other.mkdir()
+    for path in lab.database.parent.glob("experiment.db*"):
+        (other / path.name).write_bytes(path.read_bytes())
+    harm(lab.database)
+    for verb in ("resume", "status"):
+        code, output, errors = lab.run(verb, "exp")
+        assert code != 0
+        assert f"{lab.database}" in errors
+        assert words in errors
+        assert "Traceback" not in output + errors
+    code, output, errors = lab.run("list")
+    assert code == 0, errors
+    assert "DONE" in output  # the other one
+    assert "Traceback" not in output + errors
+
+
+@pytest.mark.slow
+def test_trial_with_a_damaged_checkpoint_begins_anew(lab: Lab) -> None:
+    script = """
+import os, signal, pitchpipe
+pitchpipe.get_next_parameter()
+saved = pitchpipe.get_checkpoint()
+first = 0 if saved is None else saved.to_dict()["step"]
+for step in range(first, 20):
+    pitchpipe.report_intermediate_result(step)
+    if step == 9:
+        pitchpipe.save_checkpoint({"step": 10})
+        if os.environ["PITCHPIPE_ATTEMPT"] == "1":
+            name = os.listdir(os.environ["PITCHPIPE_CHECKPOINTS"])[0]
+            open(os.path.join(os.environ["PITCHPIPE_CHECKPOINTS"], name, "data.json"), "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+pitchpipe.report_final_result(1)
+"""
+    config = lab.config(max_trial_number=1, max_failures=3)
+    (lab.folder / "trial.py").write_text(script)
+    code, _, errors = lab.run("run", config, "--experiment-id", "exp", "--json")
+    assert code == 0, errors
+    check_all_succeeded(lab, 1)
+    reasons = lab.query("SELECT reason FROM attempts ORDER BY attempt")
+    assert "SIGKILL" in reasons[0][0]
+    assert "JSON" in reasons[1][0]
+
+
+# --------------------------------------------------------------------------- somebody else, and the end
+
+
+@pytest.mark.slow
+def test_second_manager_is_refused_with_pid_and_host_while_the_first_goes_on(lab: Lab) -> None:
+    import socket
+
+    config = lab.config(max_trial_number=2)
+    (lab.folder / "trial.py").write_text(SCRIPT.replace("0.02", "0.3"))
+    first = lab.start("run", config, "--experiment-id", "exp", "--json")
+    lab.until_reports(2, first)
+    code, _, errors = lab.run("resume", "exp")
+    assert code == 2
+    assert f"process {first.pid} on {socket.gethostname()}" in errors
+    output, errors = first.communicate(timeout=PATIENCE)
+    assert json.loads(output)["status"] == "DONE", errors
+    check_all_succeeded(lab, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signal_stops_the_experiment_in_order_and_resume_goes_on(number: signal.Signals, lab: Lab) -> None:
+    process = lab.start("run", lab.config(), "--experiment-id", "exp", "--json")
+    lab.until_reports(4, process)
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, errors
+    assert json.loads(output)["status"] == "STOPPED"
+    code, output, errors = lab.run("resume", "exp", "--json")
+    assert code == 0, errors
+    assert json.loads(output)["status"] == "DONE"
+
+
+# --------------------------------------------------------------------------- clocks
+
+
+def slow(parameters: dict[str, Any]) -> float:
+    import time
+
+    from pitchpipe import report_intermediate_result
+
+    for step in range(10):
+        report_intermediate_result(step)
+        time.sleep(0.02)
+    return parameters["x"]
+
+
+slow.__module__ = "__main__"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jump", [-7200.0, 7200.0])
+def test_clock_of_an_agent_that_is_hours_away_ends_no_trial(jump: float, tmp_path: Path) -> None:
+    """The manager's clock is the machine's, hours away from that of its agents, as after a jump."""
+    data = {"search_space": SPACE, "seed": 7, "max_trial_number": 4, "trial_concurrency": 2}
+    data |= {
+        "max_trial_duration": "1h",
+        "max_experiment_duration": "2h",
+        "training_service": {"platform": "local"},
+    }
+    config = ExperimentConfig.from_dict(data, needs_command=False)
+    manager = create_experiment(
+        config, directory=tmp_path, experiment_id="exp", function=slow, clock=lambda: time.time() + jump
+    )
+    assert run(manager) is ExperimentStatus.DONE
+    store = Store.view(tmp_path / "exp" / "experiment.db")
+    trials = list(store.trials())
+    store.close()
+    assert [trial.status for trial in trials] == ["SUCCEEDED"] * 4
+    for trial in trials:
+        assert trial.start_time is not None
+        assert trial.end_time is not None
+        assert 0.0 <= trial.end_time - trial.start_time < 60.0
+        assert abs(trial.created - trial.start_time) < 60.0
