@@ -359,6 +359,17 @@ def test_export_to_a_file_leaves_nothing_else(
     assert len((folder / "trials.csv").read_text().splitlines()) == 4
 
 
+def test_a_file_that_is_named_csv_gets_csv(
+    three: list[Any], call: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert call("export", "-o", tmp_path / "t.csv").code == 0
+    assert (tmp_path / "t.csv").read_text().startswith("sequence_id,id,status,")
+    assert call("export", "-o", tmp_path / "u.csv", "--format", "json").code == 0
+    assert "experiment" in json.loads((tmp_path / "u.csv").read_text())
+    assert call("export", "-o", tmp_path / "t.txt").code == 0
+    assert "experiment" in json.loads((tmp_path / "t.txt").read_text())
+
+
 def test_export_to_a_folder_that_is_not_there_is_a_sentence(
     three: list[Any], call: Callable[..., Any]
 ) -> None:

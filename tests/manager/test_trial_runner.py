@@ -188,10 +188,6 @@ def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
     ("how", "status", "kind", "reason"),
     [
         ({"exit_code": 3}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 3"),
-        ({"exit_code": 2, "error": "use: train\nno such file\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 2: no such file"),
-        ({"exit_code": 2, "error": "error: too big\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "exit code 2: error: too big"),
-        ({"exit_code": 1, "error": "Traceback (most recent call last)\na.NoSuchRow: x\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "a.NoSuchRow: x"),
-        ({"exit_code": 127, "error": "command not found: trainn"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "command not found: trainn"),
         ({"exit_code": 1, "error": "Tr\nKeyError: 'l'\n"}, TrialStatus.FAILED, FailureKind.USER_ERROR, "KeyError: 'l'"),
         ({"exit_code": None, "signal": 9}, TrialStatus.FAILED, FailureKind.KILLED, "killed by SIGKILL"),
         ({"exit_code": 139}, TrialStatus.FAILED, FailureKind.KILLED, "killed by SIGSEGV"),
@@ -212,6 +208,25 @@ def test_attempt_without_a_result_fails_with_a_readable_reason(
     trial = driver.running_trial()
     driver.end(trial, **how)
     assert (trial.status, trial.kind, trial.reason) == (status, kind, reason)
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "reason"),
+    [
+        (2, "usage: train\nno such file\n", "exit code 2: no such file"),
+        (2, "error: too big\n", "exit code 2: error: too big"),
+        (1, "Traceback (most recent call last)\na.NoSuchRow: x\n", "a.NoSuchRow: x"),
+        (1, "a.NoSuchRow: x\n", "exit code 1: a.NoSuchRow: x"),
+        (127, "command not found: trainn", "command not found: trainn"),
+    ],
+)
+def test_a_command_that_fails_tells_its_exit_code_unless_the_last_line_says_it_all(
+    code: int, error: str, reason: str
+) -> None:
+    driver = Driver(retries=Retries(0))
+    trial = driver.running_trial()
+    driver.end(trial, exit_code=code, error=error)
+    assert trial.reason == reason
 
 
 @pytest.mark.parametrize(
@@ -692,6 +707,7 @@ def test_exhausted_tuner_is_asked_again_after_each_end_and_the_last_no_ends_the_
     assert sent(driver.succeed(trial), CommandType.RequestTrialJobs) == [2]
     assert of_type(driver.handle(happened.NoMoreParameters(driver.now)), Finish)
     assert driver.runner.status is ExperimentStatus.DONE
+    assert driver.runner.reason == "the tuner has nothing more to propose"
 
 
 def test_stop_ends_what_runs_and_keeps_the_results() -> None:
