@@ -42,7 +42,11 @@ __all__ = ["export"]
     help="Where.  [default: stdout]",
 )
 def export(
-    experiment: str | None, experiment_id: str | None, directory: Path | None, form: str | None, output: Path | None
+    experiment: str | None,
+    experiment_id: str | None,
+    directory: Path | None,
+    form: str | None,
+    output: Path | None,
 ) -> None:
     """Write the trials of an experiment as JSON or CSV, while it runs or after.
 
