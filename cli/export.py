@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from .failures import FAILED, Failure
 from .verb import experiment_options, verb
 
 if TYPE_CHECKING:
@@ -31,9 +32,7 @@ __all__ = ["export"]
     "--format",
     "form",
     type=click.Choice(["json", "csv"]),
-    default="json",
-    show_default=True,
-    help="What to write.",
+    help="What to write.  [default: csv for a FILE that is named so, else json]",
 )
 @click.option(
     "--output",
@@ -43,7 +42,11 @@ __all__ = ["export"]
     help="Where.  [default: stdout]",
 )
 def export(
-    experiment: str | None, experiment_id: str | None, directory: Path | None, form: str, output: Path | None
+    experiment: str | None,
+    experiment_id: str | None,
+    directory: Path | None,
+    form: str | None,
+    output: Path | None,
 ) -> None:
     """Write the trials of an experiment as JSON or CSV, while it runs or after.
 
@@ -54,7 +57,8 @@ def export(
     from .finding import chosen_experiment
 
     folder = chosen_experiment(experiment, experiment_id, directory)
-    write = _write_json if form == "json" else _write_csv
+    is_named_csv = output is not None and output.suffix.lower() == ".csv"
+    write = _write_csv if form == "csv" or (form is None and is_named_csv) else _write_json
     with _opened(output) as file:
         write(folder, file)
 
@@ -93,5 +97,7 @@ def _opened(path: Path | None) -> Iterator[IO[str]]:
         with unfinished.open("w", encoding="utf-8", newline="") as file:
             yield file
         unfinished.replace(path)
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}", FAILED) from error
     finally:
         unfinished.unlink(missing_ok=True)

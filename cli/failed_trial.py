@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,9 +10,10 @@ from dataclasses import dataclass
 from ..manager.trial import FailureKind, Trial, TrialStatus
 from ..manager.verdicts import fingerprint, last_line, signal_name
 
-__all__ = ["FailedTrial", "ending_text", "failures_alike", "retries_by_kind"]
+__all__ = ["FailedTrial", "ending_text", "failures_alike", "hint_text", "retries_by_kind"]
 
 _MAX_LINES = 3
+_NNI = re.compile(r"No module named '?nni(\.|'|$)")
 _OWN_FAULT = (FailureKind.USER_ERROR, FailureKind.IMPORT, FailureKind.OOM, FailureKind.KILLED)
 
 
@@ -61,6 +63,17 @@ class FailedTrial:
         """
         attempts = f"{self.attempts} attempts" if self.attempts > 1 else ""
         return ", ".join(fact for fact in (self.kind, self.ending, attempts) if fact)
+
+
+def hint_text(error: str | None) -> str:
+    """What the user can do about a failure, if that is plain from its traceback or its reason.
+
+    >>> hint_text("ModuleNotFoundError: No module named 'nni'")
+    'use `import pitchpipe` in place of `import nni`'
+    >>> hint_text("ModuleNotFoundError: No module named 'torch'")
+    ''
+    """
+    return "use `import pitchpipe` in place of `import nni`" if _NNI.search(error or "") else ""
 
 
 def ending_text(exit_code: int | None) -> str:

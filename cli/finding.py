@@ -25,7 +25,12 @@ def chosen_experiment(name: str | None, option: str | None, directory: Path | No
         return _obvious(directory)
     if "/" in chosen:
         return _at(Path(chosen))
-    return ExperimentFolder.find(directory, chosen)
+    try:
+        return ExperimentFolder.find(directory, chosen)
+    except FolderError:
+        if ExperimentFolder(Path(chosen).absolute()).database.is_file():
+            return _at(Path(chosen))
+        raise
 
 
 def chosen_name(name: str | None, option: str | None) -> str | None:

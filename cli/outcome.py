@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..manager.folder import ExperimentFolder, default_directory
+from .failed_trial import hint_text
 from .progress import Best
 from .reading import ViewedExperiment
 from .words import counts_text, duration_text, flat, number_text
@@ -81,6 +82,8 @@ def failure_lines(view: ViewedExperiment) -> Iterator[str]:
         facts = f" ({failure.facts})" if failure.facts else ""
         yield f"{times} failed{facts}: {failure} ({example})"
         yield from (f"  {line}" for line in failure.lines)
+        if hint := hint_text(str(failure)):
+            yield f"  hint: {hint}"
     if len(ways) > _MAX_KINDS:
         more = sum(count for count, _ in ways[_MAX_KINDS:])
         yield f"{more} more trials failed in {len(ways) - _MAX_KINDS} other ways"

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["kill", "show", "trial"]
 
 
+_LAST = 10
+
+
 class _TrialGroup(LazyGroup):
     table = {  # noqa: RUF012
         "show": ("trial:show", "Show all there is to know about a trial."),
@@ -87,19 +90,17 @@ def _lines(folder: ExperimentFolder, found: Trial, intermediate: list[object]) -
 def _facts(
     folder: ExperimentFolder, found: Trial, intermediate: list[object]
 ) -> Iterator[tuple[str, object]]:
-    from .words import duration_text, number_text
+    from .failed_trial import hint_text
+    from .words import duration_text, number_text, result_text
 
     yield "trial", f"{found.sequence_id} ({found.trial_id}) of experiment {folder.experiment_id}"
     yield "status", found.status.value
     yield "reason", found.reason
     yield "kind", found.kind
     yield "waiting", _why_waiting(folder, found) if found.status == "WAITING" else ""
-    yield "result", found.final
-    last = ", ".join(map(number_text, intermediate[-10:]))
-    yield (
-        "intermediate",
-        f"{len(intermediate)}: {'… ' if len(intermediate) > 10 else ''}{last}" if last else "",
-    )
+    yield "hint", hint_text(found.error or found.reason)
+    yield "result", "" if found.final is None else result_text(json.loads(found.final))
+    yield "intermediate", _intermediate(intermediate)
     yield "started", _moment(found.start_time)
     yield "ended", _moment(found.end_time)
     if found.start_time is not None:
@@ -107,12 +108,22 @@ def _facts(
     yield "attempt", found.attempt if found.attempt > 1 else ""
     yield "checkpoint", found.checkpoint
     yield "budget", "" if found.budget is None else number_text(found.budget)
-    yield "agent", found.agent
+    yield "agent", found.agent if found.status in ("RUNNING", "FAILED") else ""
     yield "GPUs", ", ".join(map(str, found.gpus or ()))
     yield "process", found.pid if found.status == "RUNNING" else ""
-    yield from _ending(found.exit_code)
+    if found.status == "FAILED":
+        yield from _ending(found.exit_code)
     files = folder.trial(found.sequence_id)
     yield "files", files if files.is_dir() else ""
+
+
+def _intermediate(results: list[object]) -> str:
+    from .words import result_text
+
+    if not results:
+        return ""
+    counted = "1 result" if len(results) == 1 else f"{len(results)} results"
+    return f"{counted}: {'… ' if len(results) > _LAST else ''}{', '.join(map(result_text, results[-_LAST:]))}"
 
 
 def _ending(exit_code: int | None) -> Iterator[tuple[str, object]]:

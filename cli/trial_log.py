@@ -46,6 +46,9 @@ def log(
     with ExitStack() as stack:
         tails = [stack.enter_context(_Tail(here / name, _stream(name))) for name in wanted]
         _copy(folder, found.trial_id, tails, follow)
+        if not any(tail.copied for tail in tails):
+            where = f" to {only}" if only else ""
+            click.echo(f"trial {found.sequence_id} ({found.trial_id}) has printed nothing{where}", err=True)
 
 
 def _copy(folder: ExperimentFolder, trial_id: str, tails: list[_Tail], follow: bool) -> None:
@@ -78,6 +81,7 @@ class _Tail:
         self._path = path
         self._output = output
         self._file: IO[bytes] | None = None
+        self.copied = False
 
     def __enter__(self) -> _Tail:
         return self
@@ -94,4 +98,5 @@ class _Tail:
                 return
         while data := self._file.read(_CHUNK):
             self._output.write(data)
+            self.copied = True
         self._output.flush()

@@ -75,7 +75,8 @@ def new_experiment_options(function: F) -> F:
         "directory",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="The folder that holds the experiments.  [default: the config's experiment_working_directory]",
+        help="The folder that holds the experiments."
+        "  [default: the config's experiment_working_directory, else $PITCHPIPE_DIR or ~/pitchpipe-experiments]",
     )(function)
 
 

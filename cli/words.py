@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +17,7 @@ __all__ = [
     "number_text",
     "parameters_text",
     "rate_text",
+    "result_text",
 ]
 
 _STATUS_WORDS = {
@@ -39,6 +41,25 @@ def number_text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def result_text(value: object) -> str:
+    """A result as it was reported: a number, or JSON, with rounded numbers.
+
+    >>> result_text(0.123456789), result_text({"default": 2 / 3, "note": "ok"})
+    ('0.123457', '{"default": 0.666667, "note": "ok"}')
+    """
+    if isinstance(value, dict | list | str) or value is None:
+        return json.dumps(_rounded(value), ensure_ascii=False)
+    return number_text(value)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _rounded(inner) for key, inner in value.items()}
+    return [_rounded(inner) for inner in value] if isinstance(value, list) else value
 
 
 def duration_text(seconds: float) -> str:

@@ -11,6 +11,7 @@ from .base import MsgDispatcherBase
 from .channel import Channel
 from .controlling import DispatcherControl
 from .judging import Judging
+from .outside import OutsideWatch, is_own
 from .suggesting import Suggesting
 from .workers import Worker
 
@@ -154,6 +155,7 @@ class MsgDispatcher(MsgDispatcherBase):
             if plugin.has("update_constraints"):
                 plugin.call("update_constraints", list(self.constraints))
         plugin.call("update_search_space", data)
+        self._suggesting.watch = None if is_own(self.tuner) else OutsideWatch(data)
 
     def handle_request_trial_jobs(self, data: int) -> None:
         """Has the tuner suggest."""

@@ -9,6 +9,7 @@ from typing import Any
 from ..protocol import CommandType, JsonError, dumps, loads
 from ..tuners import Suggestion
 from .errors import PluginRubbish
+from .outside import OutsideWatch
 from .plugin import Plugin
 from .recoverable import Recoverable
 
@@ -38,6 +39,7 @@ class Suggesting:
     ) -> None:
         self.plugin = Plugin("tuner", tuner)
         self.violations: Callable[[Any], Sequence[str]] | None = None
+        self.watch: OutsideWatch | None = None
         self._send, self._send_now = send, send_now
         self._earlier = earlier
         self._next_id = 0
@@ -133,6 +135,8 @@ class Suggesting:
             record = _record(parameter_id, parameters, extras)
         except JsonError as error:
             raise self.plugin.rubbish("generate_parameters", parameters, str(error)) from error
+        if self.watch is not None:
+            self.watch.look(parameters)
         self._parameters[parameter_id] = parameters
         send(CommandType.NewTrialJob, record)
 

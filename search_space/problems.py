@@ -72,5 +72,5 @@ def show(value: Any) -> str:
     try:
         text = repr(value)
     except (RecursionError, ValueError):  # a cycle, or an integer too long to print
-        return f"a {type(value).__name__}"
+        return f"a value of type {type(value).__name__}"
     return text if len(text) <= 40 else f"{text[:37]}..."

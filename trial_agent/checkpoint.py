@@ -71,7 +71,7 @@ def write_data(folder: str, data: dict[str, Any] | str | os.PathLike[str]) -> No
     elif isinstance(data, (str, os.PathLike)):
         _copy(folder, os.fspath(data))
     else:
-        raise TypeError(f"a checkpoint is a dict or a path, not a {type(data).__name__}: {data!r:.200}")
+        raise TypeError(f"a checkpoint is a dict or a path, not {type(data).__name__}: {data!r:.200}")
 
 
 def _write_dict(folder: str, data: dict[str, Any]) -> None:

@@ -273,7 +273,7 @@ def _plain(value: Any) -> Any:
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         return value.item()
     raise TypeError(
-        f"cannot report {value!r:.200}: a {type(value).__name__} is neither a number nor JSON;"
+        f"cannot report {value!r:.200}: {type(value).__name__} is neither a number nor JSON;"
         " report a number, or a dict with a number under 'default'"
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from .draft import Draft
 from .models import AlgorithmConfig, ConfigFields, LocalConfig
-from .problems import Finding, Path, did_you_mean, shown
+from .problems import MISSING, Finding, Path, did_you_mean, shown
 
 DIRECTIONS = ("minimize", "maximize")
 
@@ -30,9 +30,7 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
     """Everything but the search space; fields that are wrong by themselves have defaults in `config`."""
     findings = []
     if needs_command and not _given(draft, "trial_command"):
-        findings.append(
-            Finding(("trial_command",), "required field is missing", "trial_command: python train.py")
-        )
+        findings.append(Finding(("trial_command",), MISSING, "trial_command: python train.py"))
     for name in ("tuner", "assessor"):
         section = getattr(config, name)
         if section is not None:

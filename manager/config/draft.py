@@ -20,7 +20,7 @@ from .models import (
     RayConfig,
     camel_case,
 )
-from .problems import Finding, Path, did_you_mean, nearest, shown
+from .problems import MISSING, Finding, Path, did_you_mean, nearest, shown
 
 PLATFORMS = {"local": LocalConfig, "ray": RayConfig}
 # Known to NNI, but not run here.
@@ -64,13 +64,15 @@ _V1_NAMES = {
 class Draft:
     """Values under canonical names, where each came from, and what is wrong so far (at the user's paths).
 
-    `wrong` has the top-level fields that are malformed; `stopped` means that nothing else is worth saying.
+    `wrong` has the top-level fields that are malformed, `meant` those that mistyped keys stand for; `stopped` means
+    that nothing else is worth saying.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[Path, Path] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     wrong: set[object] = field(default_factory=set)
+    meant: set[Path] = field(default_factory=set)
     stopped: bool = False
 
     def origin(self, path: Path) -> Path:
@@ -87,7 +89,8 @@ class Draft:
     def note(self, finding: Finding) -> None:
         """Note a finding whose paths are canonical."""
         also = None if finding.also is None else self.origin(finding.also)
-        self.findings.append(replace(finding, path=self.origin(finding.path), also=also))
+        if finding.message != MISSING or finding.path not in self.meant:  # the mistyped key is told already
+            self.findings.append(replace(finding, path=self.origin(finding.path), also=also))
         # A value inside class_args may be wrong in a section that is well-formed.
         if finding.path[1:2] != ("class_args",) or len(finding.path) == 2:
             self.wrong.add(finding.path[0] if finding.path else None)
@@ -135,6 +138,7 @@ def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[s
     for key, value in data.items():
         name = known.get(fold(key)) if isinstance(key, str) else None
         if name is None:
+            draft.meant.update((*at, known[close]) for close in _close(key, known))
             draft.add((*at, key), "unknown field", _unknown_hint(key, known.values(), at), at_key=True)
         elif name in seen:
             other = draft.origins[*at, name]
@@ -158,12 +162,19 @@ def _unknown_hint(key: object, known: Iterable[str], at: Path) -> str:
     elsewhere = [p for p, model in PLATFORMS.items() if folded in map(fold, model.model_fields)]
     if at == ("training_service",) and elsewhere:
         return f"a field of platform {elsewhere[0]}"
-    close = nearest(folded, names)
-    return f"did you mean {names[close]}?" if close else ""
+    return next((f"did you mean {names[close]}?" for close in _close(key, names)), "")
+
+
+def _close(key: object, folded: Iterable[str]) -> list[str]:
+    """The folded name that a key was probably meant to be, if there is one."""
+    close = nearest(fold(key), folded) if isinstance(key, str) else None
+    return [close] if close else []
 
 
 def _algorithm(draft: Draft, name: str) -> None:
     value = draft.values.get(name)
+    if isinstance(value, str):
+        value = {"name": value}
     if not isinstance(value, Mapping):
         return
     section = _section(draft, value, (name,), AlgorithmConfig.model_fields)
@@ -229,7 +240,7 @@ def _platform(draft: Draft, service: Mapping[Any, Any], at: Path) -> str | None:
     if known in PLATFORMS:
         return known
     if value is None:
-        draft.add(place, "required field is missing", "platform: local or platform: ray")
+        draft.add(place, MISSING, "platform: local or platform: ray")
     elif known in OTHER_PLATFORMS:
         hint = "run a Ray cluster on those machines and use platform: ray with address"
         draft.add(place, f"platform {shown(value)} is not supported", hint)

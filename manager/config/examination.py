@@ -11,7 +11,7 @@ from .checks import check_fields, check_space, fill_defaults
 from .draft import make_draft
 from .places import Places
 from .plugins import plugin_findings
-from .problems import ConfigError, ConfigProblem, Finding
+from .problems import MISSING, ConfigError, ConfigProblem, Finding
 from .source import Source, read_source
 from .validation import Fields, validate_fields
 
@@ -82,8 +82,8 @@ class Examination(Generic[Fields]):
         inline, file = (name in self.draft.values for name in ("search_space", "search_space_file"))
         if inline and file:
             self.draft.add(("search_space_file",), "excludes search_space", "keep one of them", at_key=True)
-        elif not inline and not file:
-            self.draft.add(("search_space",), "required field is missing", "or search_space_file")
+        elif not inline and not file and ("search_space_file",) not in self.draft.meant:
+            self.draft.add(("search_space",), MISSING, "or search_space_file")
         elif config.search_space_file is not None:
             return self._read_space(config, config.search_space_file)
         return config

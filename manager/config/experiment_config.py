@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .draft import fold
 from .examination import Examination
 from .models import ConfigFields, LocalConfig
 from .places import Places
@@ -13,6 +14,9 @@ from .plain import plain
 from .plugins import plugin_findings
 from .problems import ConfigProblem
 from .source import read_source
+
+_ENDING = ("gridsearch", "batch", "batchtuner")  # tuners that come to an end by themselves
+_ENDLESS = "without max_trial_number and max_experiment_duration it goes on until it is stopped"
 
 __all__ = ["ExperimentConfig", "check_plugins", "load_config"]
 
@@ -56,14 +60,19 @@ class ExperimentConfig(ConfigFields):
 
     @property
     def warnings(self) -> list[str]:
-        """The fields that are set, but have no effect here."""
+        """What is allowed, but hardly meant: fields without an effect, no end."""
         local = self.training_service if isinstance(self.training_service, LocalConfig) else None
         ignored = {
             "nni_manager_ip": self.nni_manager_ip is not None,
             "shared_storage": self.shared_storage is not None,
             "training_service.reuse_mode": local is not None and local.reuse_mode,
         }
-        return [f"{name} has no effect" for name, is_set in ignored.items() if is_set]
+        endless = [] if self._has_end() else [_ENDLESS]
+        return [*(f"{name} has no effect" for name, is_set in ignored.items() if is_set), *endless]
+
+    def _has_end(self) -> bool:
+        limits = (self.max_trial_number, self.max_experiment_duration)
+        return limits != (None, None) or fold(self.tuner.name or "") in _ENDING
 
     def dispatcher_parameters(self) -> dict[str, Any]:
         """What a dispatcher is started with: the canonical config without the search space (sent later)."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 Path = tuple[str | int, ...]
+MISSING = "required field is missing"
 
 
 @dataclass(frozen=True, slots=True)

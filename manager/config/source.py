@@ -249,8 +249,18 @@ def _yaml_error(shown: str, error: YAMLError) -> ConfigError:
     if mark is None:
         return _error(shown, None, None, f"is not valid YAML: {' '.join(str(error).split())}")
     problem = getattr(error, "problem", None) or getattr(error, "context", None)
-    hint = "YAML does not allow tabs here: use spaces" if "\\t" in str(problem) else ""
+    hint = "YAML does not allow tabs here: use spaces" if "\\t" in str(problem) else _opened(error, mark.line)
     return _error(shown, mark.line + 1, mark.column + 1, f"is not valid YAML: {problem}", hint)
+
+
+def _opened(error: YAMLError, line: int) -> str:
+    """Where the bracket or the quote began that is still open, if that is on another line."""
+    begun = getattr(error, "context_mark", None)
+    what = {"flow sequence": "'['", "flow mapping": "'{'", "quoted scalar": "quote"}
+    opener = next((sign for word, sign in what.items() if word in str(getattr(error, "context", ""))), "")
+    return (
+        f"is the {opener} on line {begun.line + 1} closed?" if opener and begun and begun.line != line else ""
+    )
 
 
 def _json_error(shown: str, text: str, error: json.JSONDecodeError) -> ConfigError:

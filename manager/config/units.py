@@ -11,6 +11,24 @@ from .problems import shown
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES = {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
+_WORDS = {
+    "sec": "s",
+    "second": "s",
+    "min": "m",
+    "minute": "m",
+    "hr": "h",
+    "hour": "h",
+    "day": "d",
+    "byte": "b",
+    "k": "kb",
+    "m": "mb",
+    "g": "gb",
+    "t": "tb",
+    "kib": "kb",
+    "mib": "mb",
+    "gib": "gb",
+    "tib": "tb",
+}
 _QUANTITY = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]+)\s*", re.IGNORECASE | re.ASCII)
 _BARE_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)\s*", re.ASCII)
 
@@ -77,8 +95,19 @@ def _quantity(value: Any, units: dict[str, int], noun: str, hint: str) -> float 
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
     unit = units.get(match[2].lower()) if match else None
     if match is None or unit is None:
-        raise UnitError(f"must be {noun}, not {shown(value)}", hint)
+        meant = _written_out(match, units)
+        raise UnitError(f"must be {noun}, not {shown(value)}", f"did you mean {meant}?" if meant else hint)
     return float(match[1]) * unit
+
+
+def _written_out(match: re.Match[str] | None, units: dict[str, int]) -> str:
+    """A quantity with its unit as a word, in the form that is understood; empty if it is none.
+
+    >>> _written_out(_QUANTITY.fullmatch("2 hours"), _SECONDS)
+    '2h'
+    """
+    meant = _WORDS.get(match[2].lower().removesuffix("s")) if match else None
+    return f"{match[1]}{meant}" if match and meant in units else ""
 
 
 def _finite(number: float | int, value: Any, noun: str, hint: str) -> float:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from .models import ConfigFields
-from .problems import Finding, did_you_mean, shown
+from .problems import MISSING, Finding, did_you_mean, shown
 from .units import UnitError
 
 Fields = TypeVar("Fields", bound=ConfigFields)
@@ -33,7 +33,7 @@ _BOUNDS = {
     "less_than_equal": "at most {le:g}",
 }
 # What a section that was written as one word probably means.
-_FIRST_FIELDS = {"tuner": "name", "assessor": "name", "training_service": "platform"}
+_FIRST_FIELDS = {"training_service": "platform"}
 
 
 def validate_fields(
@@ -66,7 +66,7 @@ def _sentence(error: Mapping[str, Any]) -> tuple[str, str]:
     if isinstance(cause, UnitError):
         return str(cause), cause.hint
     if kind == "missing":
-        return "required field is missing", ""
+        return MISSING, ""
     if kind == "string_too_short":
         return "must not be empty", ""
     if kind == "literal_error":

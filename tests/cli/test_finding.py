@@ -46,8 +46,15 @@ def test_the_beginning_of_one_id_is_enough(
     assert (ambiguous.code, "abc, abd" in ambiguous.err) == (2, True)
 
 
-def test_an_experiment_is_named_by_its_folder(two: list[Any], call: Callable[..., Any]) -> None:
+def test_an_experiment_is_named_by_its_folder(
+    two: list[Any], call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert call("status", two[0].path).out.startswith("experiment abc: ")
+    monkeypatch.chdir(two[0].path.parent.parent)
+    assert call("status", "experiments/abc").out.startswith("experiment abc: ")
+    monkeypatch.setenv("PITCHPIPE_DIR", "elsewhere")
+    monkeypatch.chdir(two[0].path.parent)
+    assert call("status", "abc").out.startswith("experiment abc: ")  # no id of elsewhere, but a folder here
     wrong = call("status", two[0].path / "logs")
     assert (wrong.code, "is not the folder of an experiment" in wrong.err) == (2, True)
 

@@ -67,7 +67,7 @@ def test_a_ray_that_starts_and_one_that_is_not_there(
 def test_a_ray_that_stays_is_announced(answers: Callable[[Any], None]) -> None:
     answers(RUNS)
     line = staying_line(RAY)
-    assert line.startswith("the private Ray stays for 5 min ")
+    assert line.startswith("the private Ray stays for 5 min; ")
     assert "pitchpipe ray stop" in line
 
 

@@ -294,6 +294,49 @@ def test_trial_log_copies_stdout_to_stdout_and_stderr_to_stderr(
     assert call("trial", "log", "first", "0").code == 1
 
 
+def test_trial_log_of_a_trial_that_printed_nothing_says_so(
+    three: list[Any], directory: Path, call: Callable[..., Any]
+) -> None:
+    folder = directory / "first" / "trials" / "1"
+    folder.mkdir(parents=True)
+    for name in ("stdout", "stderr"):
+        (folder / name).touch()
+    called = call("trial", "log", "first", "1")
+    assert (called.code, called.out, called.err) == (0, "", "trial 1 (T0001) has printed nothing\n")
+    (folder / "stdout").write_bytes(b"x\n")
+    assert (
+        call("trial", "log", "first", "1", "--stderr").err
+        == "trial 1 (T0001) has printed nothing to stderr\n"
+    )
+    assert call("trial", "log", "first", "1").err == ""
+
+
+def test_trial_show_tells_results_as_json_with_rounded_numbers(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    final = {"default": 2 / 3, "note": "it's ok"}
+    trial = trial_of(0, "SUCCEEDED", None, final, values=(2 / 3,), agent="1-0", exit_code=0)
+    metrics = [MetricRow(trial, 1, "PERIODICAL", n, f"0.{n}12345678", 0.0) for n in range(12)]
+    metrics.append(MetricRow(trial, 1, "PERIODICAL", 12, '{"default": 1, "loss": null}', 0.0))
+    stored().write("first", [trial], metrics)
+    out = call("trial", "show", "first", "0").out
+    assert 'result        {"default": 0.666667, "note": "it\'s ok"}\n' in out
+    assert "intermediate  13 results: … 0.312346, " in out
+    assert out.split("intermediate")[1].splitlines()[0].endswith(', {"default": 1, "loss": null}')
+    assert "agent" not in out
+    assert "exit code" not in out
+
+
+def test_a_script_that_imports_nni_gets_a_hint(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    reason = "ModuleNotFoundError: No module named 'nni'"
+    stored().write("first", [trial_of(0, "FAILED", reason=reason, error=reason, kind=FailureKind.IMPORT)])
+    hint = "use `import pitchpipe` in place of `import nni`"
+    assert f"  hint: {hint}\n" in call("status", "first").out
+    assert f"hint          {hint}\n" in call("trial", "show", "first", "0").out
+
+
 def test_trial_kill_of_an_ended_trial_is_refused(three: list[Any], call: Callable[..., Any]) -> None:
     called = call("trial", "kill", "first", "1")
     assert (called.code, called.err) == (1, "error: trial 1 (T0001) has ended already: FAILED\n")
@@ -359,12 +402,23 @@ def test_export_to_a_file_leaves_nothing_else(
     assert len((folder / "trials.csv").read_text().splitlines()) == 4
 
 
+def test_a_file_that_is_named_csv_gets_csv(
+    three: list[Any], call: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert call("export", "-o", tmp_path / "t.csv").code == 0
+    assert (tmp_path / "t.csv").read_text().startswith("sequence_id,id,status,")
+    assert call("export", "-o", tmp_path / "u.csv", "--format", "json").code == 0
+    assert "experiment" in json.loads((tmp_path / "u.csv").read_text())
+    assert call("export", "-o", tmp_path / "t.txt").code == 0
+    assert "experiment" in json.loads((tmp_path / "t.txt").read_text())
+
+
 def test_export_to_a_folder_that_is_not_there_is_a_sentence(
     three: list[Any], call: Callable[..., Any]
 ) -> None:
     called = call("export", "first", "-o", "nowhere/trials.json")
     assert called.code == 1
-    assert called.err.startswith("error: nowhere/")
+    assert called.err == "error: nowhere/trials.json cannot be written: No such file or directory\n"
     assert "Traceback" not in called.err
 
 

@@ -140,6 +140,7 @@ def test_plug_in_can_be_pickled_with_its_module(plugin_file):
         ("absent.Mine", None, "className", "no module 'absent'"),
         ("mine.Mone", TUNER, "className", "no class 'Mone'"),
         ("mine.TUNER", "TUNER = 1\n", "className", "no class 'TUNER'"),
+        ("mine.Mine", "from nni.tuner import Tuner\n", "className", "use import pitchpipe in place of"),
         ("mine.Mine", "import absent_library\n", "className", "needs the module 'absent_library'"),
         ("mine.Mine", "1 / 0\n", "className", "ZeroDivisionError"),
         ("mine.Mine", "def broken(\n", "className", "SyntaxError"),
@@ -149,7 +150,7 @@ def test_class_that_cannot_be_had_is_a_problem(plugin_file, tmp_path, class_name
     config = plugin_file(class_name, text) if text and "." in class_name else {"className": class_name}
     ((path, message, hint),) = problems_of({"codeDirectory": str(tmp_path), **config})
     assert path == ("tuner", key)
-    assert words in message
+    assert words in f"{message} ({hint})"
     if "Mone" in class_name:
         assert hint == "did you mean 'Mine'?"
 

@@ -152,7 +152,8 @@ def test_problem_of_python_data_has_its_path_alone() -> None:
         ("log_level", "loud", "must be fatal, error, warning, info, debug or trace, not"),
         ("durability", "proces", "did you mean process?"),
         ("seed", "1", 'must be an integer, not "1"'),
-        ("tuner", "TPE", "(name: TPE)"),
+        ("max_trial_duration", "1 hour", "did you mean 1h?"),
+        ("trial_memory_size", "4gib", "did you mean 4gb?"),
         ("training_service", "local", "(platform: local)"),
         ("constraints", "lr < 1", "must be a list"),
         ("constraints", ["lr <"], "constraints[0]: not an expression"),
@@ -303,12 +304,56 @@ def test_config_is_frozen() -> None:
 def test_ignored_fields_are_warnings() -> None:
     service = {"platform": "local", "reuse_mode": True}
     data = {**SMALLEST, "nni_manager_ip": "10.0.0.1", "shared_storage": {"x": 1}, "training_service": service}
+    data["max_trial_number"] = 3
     warnings = ExperimentConfig.from_dict(data).warnings
     assert warnings == [
         "nni_manager_ip has no effect",
         "shared_storage has no effect",
         "training_service.reuse_mode has no effect",
     ]
+
+
+@pytest.mark.parametrize(
+    ("more", "is_warned"),
+    [
+        ({}, True),
+        ({"tuner": "TPE"}, True),
+        ({"tuner": "GridSearch"}, False),
+        ({"max_trial_number": 3}, False),
+        ({"max_experiment_duration": "1h"}, False),
+    ],
+)
+def test_an_experiment_without_end_is_warned_of(more: dict[str, Any], is_warned: bool) -> None:
+    warnings = ExperimentConfig.from_dict({**SMALLEST, **more}).warnings
+    assert any("until it is stopped" in warning for warning in warnings) == is_warned
+
+
+def test_an_algorithm_is_named_by_one_word() -> None:
+    config = ExperimentConfig.from_dict({**SMALLEST, "tuner": "Random", "assessor": "Medianstop"})
+    assert config.tuner == AlgorithmConfig(name="Random")
+    assert config.assessor == AlgorithmConfig(name="Medianstop")
+    assert ExperimentConfig.from_dict({**SMALLEST, "assessor": "_none_"}).assessor is None
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("trial_command", "trial_comand"), ("search_space", "serch_space"), ("search_space", "search_space_fil")],
+)
+def test_a_mistyped_required_field_is_one_problem(name: str, written: str) -> None:
+    data = {**SMALLEST, written: SMALLEST[name]}
+    del data[name]
+    (problem,) = problems_of(data)
+    assert problem.startswith(f"{written}: unknown field (did you mean ")
+
+
+def test_a_bracket_that_is_not_closed_is_named_with_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "search_space:\n  x: {_type: choice, _value: [1, 2}\ntrial_command: x\n")
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, check_plugins=False)
+    assert ":2:" in str(caught.value)
+    path = write(tmp_path, "search_space: {\n  x: 1\ntrial_command: x\n")
+    with pytest.raises(ConfigError, match=r"is the '\{' on line 1 closed\?"):
+        load_config(path, check_plugins=False)
 
 
 def test_canonical_form_is_camel_case_without_unset_fields() -> None:

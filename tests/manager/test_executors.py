@@ -488,3 +488,15 @@ def test_request_that_can_never_be_met_is_refused_in_words(real_bench: Bench) ->
 
     with pytest.raises(ExecutorError, match="10000 CPU"):
         asyncio.run(check())
+
+
+def test_agents_that_are_lost_are_told_unless_they_are_killed_on_purpose(caplog: pytest.LogCaptureFixture) -> None:
+    executor = LocalTrialExecutor()
+    caplog.set_level("INFO", logger="pitchpipe")
+    executor.on_lost("1-0", "its agent was killed by signal 9")
+    executor.kill()
+    executor.on_lost("2-0", "its agent ended with exit code 1")
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", "agent 1-0 is lost: killed by signal 9"),
+        ("INFO", "agent 2-0 is lost: ended with exit code 1"),
+    ]

@@ -215,6 +215,25 @@ def test_attempt_without_a_result_fails_with_a_readable_reason(
 
 
 @pytest.mark.parametrize(
+    ("code", "error", "reason"),
+    [
+        (2, "usage: train\nno such file\n", "exit code 2: no such file"),
+        (2, "error: too big\n", "exit code 2: error: too big"),
+        (1, "Traceback (most recent call last)\na.NoSuchRow: x\n", "a.NoSuchRow: x"),
+        (1, "a.NoSuchRow: x\n", "exit code 1: a.NoSuchRow: x"),
+        (127, "command not found: trainn", "command not found: trainn"),
+    ],
+)
+def test_a_command_that_fails_tells_its_exit_code_unless_the_last_line_says_it_all(
+    code: int, error: str, reason: str
+) -> None:
+    driver = Driver(retries=Retries(0))
+    trial = driver.running_trial()
+    driver.end(trial, exit_code=code, error=error)
+    assert trial.reason == reason
+
+
+@pytest.mark.parametrize(
     ("value", "reason"),
     [("abc", "'abc'"), ({"accuracy": 1}, "'default'"), (None, "None"), ([1], "[1]")],
 )
@@ -728,6 +747,7 @@ def test_exhausted_tuner_is_asked_again_after_each_end_and_the_last_no_ends_the_
     assert sent(driver.succeed(trial), CommandType.RequestTrialJobs) == [2]
     assert of_type(driver.handle(happened.NoMoreParameters(driver.now)), Finish)
     assert driver.runner.status is ExperimentStatus.DONE
+    assert driver.runner.reason == "the tuner has nothing more to propose"
 
 
 def test_stop_ends_what_runs_and_keeps_the_results() -> None:
