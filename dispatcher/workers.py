@@ -80,11 +80,11 @@ class Worker:
         try:
             if item is None or self._halted:
                 self._leaving(self)
-            elif callable(item):
-                item(self)
+            elif isinstance(item, tuple):
+                self._handle_timed(*item)
                 go_on = True
             else:
-                self._handle_timed(*item)
+                item(self)
                 go_on = True
         except BaseException as error:  # noqa: BLE001 - a plug-in's exit() must not end a thread silently
             self._failed(self, error)

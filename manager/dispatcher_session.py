@@ -136,7 +136,7 @@ class DispatcherSession:
         self._sent = commands[-1][0] if commands else covered
         self._answered = replies[-1][0] if replies else (saved.default_reply if saved else 0)
         self._processed = dict.fromkeys(QUEUES, covered)
-        self._last = dict.fromkeys(QUEUES, covered)
+        self._last.update(dict.fromkeys(QUEUES, covered))
         self._last_periodical = 0
         self._is_ready = False
         self._marks.clear()

@@ -245,7 +245,7 @@ class FunctionStopper(Stopper):
     True
     """
 
-    def __init__(self, function: Callable[[str, Result], bool]) -> None:
+    def __init__(self, function: Callable[[str, Result], object]) -> None:
         if not callable(function) or isinstance(function, type):
             raise StopperError(f"{function!r} is not a function of a trial's id and a result")
         self.function = function
