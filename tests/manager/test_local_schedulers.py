@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ def make_class() -> type:
 
 
 @pytest.fixture
-def trials_of(tmp_path: Path) -> Iterator[Callable[..., list[Trial]]]:
+def trials_of(tmp_path: Path) -> Callable[..., list[Trial]]:
     """A function that runs an experiment of scripts, of functions or of classes to its end."""
 
     def run(what: str, **fields: Any) -> list[Trial]:

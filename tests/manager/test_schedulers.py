@@ -24,7 +24,7 @@ def stages(parameters: Mapping[str, Any]) -> SimulatedRun:
     return SimulatedRun(goal, [goal + 1.0 / (step + 1) for step in range(9)], checkpoint_every=1)
 
 
-SCHEDULED = {
+SCHEDULED: dict[str, dict[str, Any]] = {
     "Hyperband": {
         "tuner": {"name": "Hyperband", "class_args": {"R": 9, "eta": 3, "optimize_mode": "minimize"}},
         "max_trial_number": 14,
@@ -159,7 +159,7 @@ def test_unusable_checkpoint_costs_time_only(
 
 def test_suggestions_that_come_while_all_ends_are_trials_of_the_resumed_experiment(tmp_path: Path) -> None:
     clock = VirtualClock(1000.0)
-    fields = {"trial_concurrency": 4, "max_trial_number": 12}
+    fields: dict[str, Any] = {"trial_concurrency": 4, "max_trial_number": 12}
     stop_after(simulated(tmp_path, lambda p: SimulatedRun(p["x"]), clock, **fields), 4)
     run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock))
     trials = trials_of(tmp_path)

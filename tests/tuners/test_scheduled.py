@@ -29,7 +29,7 @@ class Trial:
         self.parameter_id = parameter_id
         self.id = f"t{parameter_id}"
         self.parameters = suggestion.parameters
-        self.budgets = [suggestion.budget]
+        self.budgets: list[Any] = [suggestion.budget]
         self.source = suggestion.checkpoint_of
         self.count = self.start = self.saved = start
         self.status = "runs"
@@ -41,7 +41,7 @@ class Game(TrialControl):
 
     def __init__(
         self,
-        tuner: Tuner,
+        tuner: Any,
         slots: int = 4,
         most: int = 60,
         length: int = 27,
