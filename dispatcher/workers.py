@@ -81,7 +81,8 @@ class Worker:
             if item is None or self._halted:
                 self._leaving(self)
             elif isinstance(item, tuple):
-                self._handle_timed(*item)
+                n, command, data = item
+                self._handle_timed(n, command, data)
                 go_on = True
             else:
                 item(self)

@@ -337,7 +337,11 @@ def test_an_algorithm_is_named_by_one_word() -> None:
 
 @pytest.mark.parametrize(
     ("name", "written"),
-    [("trial_command", "trial_comand"), ("search_space", "serch_space"), ("search_space", "search_space_fil")],
+    [
+        ("trial_command", "trial_comand"),
+        ("search_space", "serch_space"),
+        ("search_space", "search_space_fil"),
+    ],
 )
 def test_a_mistyped_required_field_is_one_problem(name: str, written: str) -> None:
     data = {**SMALLEST, written: SMALLEST[name]}

@@ -490,7 +490,9 @@ def test_request_that_can_never_be_met_is_refused_in_words(real_bench: Bench) ->
         asyncio.run(check())
 
 
-def test_agents_that_are_lost_are_told_unless_they_are_killed_on_purpose(caplog: pytest.LogCaptureFixture) -> None:
+def test_agents_that_are_lost_are_told_unless_they_are_killed_on_purpose(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     executor = LocalTrialExecutor()
     caplog.set_level("INFO", logger="pitchpipe")
     executor.on_lost("1-0", "its agent was killed by signal 9")
