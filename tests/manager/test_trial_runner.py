@@ -190,7 +190,7 @@ def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
         ({"exit_code": 3}, FailureKind.USER_ERROR, "exit code 3"),
         ({"exit_code": 2, "error": "t\nno such file\n"}, FailureKind.USER_ERROR, "exit code 2: no such file"),
         ({"exit_code": 2, "error": "error: too big\n"}, FailureKind.USER_ERROR, "exit code 2: error: too big"),
-        ({"exit_code": 1, "error": "Traceback (most recent call last)\na.Row: x\n"}, FailureKind.USER_ERROR, "a.Row: x"),
+        ({"exit_code": 1, "error": "Traceback (most recent call last)\na.R: x\n"}, FailureKind.USER_ERROR, "a.R: x"),
         ({"exit_code": 127, "error": "command not found: t"}, FailureKind.USER_ERROR, "command not found: t"),
         ({"exit_code": 1, "error": "Tr\nKeyError: 'l'\n"}, FailureKind.USER_ERROR, "KeyError: 'l'"),
         ({"exit_code": None, "signal": 9}, FailureKind.KILLED, "killed by SIGKILL"),
