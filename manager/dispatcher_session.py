@@ -105,8 +105,10 @@ class DispatcherSession:
         command = list(setup.command or dispatcher_command(setup.config))
         if saved is not None:
             command += ["--restore", str(setup.folder / "checkpoint" / saved.path)]
+        self._process = process  # before it is there: it may end at once, and that must be heard
         await process.start(command, environment, setup.folder / "logs" / "dispatcher.out")
-        self._process = process
+        if self._process is not process:
+            return  # it is being replaced already
         self._restoring = saved
         self._heartbeat = Heartbeat(setup.timeout, self._ping, lambda: self._on_silence(process))
         if setup.command is None:

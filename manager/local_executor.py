@@ -17,7 +17,8 @@ import psutil
 
 from ..trial_agent import environ
 from ..trial_agent.file_watch import FileWatch, best_watch
-from .agent_executor import AgentLink, AgentTrialExecutor, Listener
+from ..trial_agent.watchdog import kill_all
+from .agent_executor import AgentLink, AgentTrialExecutor, spool_path
 from .events import ResourcesChanged, StartRefused
 from .executor import AttemptOrder, Deliver, ExecutorError, RunSetup
 from .folder import ExperimentFolder
@@ -96,6 +97,14 @@ class LocalTrialExecutor(AgentTrialExecutor):
                 )
                 return
         super().start_trial(order)
+
+    async def end_strays(self, agent: str) -> None:
+        """Kill the processes of a lost agent's attempts; its watchdog may be late, or dead as well."""
+        if self.setup.run["kind"] == "function":
+            return
+        orders = [order for order in self._orders.values() if order.agent == agent]
+        for mark in [environ.mark(str(spool_path(self.setup, order))) for order in orders]:
+            await asyncio.to_thread(kill_all, None, mark)
 
     def _on_end(self, order: AttemptOrder) -> None:
         if order.gpus and self._neighbours is not None:
@@ -177,10 +186,11 @@ class LocalAgentLink(SocketLink):
         path: Path,
         token: str,
         experiment_id: str,
-        listener: Listener,
+        executor: LocalTrialExecutor,
         process: subprocess.Popen[bytes] | None,
     ) -> None:
-        super().__init__(agent, path, {"op": "hello", "token": token, "experiment": experiment_id}, listener)
+        super().__init__(agent, path, {"op": "hello", "token": token, "experiment": experiment_id}, executor)
+        self._executor = executor
         self._process = process
 
     def kill(self) -> None:
@@ -207,6 +217,7 @@ class LocalAgentLink(SocketLink):
 
     async def why_lost(self, reason: str) -> str:
         """Say how our child ended, if it is ours: its socket is closed, so it has ended or is about to."""
+        await self._executor.end_strays(self._agent)
         if self._process is None:
             return reason
         try:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from pitchpipe.manager.config import ExperimentConfig
@@ -282,6 +283,32 @@ def test_signal_stops_the_experiment_in_order_and_resume_goes_on(number: signal.
     code, output, errors = lab.run("resume", "exp", "--json")
     assert code == 0, errors
     assert json.loads(output)["status"] == "DONE"
+
+
+@pytest.mark.slow
+def test_trial_whose_agent_and_watchdog_are_killed_reports_no_more(lab: Lab) -> None:
+    config = lab.config(max_trial_number=1, trial_concurrency=1)
+    report = "    pitchpipe.report_intermediate_result(x + step)\n"
+    noting = report + "    open('witness', 'a').write('%r\\n' % (x + step))\n"
+    (lab.folder / "trial.py").write_text(SCRIPT.replace(report, noting).replace("0.02", "0.05"))
+    process = lab.start("run", config, "--experiment-id", "exp", "--json")
+    lab.until_reports(3, process)
+    family = psutil.Process(process.pid).children(recursive=True)
+    (trial,) = [each for each in family if "trial.py" in each.cmdline()]
+    doomed = [each for each in family if any(word.endswith("watchdog.py") for word in each.cmdline())]
+    doomed += [each for each in family if "pitchpipe.trial_agent" in each.cmdline()]
+    assert len(doomed) == 2
+    for each in doomed:
+        each.kill()
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors
+    assert not trial.is_running()
+    assert lab.query("SELECT status, attempt FROM trials") == [("SUCCEEDED", 2)]
+    said = (lab.folder / "witness").read_text().splitlines()
+    held = lab.query("SELECT count(*) FROM metrics WHERE kind = 'PERIODICAL'")[0][0]
+    assert (
+        len(said) <= held <= len(said) + 1
+    )  # it may have been killed between a report and the line about it
 
 
 # --------------------------------------------------------------------------- clocks

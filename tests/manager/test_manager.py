@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.manager.dispatcher_process import DispatcherProcess
 from pitchpipe.manager.dispatcher_session import DispatcherSession
 from pitchpipe.manager.executor import AttemptOrder
 from pitchpipe.manager.experiment_status import ExperimentStatus
@@ -335,6 +336,27 @@ def test_dispatcher_is_restored_while_trials_go_on(tmp_path: Path) -> None:
         assert (directory / "marker").exists()
         trials = trials_of(directory)
         assert [trial.parameter_id for trial in trials] == list(range(60))
+
+
+def test_dispatcher_that_dies_while_it_is_started_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+    import signal
+
+    start, pids = DispatcherProcess.start, []
+
+    async def dying_start(process: DispatcherProcess, *args: Any) -> None:
+        await start(process, *args)
+        pids.append(process.pid)
+        if len(pids) == 1 and process.pid is not None:
+            os.kill(process.pid, signal.SIGKILL)
+            await asyncio.wait_for(process._ended, 10)
+            await asyncio.sleep(0.1)  # its pipe is read to the end meanwhile
+
+    monkeypatch.setattr(DispatcherProcess, "start", dying_start)
+    assert run(simulated(tmp_path)) is ExperimentStatus.DONE
+    assert len(pids) == 2
 
 
 # --------------------------------------------------------------------------- coming back after a kill
