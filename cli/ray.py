@@ -108,9 +108,7 @@ def staying_line(config: Mapping[str, Any]) -> str:
         found = ray_status()
         if found and found.get("idle_timeout") and not found["leases"]:
             stays = length_text(found["idle_timeout"])
-            return (
-                f"the private Ray stays for {stays} for the next experiment; pitchpipe ray stop ends it now"
-            )
+            return f"the private Ray stays for {stays}; to end it now: pitchpipe ray stop"
     return ""
 
 

@@ -53,7 +53,11 @@ max_trial_number: 20
 """
 _SECTIONS: list[tuple[str, type[Section], str]] = [
     ("Root", ConfigFields, ""),
-    ("tuner, assessor", AlgorithmConfig, "`advisor` is an older name of `tuner`."),
+    (
+        "tuner, assessor",
+        AlgorithmConfig,
+        "`tuner: TPE` is short for `tuner: {name: TPE}`. `advisor` is an older name of `tuner`.",
+    ),
     (
         "objectives",
         ObjectiveConfig,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -69,10 +70,9 @@ def test_lines_of_progress_come_where_there_is_no_terminal(
     trial = config.parent / "trial.sh"
     trial.write_text("sleep 1; " + trial.read_text())
     called = start("run", config).finish()
-    assert any(
-        "0/4 trials" in line and ("STARTING" in line or "RUNNING" in line) for line in called.out.splitlines()
-    )
-    assert called.out.index("0/4 trials") < called.out.index("DONE: experiment")
+    told = re.search(r"^[\d.]+ s: [A-Z]+; \d/4 trials", called.out, re.MULTILINE)
+    assert told is not None
+    assert told.start() < called.out.index("DONE: experiment")
 
 
 def test_quiet_shows_only_the_result(start: Callable[..., Any], config: Path, directory: Path) -> None:
