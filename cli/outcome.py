@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..manager.folder import ExperimentFolder, default_directory
@@ -81,12 +81,18 @@ def failure_lines(view: ViewedExperiment) -> Iterator[str]:
         example = command_for(view.folder, verb, str(failure.sequence_id))
         facts = f" ({failure.facts})" if failure.facts else ""
         yield f"{times} failed{facts}: {failure} ({example})"
-        yield from (f"  {line}" for line in failure.lines)
+        if not _is_shown(failure.lines, view.row.error):
+            yield from (f"  {line}" for line in failure.lines)
         if hint := hint_text(str(failure)):
             yield f"  hint: {hint}"
     if len(ways) > _MAX_KINDS:
         more = sum(count for count, _ in ways[_MAX_KINDS:])
         yield f"{more} more trials failed in {len(ways) - _MAX_KINDS} other ways"
+
+
+def _is_shown(lines: Sequence[str], error: str) -> bool:
+    """Does what is said of the experiment's own error hold these lines already?"""
+    return bool(lines) and "\n".join(lines) in error
 
 
 def _next_lines(view: ViewedExperiment) -> Iterator[str]:

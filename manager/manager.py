@@ -436,8 +436,8 @@ class Manager:
             self.step()
         runner = self._opened_runner
         first = [(CommandType.Initialize, json.dumps(self.config.search_space)), *history_of(runner)]
-        if runner.requested > 0:
-            first.append((CommandType.RequestTrialJobs, str(runner.requested)))
+        if missing := runner.ask_in_one():
+            first.append((CommandType.RequestTrialJobs, str(missing)))
         commands = [
             (n, command.value.decode(), payload) for n, (command, payload) in enumerate(first, start=1)
         ]

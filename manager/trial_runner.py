@@ -105,7 +105,8 @@ class TrialRunner:
         self.counts: Counter[TrialStatus] = Counter()
         self.best = BestTrials(self.objectives)
         self.failures: deque[Trial] = deque(maxlen=5)
-        self.requested = 0
+        self._has_told_since = False  # of the end of a trial, since the tuner was last asked
+        self._asked: deque[int] = deque()  # how many trials each unanswered request still waits for
         self.created = 0
         self.run_time = 0.0
         self.wants_periodical = True
@@ -170,7 +171,7 @@ class TrialRunner:
     def snapshot(self) -> dict[str, Any]:
         """The few facts besides the trials that a resumed runner needs, as plain JSON values."""
         return {
-            "requested": self.requested,
+            "asked": list(self._asked),
             "tuner_has_more": self._tuner_has_more,
             "lost_agents": self._slots.snapshot(),
             "again": [trial.sequence_id for trial in self._again()],
@@ -180,7 +181,7 @@ class TrialRunner:
 
     def restore(self, trials: Iterable[Trial], snapshot: dict[str, Any], run_time: float) -> None:
         """Take up an experiment where the store says it was (trials in the order of their sequence ids)."""
-        self.requested = snapshot.get("requested", 0)
+        self._asked = deque(snapshot.get("asked", ()))
         self._tuner_has_more = snapshot.get("tuner_has_more", True)
         self._stall_is_told = snapshot.get("stall_is_told", False)
         self.run_time = run_time
@@ -203,6 +204,17 @@ class TrialRunner:
     def elapsed(self, now: float) -> float:
         """Seconds for which the experiment has run, over all its managers."""
         return self.run_time + (now - self._running_since if self._running_since is not None else 0.0)
+
+    @property
+    def requested(self) -> int:
+        """How many trials the tuner was asked for and has not answered about."""
+        return sum(self._asked)
+
+    def ask_in_one(self) -> int:
+        """Make one request of all that are unanswered, for a dispatcher that is told it anew; answers its size."""
+        total = self.requested
+        self._asked = deque([total] if total else [])
+        return total
 
     def get_trial(self, trial_id: str) -> Trial | None:
         """The trial with this id."""
@@ -317,7 +329,7 @@ class TrialRunner:
         self._go_on()
 
     def _on_parameters(self, event: happened.ParametersArrived) -> None:
-        self.requested = max(0, self.requested - 1)
+        self._note_answer()
         if self.status is ExperimentStatus.STOPPING or self.status.is_final:
             return
         self._tuner_has_more = True
@@ -325,9 +337,19 @@ class TrialRunner:
         self._go_on()
 
     def _on_no_more_parameters(self, event: happened.NoMoreParameters) -> None:
-        self.requested = 0
+        # One request is answered by it, also in part; those that were sent after results came are not.
+        if self._asked:
+            self._asked.popleft()
         self._tuner_has_more = False
+        if not self._asked and self._has_told_since:
+            self._ask_for_more()  # it may have answered before it heard of the last results
         self._settle()
+
+    def _note_answer(self) -> None:
+        if self._asked:
+            self._asked[0] -= 1
+            if self._asked[0] == 0:
+                self._asked.popleft()
 
     def _on_kill_verdict(self, event: happened.KillVerdict) -> None:
         trial = self.live.get(event.trial_id)
@@ -594,7 +616,8 @@ class TrialRunner:
         if self.limits.max_trial_number is not None:
             missing = min(missing, self.limits.max_trial_number - self.created - self.requested)
         if missing > 0:
-            self.requested += missing
+            self._asked.append(missing)
+            self._has_told_since = False
             self._send(CommandType.RequestTrialJobs, str(missing))
 
     def _settle(self) -> None:
@@ -718,6 +741,7 @@ class TrialRunner:
         self._timed.pop(trial.trial_id, None)
         trial.verdict = trial.resume = trial.copy_of = None
         self._send(CommandType.TrialEnd, trial_end_payload(trial.trial_id, trial.status, trial.record))
+        self._has_told_since = True
         self._judge_experiment(trial)
         trial.story = ()  # only live trials can be asked to make a wrong move
 

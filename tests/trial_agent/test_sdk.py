@@ -105,9 +105,7 @@ def test_value_that_is_no_json_is_a_type_error(value: object) -> None:
 
 
 def test_type_error_names_the_value_and_what_to_report() -> None:
-    with pytest.raises(
-        TypeError, match=r"cannot report array\(\[0., 0.\]\): ndarray is neither .*'default'"
-    ):
+    with pytest.raises(TypeError, match=r"cannot report array\(\[0., 0.\]\): ndarray is neither .*'default'"):
         metric_text(numpy.zeros(2))
 
 
