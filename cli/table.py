@@ -30,7 +30,7 @@ def narrowed(rows: Sequence[Sequence[str]], width: int, column: int) -> list[Seq
     """Rows in which one column is cut, or left out, so that the others can be read.
 
     >>> narrowed([("#", "parameters", "reason"), ("1", "lr=0.1 momentum=0.9", "too big")], 27, 1)
-    [['#', 'parameters', 'reason'], ['1', 'lr=0.1 momen…', 'too big']]
+    [['#', 'parameters', 'reason'], ['1', 'lr=0.1 momentu…', 'too big']]
     """
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     others = sum(widths[:column]) + sum(min(size, _LAST) for size in widths[column + 1 :])
