@@ -123,7 +123,11 @@ class TrialRunner:
         self._timed: dict[str, Trial] = {}  # those whose time runs, the earliest started first
         self._changes = Changes()
         self._effects: list[Effect] = []
-        self._handlers: dict[type, Callable[[Any], None]] = {
+        self._handlers = self._table_of_handlers()
+
+    def _table_of_handlers(self) -> dict[type, Callable[[Any], None]]:
+        """Which method takes which event: every kind of event has a row."""
+        return {
             happened.DispatcherReady: self._on_dispatcher_ready,
             happened.ParametersArrived: self._on_parameters,
             happened.NoMoreParameters: self._on_no_more_parameters,

@@ -204,8 +204,8 @@ def test_experiment_of_the_readme_runs_and_its_database_answers(line: tuple[Path
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True
     )
-    # The three best, or as many as were not stopped early.
-    assert 1 <= len(done.stdout.splitlines()) <= 3
+    # The three best of those that succeeded: how many were stopped early depends on the machine.
+    assert len(done.stdout.splitlines()) == min(3, summary["counts"]["SUCCEEDED"])
     files = set(re.findall(r"`([\w.-]+)", text("docs/store.md").split("experiment.db` is SQLite")[0]))
     assert [
         path.name for path in folder.iterdir() if path.name.split(".db-")[0] not in {*files, "experiment"}
