@@ -10,8 +10,8 @@ import threading
 from abc import ABC, abstractmethod
 from typing import IO
 
+from ..manager.words import counts_text, duration_text, left_text, number_text, parameters_text, rate_text
 from .progress import Progress
-from .words import counts_text, duration_text, left_text, number_text, parameters_text, rate_text
 
 __all__ = ["ENDED", "Display", "PlainDisplay", "SilentDisplay", "make_display"]
 

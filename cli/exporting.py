@@ -11,7 +11,7 @@ from typing import Any
 from ..manager.changes import AttemptRow
 from ..manager.store import ExperimentRow, Store
 from ..manager.trial import Trial
-from .words import flat
+from ..manager.words import flat
 
 __all__ = ["attempt_object", "csv_rows", "experiment_object", "metrics_of", "plain_number", "trial_object"]
 

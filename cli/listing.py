@@ -61,9 +61,9 @@ def status(experiment: str | None, experiment_id: str | None, directory: Path | 
 
 
 def _status_lines(view: ViewedExperiment) -> Iterator[str]:
+    from ..manager.words import counts_text, duration_text
     from .outcome import best_lines, failure_lines
     from .reading import is_abandoned
-    from .words import counts_text, duration_text
 
     row = view.row
     named = f" ({row.name})" if row.name else ""
@@ -95,7 +95,7 @@ def standing(folder: ExperimentFolder, status: str) -> str:
 def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
     """What only the manager knows; nothing if there is none."""
     from ..manager.control import ControlError, ask_manager
-    from .words import left_text, rate_text
+    from ..manager.words import left_text, rate_text
 
     if folder.manager() is None:
         return
@@ -149,7 +149,7 @@ def _facts(folder: ExperimentFolder) -> dict[str, Any]:
 
 def _row(facts: dict[str, Any]) -> tuple[str, ...]:
     from ..manager.experiment_status import ExperimentStatus
-    from .words import duration_text, number_text
+    from ..manager.words import duration_text, number_text
 
     if "counts" not in facts:
         return (facts["id"], facts["status"], "", "", "", "", facts["reason"])

@@ -13,9 +13,9 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from ..manager.words import duration_text, flat, left_text, number_text, rate_text
 from .display import ENDED, Display
 from .progress import Best, Progress
-from .words import duration_text, flat, left_text, number_text, rate_text
 
 __all__ = ["LiveDisplay", "render"]
 

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ..manager.failed_trial import hint_text
 from ..manager.folder import ExperimentFolder, default_directory
-from .failed_trial import hint_text
+from ..manager.words import counts_text, duration_text, flat, number_text
 from .progress import Best
 from .reading import ViewedExperiment
-from .words import counts_text, duration_text, flat, number_text
 
 __all__ = ["command_for", "outcome_lines"]
 

@@ -67,7 +67,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _since(moment: float | None) -> str:
-    from .words import moment_text
+    from ..manager.words import moment_text
 
     return "" if moment is None else f", since {moment_text(moment)}"
 
@@ -79,7 +79,7 @@ def _users(found: dict[str, Any]) -> str:
 
 
 def _leaving(found: dict[str, Any]) -> str:
-    from .words import duration_text, length_text
+    from ..manager.words import duration_text, length_text
 
     if found.get("seconds_left") is not None:
         return f"in {duration_text(found['seconds_left'])}, if no experiment comes"
@@ -99,7 +99,7 @@ def number_of(count: int, noun: str) -> str:
 def staying_line(config: Mapping[str, Any]) -> str:
     """What there is to say at the end of an experiment about the private Ray; empty if nothing is."""
     from ..manager.ray_lease import ray_status
-    from .words import length_text
+    from ..manager.words import length_text
 
     service = config.get("trainingService", {})
     if service.get("platform") != "ray" or service.get("address"):

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..manager.experiment_status import ExperimentStatus
+from ..manager.failed_trial import FailedTrial, failures_alike, retries_by_kind
 from ..manager.folder import ExperimentFolder
 from ..manager.results import BestTrials, Objective
 from ..manager.store import ExperimentRow, Store
 from ..manager.trial import Trial
-from .failed_trial import FailedTrial, failures_alike, retries_by_kind
 from .progress import Best
 
 __all__ = ["ViewedExperiment", "is_abandoned", "objectives_of_row", "viewed"]

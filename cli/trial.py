@@ -73,7 +73,7 @@ def show(names: tuple[str, ...], experiment_id: str | None, directory: Path | No
 
 
 def _lines(folder: ExperimentFolder, found: Trial, intermediate: list[object]) -> Iterator[str]:
-    from .words import flat, number_text
+    from ..manager.words import flat, number_text
 
     for name, value in _facts(folder, found, intermediate):
         if value not in (None, ""):
@@ -90,8 +90,8 @@ def _lines(folder: ExperimentFolder, found: Trial, intermediate: list[object]) -
 def _facts(
     folder: ExperimentFolder, found: Trial, intermediate: list[object]
 ) -> Iterator[tuple[str, object]]:
-    from .failed_trial import hint_text
-    from .words import duration_text, number_text, result_text
+    from ..manager.failed_trial import hint_text
+    from ..manager.words import duration_text, number_text, result_text
 
     yield "trial", f"{found.sequence_id} ({found.trial_id}) of experiment {folder.experiment_id}"
     yield "status", found.status.value
@@ -118,7 +118,7 @@ def _facts(
 
 
 def _intermediate(results: list[object]) -> str:
-    from .words import result_text
+    from ..manager.words import result_text
 
     if not results:
         return ""
@@ -127,7 +127,7 @@ def _intermediate(results: list[object]) -> str:
 
 
 def _ending(exit_code: int | None) -> Iterator[tuple[str, object]]:
-    from .failed_trial import ending_text
+    from ..manager.failed_trial import ending_text
 
     if exit_code is not None and exit_code < 0:
         yield "signal", ending_text(exit_code).removeprefix("signal ")
@@ -137,7 +137,7 @@ def _ending(exit_code: int | None) -> Iterator[tuple[str, object]]:
 
 def _attempt_lines(earlier: list[AttemptRow]) -> Iterator[str]:
     """Why earlier attempts ended."""
-    from .failed_trial import ending_text
+    from ..manager.failed_trial import ending_text
 
     if earlier:
         yield "earlier attempts"
@@ -157,7 +157,7 @@ def _why_waiting(folder: ExperimentFolder, found: Trial) -> str:
 
 
 def _moment(moment: float | None) -> str:
-    from .words import moment_text
+    from ..manager.words import moment_text
 
     return "" if moment is None else moment_text(moment)
 

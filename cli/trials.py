@@ -86,7 +86,7 @@ def _duration(trial: Trial, now: float) -> float | None:
 
 
 def _row(trial: Trial, now: float) -> tuple[str, ...]:
-    from .words import duration_text, number_text, parameters_text
+    from ..manager.words import duration_text, number_text, parameters_text
 
     duration = _duration(trial, now)
     return (

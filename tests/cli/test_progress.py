@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from pitchpipe.cli.display import PlainDisplay, SilentDisplay, make_display, plain_line
-from pitchpipe.cli.failed_trial import FailedTrial
 from pitchpipe.cli.live import LiveDisplay, render
 from pitchpipe.cli.progress import Best, Progress, ProgressMeter
 from pitchpipe.manager.executor import AttemptOrder
+from pitchpipe.manager.failed_trial import FailedTrial
 from pitchpipe.manager.results import Objective
 from pitchpipe.manager.trial import TrialStatus
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..manager.trial import FailureKind, Trial, TrialStatus
-from ..manager.verdicts import fingerprint, last_line, signal_name
+from .trial import FailureKind, Trial, TrialStatus
+from .verdicts import fingerprint, last_line, signal_name
 
 __all__ = ["FailedTrial", "ending_text", "failures_alike", "hint_text", "retries_by_kind"]
 
