@@ -23,10 +23,11 @@ class ExperimentStatus(StrEnum):
     @property
     def is_final(self) -> bool:
         """Does nothing run for it any more?"""
-        return self in (self.STOPPED, self.DONE, self.ERROR, self.VIEWED)
+        return self in _FINAL
 
 
 _S = ExperimentStatus
+_FINAL = (_S.STOPPED, _S.DONE, _S.ERROR, _S.VIEWED)
 _ENDS = {_S.STOPPING, _S.DONE, _S.ERROR}
 
 # Who may follow whom. DONE, STOPPED and ERROR can be taken up again (resume), VIEWED cannot.

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import orjson
+
 from ..protocol import CommandType, Frame, dumps
 from .checkpoint_copies import clone_checkpoint
 from .config import ExperimentConfig
@@ -329,7 +331,7 @@ class Manager:
             runner.error,
             runner.elapsed(now),
             now if runner.is_finished() else None,
-            json.dumps(runner.snapshot() | ({} if self._heard is None else {"heard": self._heard})),
+            self._snapshot(runner),
             checkpoints,
         )
         try:
@@ -341,6 +343,10 @@ class Manager:
             for path in self.store.prune_dispatcher_checkpoints():
                 (self.folder.path / "checkpoint" / path).unlink(missing_ok=True)
         return changes
+
+    def _snapshot(self, runner: TrialRunner) -> str:
+        heard = {} if self._heard is None else {"heard": self._heard}
+        return orjson.dumps(runner.snapshot() | heard, option=orjson.OPT_NON_STR_KEYS).decode()
 
     def _perform(self, effect: Effect) -> None:
         if isinstance(effect, StartTrial):

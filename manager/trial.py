@@ -31,10 +31,15 @@ class TrialStatus(StrEnum):
     USER_CANCELED = "USER_CANCELED"
     SYS_CANCELED = "SYS_CANCELED"
 
+    __hash__ = str.__hash__  # a dictionary asks for it on the way of every trial, and the enum's own is slow
+
     @property
     def is_final(self) -> bool:
         """Has the trial ended? Only a failed one can be taken up again, by the user."""
-        return self not in (TrialStatus.WAITING, TrialStatus.RUNNING, TrialStatus.PAUSED)
+        return self not in _LIVE
+
+
+_LIVE = (TrialStatus.WAITING, TrialStatus.RUNNING, TrialStatus.PAUSED)
 
 
 class Cause(StrEnum):
@@ -50,6 +55,8 @@ class Cause(StrEnum):
     PAUSED = "paused"
     RESUMED = "resumed"
     RETRIED = "retried"
+
+    __hash__ = str.__hash__
 
 
 _ENDS = {

@@ -51,6 +51,10 @@ class CommandType(Enum):
     Checkpoint = b"CK"
     Processed = b"PR"
 
+    __hash__ = (
+        object.__hash__
+    )  # members are single, and the enum's own is slow: every frame is looked up by it
+
 
 OWN_COMMANDS = frozenset(
     {CommandType.Error, CommandType.Pause, CommandType.Resume, CommandType.Checkpoint, CommandType.Processed}
