@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 __all__ = [
+    "STATUS_WORDS",
     "counts_text",
     "duration_text",
     "flat",
@@ -20,16 +22,18 @@ __all__ = [
     "result_text",
 ]
 
-_STATUS_WORDS = {
-    "RUNNING": "running",
-    "WAITING": "waiting",
-    "PAUSED": "paused",
-    "SUCCEEDED": "succeeded",
-    "EARLY_STOPPED": "stopped early",
-    "FAILED": "failed",
-    "USER_CANCELED": "killed by you",
-    "SYS_CANCELED": "cancelled",
-}
+STATUS_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "RUNNING": "running",
+        "WAITING": "waiting",
+        "PAUSED": "paused",
+        "SUCCEEDED": "succeeded",
+        "EARLY_STOPPED": "stopped early",
+        "FAILED": "failed",
+        "USER_CANCELED": "killed by you",
+        "SYS_CANCELED": "cancelled",
+    }
+)
 
 
 def number_text(value: object) -> str:
@@ -122,7 +126,7 @@ def counts_text(counts: Mapping[str, int]) -> str:
     '2 running, 12 succeeded, 1 failed'
     """
     return ", ".join(
-        f"{counts[status]} {word}" for status, word in _STATUS_WORDS.items() if counts.get(status)
+        f"{counts[status]} {word}" for status, word in STATUS_WORDS.items() if counts.get(status)
     )
 
 
