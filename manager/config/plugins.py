@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
@@ -57,13 +58,18 @@ def _run(line: Sequence[str], timeout: float) -> tuple[int, str, str]:
         process = subprocess.Popen(
             line, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True
         )
+        # `process.wait(timeout)` looks again and again, up to 50 ms too late: every start would pay for it.
+        ending = threading.Thread(target=process.wait, daemon=True)
         try:
-            code = process.wait(timeout)
+            ending.start()
+            ending.join(timeout)
+            if ending.is_alive():
+                raise subprocess.TimeoutExpired(line, timeout)
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        return code, _text(output), _text(errors)
+            ending.join()
+        return process.returncode, _text(output), _text(errors)
 
 
 def _text(file: IO[bytes]) -> str:
