@@ -298,8 +298,15 @@ class DispatcherSession:
             self._deliver(self._failed(sentence))
 
     def _failed(self, sentence: str) -> DispatcherFailed:
-        undone = min(self._processed.values()) + 1
-        return DispatcherFailed(self._now(), sentence, traceback=self._last_output(), command=undone)
+        last_output = self._last_output()
+        return DispatcherFailed(
+            self._now(), sentence, traceback=last_output, command=self._first_undone(), died=True
+        )
+
+    def _first_undone(self) -> int:
+        """The number behind what the queue that is behind has done; behind the last, if none is behind."""
+        behind = [self._processed[queue] for queue in QUEUES if self._processed[queue] < self._last_of(queue)]
+        return min(behind, default=self._sent) + 1
 
     def _last_output(self) -> str:
         path = self._setup.folder / "logs" / "dispatcher.out"

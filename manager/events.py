@@ -109,13 +109,17 @@ class DispatcherAnswered:
 
 @dataclass(slots=True)
 class DispatcherFailed:
-    """A plug-in raised, or the dispatcher process ended without being asked to."""
+    """A plug-in raised, or the dispatcher process ended without being asked to or is silent (`died`).
+
+    `command` is the number of the command at which it happened, or of the first that was not done.
+    """
 
     time: float
     message: str
     where: str = ""
     traceback: str = ""
     command: int | None = None
+    died: bool = False
 
 
 @dataclass(slots=True)

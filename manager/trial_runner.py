@@ -35,6 +35,7 @@ from .attempts import (
 )
 from .changes import AttemptRow, Changes, MetricRow
 from .description import describe
+from .dispatcher_failures import DispatcherFailures
 from .effects import (
     CopyCheckpoint,
     Effect,
@@ -116,7 +117,7 @@ class TrialRunner:
         self._now = 0.0
         self._ready = False
         self._tuner_has_more = True
-        self._failed_command: int | None = None
+        self._dispatcher_failures = DispatcherFailures()
         self._stall_is_told = False
         self._final_status = ExperimentStatus.DONE
         self._slots = Slots()
@@ -402,14 +403,12 @@ class TrialRunner:
     def _on_dispatcher_failed(self, event: happened.DispatcherFailed) -> None:
         if self.status.is_final or self.status is ExperimentStatus.STOPPING:
             return
-        told = f"{event.message} ({event.where})" if event.where else event.message
-        command = event.command if event.command is not None else -1
-        if self._failed_command == command:
+        if why := self._dispatcher_failures.verdict(event):
             self.error = event.traceback
-            self._stop(ExperimentStatus.ERROR, told)
-            return
-        self._failed_command = command
-        self._effects.append(RestoreDispatcher(told))
+            self._stop(ExperimentStatus.ERROR, why)
+        else:
+            told = f"{event.message} ({event.where})" if event.where else event.message
+            self._effects.append(RestoreDispatcher(told))
 
     # ------------------------------------------------------------------ the trials
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from pitchpipe.manager import events as happened
@@ -21,7 +22,7 @@ PATIENCE_S = 20.0
 
 # A dispatcher in the test's hands: it writes down what it receives, and answers each command as `script` says:
 # {"GE": [["TR", {...}], ...]}, where n stands for the command's number in this process. "exit" ends it with that code,
-# "stop" lets it read no more, "deaf" lets it answer no Ping.
+# "stop" lets it read no more, "rubbish" lets it write these words, "deaf" lets it answer no Ping.
 PEER = """
 import json, os, sys, time
 from pitchpipe.protocol import CommandType, FrameDecoder, encode_frame
@@ -39,6 +40,8 @@ def answer(answers):
             os._exit(payload)
         elif code == "stop":
             time.sleep(600)
+        elif code == "rubbish":
+            os.write(4, payload.encode())
         else:
             say(code, payload)
 
@@ -278,6 +281,42 @@ def test_restart_tells_a_fresh_peer_what_is_committed_by_then(at_table: Any) -> 
     at_table(play)
 
 
+def test_replies_that_are_not_committed_yet_are_not_told_again_after_a_restart(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), ["exit", 1]])
+        await table.session.start(nothing)
+        committed = table.send(IN, GE)
+        await table.until(lambda: "DispatcherFailed" in table.kinds())
+        table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), parameters(1)])
+        await table.session.restart(lambda saved: Conversation(committed))
+        await table.answered()
+        assert [event.parameter_id for event in table.events if hasattr(event, "parameter_id")] == [0, 1]
+        assert table.kinds().count("KillVerdict") == 1
+        replies = [(1, "TR", parameters(0)), (2, "KI", kill("AbCdE")), (3, "TR", parameters(1))]
+        assert table.session.take_replies() == [(n, code, json.dumps(told[1])) for n, code, told in replies]
+        assert table.diverged == []
+
+    at_table(play)
+
+
+def test_peer_that_talks_rubbish_is_ended_when_it_is_replaced(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], GE=[["rubbish", "this is no frame at all"], ["stop", 0]])
+        await table.session.start(nothing)
+        committed = table.send(IN, GE)
+        await table.until(lambda: "DispatcherFailed" in table.kinds())
+        pid = table.session.pid
+        assert pid is not None
+        assert psutil.pid_exists(pid)
+        table.says(IN=[READY])
+        await table.session.restart(lambda saved: Conversation(committed))
+        assert not psutil.pid_exists(pid)
+        await table.answered()
+        assert table.kinds().count("DispatcherFailed") == 1
+
+    at_table(play)
+
+
 def test_end_of_the_process_is_a_failure_at_the_first_command_undone(at_table: Any) -> None:
     async def play(table: Table) -> None:
         table.says(IN=[READY], GE=[["exit", 4]])
@@ -288,6 +327,22 @@ def test_end_of_the_process_is_a_failure_at_the_first_command_undone(at_table: A
             "the dispatcher process ended with exit code 4",
             2,
         )
+        assert table.events[-1].died
+
+    at_table(play)
+
+
+def test_queue_that_has_nothing_to_do_is_not_behind(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], EN=[["exit", 4]], AD=[])
+        await table.session.start(nothing)
+        table.send(IN, GE, GE)
+        await table.until(lambda: table.session._processed["default"] == 3)
+        table.session._processed["assessor"] = 0  # as ours, whose assessor was told nothing so far
+        assert table.session._first_undone() == 4
+        table.send(GE, EN)
+        await table.until(lambda: "DispatcherFailed" in table.kinds())
+        assert table.events[-1].command == 5
 
     at_table(play)
 

@@ -221,7 +221,7 @@ def test_ten_thousand_trials_at_once(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- the tuner's troubles
 
 TUNER = '''
-import os
+import os, signal
 from pathlib import Path
 from pitchpipe import Tuner
 
@@ -239,6 +239,11 @@ class Troubled(Tuner):
             return object()
         if self.trouble == "exit" and parameter_id == 3:
             os._exit(3)
+        if self.trouble == "killed twice" and parameter_id == 3:
+            with self.marker.open("a") as deaths:
+                deaths.write("x")
+            if self.marker.stat().st_size < 3:
+                os.kill(os.getpid(), signal.SIGKILL)
         if self.trouble == "random":
             return {"x": int.from_bytes(os.urandom(4), "big"), "y": "a"}
         return {"x": parameter_id, "y": "a"}
@@ -278,10 +283,10 @@ def troubled(tmp_path: Path, trouble: str) -> Manager:
     [
         ("always", ["ValueError", "no more ideas", "troubled.py:15"]),
         ("rubbish", ["generate_parameters", "object"]),
-        ("exit", ["ended with exit code 3"]),
+        ("exit", ["ended with exit code 3, 3 times in a row", "resume"]),
     ],
 )
-def test_tuner_that_fails_twice_ends_the_experiment_and_is_named(
+def test_tuner_that_fails_again_and_again_ends_the_experiment_and_is_named(
     trouble: str, told: list[str], tmp_path: Path
 ) -> None:
     manager = troubled(tmp_path, trouble)
@@ -297,6 +302,13 @@ def test_tuner_that_fails_once_is_restored_and_nothing_is_lost(tmp_path: Path) -
     assert run(manager) is ExperimentStatus.DONE
     assert [json.loads(t.record)["parameters"]["x"] for t in trials_of(tmp_path)] == [0, 1, 2, 3, 4, 5]
     assert not (tmp_path / "marker.imported").exists()  # it was replayed
+
+
+def test_dispatcher_killed_twice_at_one_command_is_restored_twice_and_nothing_is_lost(tmp_path: Path) -> None:
+    manager = troubled(tmp_path, "killed twice")
+    assert run(manager) is ExperimentStatus.DONE
+    assert (tmp_path / "marker").read_text() == "xxx"
+    assert [json.loads(t.record)["parameters"]["x"] for t in trials_of(tmp_path)] == [0, 1, 2, 3, 4, 5]
 
 
 def test_tuner_that_cannot_be_repeated_is_told_the_results_instead(tmp_path: Path) -> None:

@@ -855,6 +855,31 @@ def test_failing_dispatcher_is_restored_once_and_then_ends_the_experiment() -> N
     assert driver.runner.error == "Traceback"
 
 
+@pytest.mark.parametrize(
+    ("commands", "is_over"),
+    [
+        ([7, 7], False),
+        ([7, 7, 7], True),
+        ([7, 3, 5], True),  # it died again while it was told what it knew before
+        ([7, 7, 8, 8], False),
+        ([7, 9, 8, 9], True),
+    ],
+)
+def test_dispatcher_that_dies_is_restored_while_it_gets_on(commands: list[int], is_over: bool) -> None:
+    driver = Driver()
+    driver.running_trial()
+    for command in commands:
+        assert driver.runner.status is ExperimentStatus.RUNNING
+        death = happened.DispatcherFailed(driver.now, "it ended with SIGKILL", command=command, died=True)
+        effects = driver.handle(death)
+    assert (driver.runner.status is ExperimentStatus.STOPPING) is is_over
+    if is_over:
+        assert f"SIGKILL, 3 times in a row at command {max(commands)}" in driver.runner.reason
+        assert "resume" in driver.runner.reason
+    else:
+        assert of_type(effects, RestoreDispatcher)
+
+
 def test_two_objectives_give_a_pareto_front() -> None:
     runner = TrialRunner(
         "test",
@@ -1048,9 +1073,9 @@ class RunnerMachine(RuleBasedStateMachine):
     def stop(self) -> None:
         self.handle(happened.StopAsked(self.now))
 
-    @rule(command=st.integers(0, 2))
-    def dispatcher_fails(self, command: int) -> None:
-        self.handle(happened.DispatcherFailed(self.now, "the tuner raised", command=command))
+    @rule(command=st.integers(0, 2), died=st.booleans())
+    def dispatcher_fails(self, command: int, died: bool) -> None:
+        self.handle(happened.DispatcherFailed(self.now, "it failed", command=command, died=died))
 
     @invariant()
     def state_is_sound(self) -> None:
