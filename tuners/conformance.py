@@ -11,7 +11,8 @@ In a test file of a plug-in::
 
 Class attributes say what the tuner does not claim: ``spaces`` holds the search spaces it supports, ``seeded``
 is False for a tuner without a seed, ``exhausts`` for one that may repeat a point; ``small`` and
-``constrained`` are spaces for the tests of these, and ``is_point`` may be overridden.
+``constrained`` are spaces for the tests of these, and ``is_point`` may be overridden. A tuner whose suggestions cost
+much lowers ``trials`` and ``many_results``; ``make_directed`` is for one that can maximise.
 """
 
 # ruff: noqa: D102 - the names of the tests are sentences
@@ -25,6 +26,7 @@ import time
 from typing import Any, ClassVar
 
 import cloudpickle
+import numpy as np
 import pytest
 
 from ..search_space import SearchSpace
@@ -68,8 +70,46 @@ SPACES: dict[str, dict[str, Any]] = {
         ),
         lr=("loguniform", [1e-4, 1]),
     ),
+    "three deep": _space(
+        top=(
+            "choice",
+            [
+                {
+                    "_name": "in",
+                    **_space(
+                        middle=(
+                            "choice",
+                            [
+                                {
+                                    "_name": "in",
+                                    **_space(
+                                        low=(
+                                            "choice",
+                                            [
+                                                {
+                                                    "_name": "x",
+                                                    **_space(u=("uniform", [-1, 1]), c=("choice", [1, "a"])),
+                                                },
+                                                {"_name": "n", **_space(n=("qloguniform", [1, 64, 1]))},
+                                            ],
+                                        ),
+                                    ),
+                                },
+                                {"_name": "out", **_space(z=("normal", [0, 1]))},
+                            ],
+                        ),
+                        side=("randint", [0, 4]),
+                    ),
+                },
+                {"_name": "out"},
+            ],
+        )
+    ),
     "large": _space(**{f"x{i}": ("randint", [0, 1000]) for i in range(8)}),
 }
+
+
+MANY = 10_000
 
 
 def value_of(parameters: Any) -> float:
@@ -80,8 +120,8 @@ def value_of(parameters: Any) -> float:
     return float(parameters) if number else 0.5
 
 
-def run(tuner: Tuner, count: int, first: int = 0) -> list[Any]:
-    """Run up to `count` trials one after the other; return their parameters."""
+def run(tuner: Tuner, count: int, first: int = 0, sign: float = 1.0) -> list[Any]:
+    """Run up to `count` trials one after the other; return their parameters. Values are multiplied by `sign`."""
     points = []
     for parameter_id in range(first, first + count):
         try:
@@ -89,7 +129,7 @@ def run(tuner: Tuner, count: int, first: int = 0) -> list[Any]:
         except NoMoreTrialError:
             break
         points.append(point)
-        tuner.receive_trial_result(parameter_id, point, value_of(point))
+        tuner.receive_trial_result(parameter_id, point, sign * value_of(point))
         tuner.trial_end(parameter_id, True)
     return points
 
@@ -110,11 +150,18 @@ class TunerConformance:
     )
     seeded: ClassVar[bool] = True
     exhausts: ClassVar[bool] = True
+    #: How many trials a test runs, about.
+    trials: ClassVar[int] = 40
+    #: How many trials are run one after the other by the test of that.
     many_results: ClassVar[int] = 10_000
 
     def make(self, seed: int) -> Tuner:
         """Return a new tuner; one without a seed ignores it."""
         raise NotImplementedError
+
+    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
+        """Return a new tuner that looks for the least ("minimize") or the greatest value ("maximize")."""
+        pytest.skip("the tuner does not say that it looks for the least or the greatest value")
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run a test that asks for `space` once for each of the supported spaces."""
@@ -134,12 +181,12 @@ class TunerConformance:
         return not SearchSpace.parse(space).validate(parameters)
 
     def test_suggestions_are_points_of_the_space(self, space: Any) -> None:
-        points = run(self.started(space), 40)
+        points = run(self.started(space), self.trials)
         assert points
         assert [point for point in points if not self.is_point(space, point)] == []
 
     def test_suggestions_are_plain_json(self, space: Any) -> None:
-        for point in run(self.started(space), 40):
+        for point in run(self.started(space), self.trials):
             assert json.loads(json.dumps(point)) == point
 
     def test_suggestions_belong_to_the_receiver(self, space: Any) -> None:
@@ -159,14 +206,14 @@ class TunerConformance:
     def test_the_same_seed_gives_the_same_suggestions(self, space: Any) -> None:
         if not self.seeded:
             pytest.skip("the tuner has no seed")
-        assert run(self.started(space), 40) == run(self.started(space), 40)
+        assert run(self.started(space), self.trials) == run(self.started(space), self.trials)
 
     def test_a_pickled_tuner_continues_as_the_original(self, space: Any) -> None:
         tuner = self.started(space)
-        done = len(run(tuner, 15))
+        done = len(run(tuner, self.trials // 2))
         _next(tuner, 100)  # a trial that runs while the checkpoint is written
         restored = cloudpickle.loads(cloudpickle.dumps(tuner))
-        assert run(restored, 25, first=done) == run(tuner, 25, first=done)
+        assert run(restored, self.trials // 2, first=done) == run(tuner, self.trials // 2, first=done)
 
     def test_arguments_are_not_changed(self, space: Any) -> None:
         given = copy.deepcopy(space)
@@ -178,14 +225,14 @@ class TunerConformance:
         kept = copy.deepcopy((point, data, results))
         tuner.receive_trial_result(0, point, results)
         tuner.import_data(data)
-        run(tuner, 15, first=1)
+        run(tuner, self.trials // 3, first=1)
         assert given == space
         assert (point, data, results) == kept
 
     def test_nan_infinite_and_failed_trials_are_survived(self, space: Any) -> None:
         tuner = self.started(space)
         values = [math.nan, math.inf, -math.inf, None, {"default": math.nan}, 1e308, 0]
-        for parameter_id in range(60):
+        for parameter_id in range(self.trials * 3 // 2):
             point = _next(tuner, parameter_id)
             value = values[parameter_id % len(values)]
             if point is None:
@@ -197,18 +244,18 @@ class TunerConformance:
 
     def test_only_failures_are_survived(self, space: Any) -> None:
         tuner = self.started(space)
-        for parameter_id in range(40):
+        for parameter_id in range(self.trials):
             if _next(tuner, parameter_id) is not None:
                 tuner.trial_end(parameter_id, False)
 
     def test_suggestions_without_any_result(self, space: Any) -> None:
-        points = self.started(space).generate_multiple_parameters(list(range(60)))
+        points = self.started(space).generate_multiple_parameters(list(range(self.trials * 3 // 2)))
         assert all(self.is_point(space, point) for point in points)
 
     def test_results_in_another_order_than_suggestions(self, space: Any) -> None:
         tuner = self.started(space)
         running: dict[int, Any] = {}
-        for parameter_id in range(60):
+        for parameter_id in range(self.trials * 3 // 2):
             point = _next(tuner, parameter_id)
             if point is not None:
                 running[parameter_id] = point
@@ -220,36 +267,38 @@ class TunerConformance:
 
     def test_late_second_and_foreign_results_are_survived(self, space: Any) -> None:
         tuner = self.started(space)
-        points = run(tuner, 15)
+        points = run(tuner, self.trials // 3)
         tuner.trial_end(0, False)
         tuner.receive_trial_result(0, points[0], 3.0)  # after its end, and for the second time
         tuner.receive_trial_result(999, points[-1], 2.0)  # an id that was never given out
         tuner.receive_trial_result(1000, {"no": "such parameters"}, 2.0, customized=True)
         tuner.trial_end(999, True)
         tuner.trial_end(1001, False)
-        assert all(self.is_point(space, point) for point in run(tuner, 10, first=100))
+        assert all(self.is_point(space, point) for point in run(tuner, self.trials // 4, first=100))
 
     def test_imported_data_is_taken(self, space: Any) -> None:
-        points = run(self.started(space, seed=2), 15)
+        points = run(self.started(space, seed=2), self.trials // 3)
         data: list[dict[str, Any]] = [{"parameter": point, "value": value_of(point)} for point in points]
         data[0]["value"] = {"default": 1.0}
         data += [{"parameter": {"x": "nonsense"}, "value": 1}, {"parameter": points[0], "value": None}]
         tuner = self.started(space)
         tuner.import_data(data)
-        assert all(self.is_point(space, point) for point in run(tuner, 20))
+        assert all(self.is_point(space, point) for point in run(tuner, self.trials // 2))
 
     def test_an_empty_import_changes_nothing(self, space: Any) -> None:
         tuner = self.started(space)
         tuner.import_data([])
-        assert not self.seeded or run(tuner, 10) == run(self.started(space), 10)
+        assert not self.seeded or run(tuner, self.trials // 4) == run(self.started(space), self.trials // 4)
 
     def test_the_space_may_change_on_the_way(self, space: Any) -> None:
         other = self.spaces[next(iter(self.spaces))]
         tuner = self.started(other)
-        run(tuner, 15)
+        run(tuner, self.trials // 3)
         tuner.update_search_space(copy.deepcopy(space))
         tuner.trial_end(3, False)
-        assert all(self.is_point(space, point) for point in run(tuner, 15, first=15))
+        assert all(
+            self.is_point(space, point) for point in run(tuner, self.trials // 3, first=self.trials // 3)
+        )
 
     def test_a_small_space_is_visited_once_and_ends(self) -> None:
         if self.small is None or not self.exhausts:
@@ -282,18 +331,37 @@ class TunerConformance:
 
     def test_constraints_are_met(self) -> None:
         space, constraints = self.constrained
-        points = run(self.started(space, constraints=constraints), 40)
+        points = run(self.started(space, constraints=constraints), self.trials)
         assert points
         model = SearchSpace.parse(space, constraints)
         assert [model.violations(point) for point in points if model.violations(point)] == []
+
+    def test_the_greatest_is_the_least_of_the_negated(self, space: Any) -> None:
+        suggested = []
+        for mode, sign in (("minimize", 1.0), ("maximize", -1.0)):
+            tuner = self.make_directed(1, mode)
+            tuner.update_search_space(copy.deepcopy(space))
+            suggested.append(run(tuner, self.trials // 2, sign=sign))
+        assert suggested[0] == suggested[1]
+
+    def test_many_imported_results_take_bounded_time(self) -> None:
+        space = self.spaces[list(self.spaces)[-1]]
+        rng, model = np.random.default_rng(0), SearchSpace.parse(space)
+        points = [model.sample(rng) for _ in range(MANY)]
+        tuner = self.started(space)
+        started = time.process_time()
+        tuner.import_data([{"parameter": point, "value": value_of(point)} for point in points])
+        suggested = run(tuner, 5)
+        # Generous: it tells linear from quadratic cost, not fast from slow.
+        assert time.process_time() - started < 60
+        assert all(self.is_point(space, point) for point in suggested)
 
     def test_many_results_take_bounded_time(self) -> None:
         space = self.spaces[list(self.spaces)[-1]]
         tuner = self.started(space)
         started = time.process_time()
         points = run(tuner, self.many_results)
-        # Generous: it tells linear from quadratic cost, not fast from slow.
-        assert time.process_time() - started < 60
+        assert time.process_time() - started < 60  # generous, too
         assert points
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .history import History
 from .layout import Bools, Floats, Ints, Layout
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
@@ -88,6 +89,40 @@ class Mixture:
         keep = (codes >= 0) & known[:, None] & (rng.random(codes.shape) >= self.flip)
         columns = self.layout.choices
         units[:, columns] = np.where(keep, (codes + 0.5) / self.layout.options, units[:, columns])
+
+
+class ParzenHistory(History):
+    """A history that keeps, for every point, what the kernels ask for, so that it is not worked out each time."""
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
+        self._codes = np.empty((0, len(layout.choices)), dtype=np.int64)
+        self._features = np.empty((0, 4 * len(layout.numeric)))
+        self._bandwidth = np.ones(len(layout.numeric))
+
+    def add(self, units: Floats) -> int:
+        """Add a point without a loss, shape (d,), NaN where inactive; returns its row."""
+        row = super().add(units)
+        self._codes[row] = self.layout.codes(units[None])
+        self._features[row] = features_of(self.layout, units[None], self._bandwidth)
+        return row
+
+    def codes(self, rows: Ints) -> Ints:
+        """Return the option indices of rows, shape (k, c)."""
+        return self._codes[rows]
+
+    def features(self, rows: Ints, bandwidth: Floats) -> Floats:
+        """Return the features of rows for the kernels of this bandwidth, shape (k, 4 p)."""
+        if not np.array_equal(bandwidth, self._bandwidth):
+            # Kept from call to call: the bandwidth of a large set changes rarely.
+            p = len(self.layout.numeric)
+            known = self._features[: self.count]
+            known[:, 3 * p :] = known[:, :p] * log_normaliser(known[:, p : 2 * p], bandwidth)
+            self._bandwidth = bandwidth
+        return self._features[rows]
+
+    def _arrays(self) -> tuple[str, ...]:
+        return *super()._arrays(), "_codes", "_features"
 
 
 def features_of(layout: Layout, units: Floats, bandwidth: Floats) -> Floats:

@@ -10,19 +10,14 @@ The constants were chosen on tasks of many kinds, nested and mixed spaces among 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ..protocol import metric_value
-from ..search_space import SearchSpace
-from .arguments import integer, merged, one_of, positive, seed_of
-from .base import Tuner
-from .explored import Explored, measurements, ready
-from .history import History
+from .arguments import integer, merged, one_of, positive
 from .layout import Floats, Ints, Layout
-from .parzen import Mixture, features_of
+from .learner import LearningTuner, latin_hypercube
+from .parzen import Mixture, ParzenHistory, features_of
 
 DEFAULTS = {
     "constant_liar_type": "worst",
@@ -38,10 +33,9 @@ _NARROWEST = 1e-3  # Falkner et al. 2018: min_bandwidth
 _STEPS_PER_OCTAVE = 8  # bandwidths are rounded, so that those of the large set seldom change
 _LARGEST_SET = 500  # observations in the density of the others; beyond it, every n-th by rank
 _FLIP = 0.7
-_HUGE = 1e300
 
 
-class TPETuner(Tuner):
+class TPETuner(LearningTuner):
     """Models the good and the other results by densities l and g, and suggests where l / g is highest.
 
     ``optimize_mode`` is ``minimize`` or ``maximize``, ``seed`` an integer of at least 0. ``tpe_args`` may
@@ -64,7 +58,7 @@ class TPETuner(Tuner):
     def __init__(
         self, optimize_mode: str = "minimize", seed: int | None = None, tpe_args: dict[str, Any] | None = None
     ) -> None:
-        one_of("optimize_mode", optimize_mode, ("minimize", "maximize"))
+        super().__init__(optimize_mode, seed)
         args = merged("tpe_args", DEFAULTS, tpe_args)
         lies = ("best", "mean", "worst", None)
         self._liar: str | None = one_of("tpe_args: constant_liar_type", args["constant_liar_type"], lies)
@@ -73,84 +67,16 @@ class TPETuner(Tuner):
         self._most_good = integer("tpe_args: linear_forgetting", args["linear_forgetting"], 1)
         self._prior_weight = positive("tpe_args: prior_weight", args["prior_weight"])
         self._gamma = positive("tpe_args: gamma", args["gamma"])
-        self._sign = 1.0 if optimize_mode == "minimize" else -1.0
-        self._rng = np.random.default_rng(seed_of(seed))
-        self._explored: Explored | None = None
+        self._history: ParzenHistory
 
-    def update_search_space(self, search_space: Any) -> None:
-        """Take a search space; results that are points of it are kept."""
-        earlier = self._results() if self._explored else []
-        space = SearchSpace.parse(search_space, self.constraints)
-        self._explored = Explored(space, self._explored)
-        self._layout = Layout.of(space)
-        self._history = History(self._layout)
-        self._rows: dict[int, int] = {}  # of every suggestion, so that a late or second result finds its row
-        self._running: dict[int, int] = {}  # rows that stand for running trials, by parameter id
-        self._design = iter(self._latin_hypercube())
-        for parameters, loss in earlier:
-            if not space.validate(parameters):
-                self._history.settle(self._history.add(space.encode(parameters)), loss)
+    def _new_history(self, layout: Layout) -> ParzenHistory:
+        return ParzenHistory(layout)
 
-    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
-        """Return the candidate with the highest l / g that is new and meets the constraints."""
-        explored = ready(self._explored)
-        parameters = next((p for p in self._ordered() if explored.add(p)), None)
-        if parameters is None:
-            parameters = explored.new_point(lambda: explored.space.sample(self._rng))
-        row = self._history.add(explored.space.encode(parameters))
-        self._rows[parameter_id] = self._running[parameter_id] = row
-        return parameters
+    def _begin(self) -> None:
+        design = latin_hypercube(self._rng, self._startup, self._layout.dimension)
+        self._design = iter(self._layout.deactivate(design))
 
-    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
-        """Learn a result; a second one for the same id replaces the first, an unknown id is imported."""
-        row = self._rows.get(parameter_id)
-        if row is None:
-            self.import_data([{"parameter": parameters, "value": value}])
-        else:
-            self._history.settle(row, self._loss(value))
-            self._running.pop(parameter_id, None)
-
-    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """Take a trial that ended without a result as the worst."""
-        row = self._running.pop(parameter_id, None)
-        if row is not None:
-            self._history.settle(row, math.inf)
-
-    def import_data(self, data: list[Any]) -> None:
-        """Learn results from elsewhere; skip items that are not points of the space or lack a value."""
-        explored = ready(self._explored)
-        for parameters, value in measurements(explored, data):
-            explored.add(parameters)
-            if value is not None:
-                row = self._history.add(explored.space.encode(parameters))
-                self._history.settle(row, self._loss(value))
-
-    def _loss(self, value: Any) -> float:
-        loss = self._sign * metric_value(value)
-        # Finite, so that sums of differences stay finite.
-        return min(max(loss, -_HUGE), _HUGE) if loss < math.inf else math.inf
-
-    def _results(self) -> list[tuple[dict[str, Any], float]]:
-        """Return what is known so far as parameters and losses, in order of arrival."""
-        space, history = ready(self._explored).space, self._history
-        settled = sorted(zip(history.ranked.tolist(), history.losses.tolist(), strict=True))
-        return [(space.decode(history.units(np.array([row]))[0]), loss) for row, loss in settled]
-
-    def _latin_hypercube(self) -> Floats:
-        """Return as many points as there are start-up jobs, each parameter stratified; shape (n, d)."""
-        n, d = self._startup, self._layout.dimension
-        strata = self._rng.permuted(np.tile(np.arange(n), (d, 1)), axis=1).T
-        return self._layout.deactivate((strata + self._rng.random((n, d))) / n)
-
-    def _ordered(self) -> Iterator[dict[str, Any]]:
-        """Yield candidates that meet the constraints, the best first."""
-        space = ready(self._explored).space
-        for vector in self._vectors():
-            parameters = space.decode(vector)
-            if not space.violations(parameters):
-                yield parameters
-
-    def _vectors(self) -> Floats:
+    def _proposals(self) -> Floats:
         """Return candidates, shape (m, d), the best first: of the start-up design, then of the model."""
         history = self._history
         if history.count < self._startup or history.successes < (self._startup + 1) // 2:
@@ -170,7 +96,7 @@ class TPETuner(Tuner):
         count = max(1, min(wanted, self._most_good, history.successes))
         good, others = history.ranked[:count], history.ranked[count:]
         losses = history.losses[: count + 1]
-        running = np.fromiter(self._running.values(), dtype=np.int64)
+        running = self._running_rows()
         if self._lie_is_good(losses):
             good = np.concatenate([good, running[-count:]])
         elif self._liar is not None:

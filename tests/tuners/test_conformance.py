@@ -15,15 +15,26 @@ class TestRandom(TunerConformance):
     def make(self, seed: int) -> Tuner:
         return RandomTuner(seed=seed)
 
+    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
+        return RandomTuner(seed, optimize_mode)
+
 
 class TestGridSearch(TunerConformance):
     def make(self, seed: int) -> Tuner:
         return GridSearchTuner()
 
+    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
+        return GridSearchTuner(optimize_mode)
+
 
 class TestTPE(TunerConformance):
+    many_results = 2_000
+
     def make(self, seed: int) -> Tuner:
         return TPETuner(seed=seed)
+
+    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
+        return TPETuner(optimize_mode, seed)
 
 
 @pytest.mark.parametrize("lie", ["best", "mean", None])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners.history import History
 from pitchpipe.tuners.layout import Layout
-from pitchpipe.tuners.parzen import Mixture, features_of
+from pitchpipe.tuners.parzen import Mixture, ParzenHistory, features_of
 
 NESTED: dict[str, Any] = {
     "o": {
@@ -103,15 +103,21 @@ def test_deactivation_reaches_the_third_level() -> None:
     assert [list(np.isnan(row)) for row in units] == [list(~space.active(row)) for row in units]
 
 
-@given(st.lists(st.tuples(st.integers(0, 7), st.sampled_from([-1.0, 0.0, 2.5, math.inf])), max_size=40))
-def test_the_history_ranks_as_sorting_does(events: list[tuple[int, float]]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 7), st.sampled_from([-1.0, 0.0, 2.5, math.inf])), max_size=40),
+    st.integers(1, 9),
+)
+def test_the_history_ranks_as_sorting_does(events: list[tuple[int, float]], every: int) -> None:
     history = History(Layout.of(SearchSpace.parse({"x": {"_type": "uniform", "_value": [0, 1]}})))
     known: dict[int, float] = {}
     for _ in range(8):
         history.add(np.array([0.5]))
-    for row, loss in events:
+    for i, (row, loss) in enumerate(events):
         history.settle(row, loss)
         known[row] = loss
+        assert (history.finished, history.loss(row)) == (len(known), loss)
+        if i % every == 0:  # what is ranked already moves; what is not has one place all the same
+            assert len(history.ranked) == len(known)
     assert history.losses.tolist() == sorted(known.values())
     assert [known[row] for row in history.ranked.tolist()] == sorted(known.values())
     assert sorted(history.ranked.tolist()) == sorted(known)
@@ -127,7 +133,7 @@ def test_equal_losses_rank_in_order_of_arrival() -> None:
 
 def test_kept_features_are_those_of_the_bandwidth_asked_for() -> None:
     layout = Layout.of(SearchSpace.parse(NESTED))
-    history = History(layout)
+    history = ParzenHistory(layout)
     units = uniform_points(layout, 150)
     rows = np.array([history.add(row) for row in units])
     for width in (0.5, 0.1, 0.1, 0.03):
