@@ -56,7 +56,7 @@ class CommandTrial:
         self.pid: int | None = None
         self._tools = tools
         self._folder = Path(job.folder)
-        self._spool = self._folder / f"reports-{job.attempt}.jsonl"
+        self._spool = Path(job.spool)
         self._mark = environ.mark(str(self._spool))
         self._reader = SpoolReader(job.trial, job.attempt, job.first_sequence, tools.clock)
         self._shelf = Shelf(job.shelf, job.attempt, job.keeping, job.checkpoint)
@@ -106,9 +106,9 @@ class CommandTrial:
         job, run = self.job, self.job.run
         job.check()
         os.makedirs(job.shelf, exist_ok=True)
-        (self._folder / "parameters.json").write_text(job.parameters, encoding="utf-8")
+        Path(job.parameters_file).write_text(job.parameters, encoding="utf-8")
         LineFile(str(self._spool)).close()  # there before the watch, and before a shell script looks for it
-        environment = self._environment()
+        environment = job.environment(self._tools.environment)
         directory = run.code_directory or os.getcwd()
         arguments = arguments_of(run.command, directory, environment, shell=run.shell)
         self._tools.watch.watch(str(self._spool))
@@ -119,25 +119,6 @@ class CommandTrial:
         self._tools.guard.watch(process.pid)
         self.pid = process.pid
         return process
-
-    def _environment(self) -> dict[str, str]:
-        job, run = self.job, self.job.run
-        return {
-            **self._tools.environment,
-            "PYTHONUNBUFFERED": "1",  # so that a killed script leaves its last words
-            **run.environment,
-            **environ.visible_devices(job.gpus),
-            environ.REPORTS: str(self._spool),
-            environ.PARAMETERS: str(self._folder / "parameters.json"),
-            environ.OUTPUT_DIRECTORY: str(self._folder),
-            environ.CHECKPOINTS: job.shelf,
-            **({} if job.checkpoint is None else {environ.CHECKPOINT: job.checkpoint}),
-            **({} if job.budget is None else {environ.BUDGET: repr(job.budget)}),
-            environ.EXPERIMENT_ID: run.experiment,
-            environ.TRIAL_ID: job.trial,
-            environ.ATTEMPT: str(job.attempt),
-            environ.SEQUENCE_ID: str(job.sequence_id),
-        }
 
     def _log(self, name: str) -> Path:
         return self._folder / (name if self.job.attempt <= 1 else f"{name}-{self.job.attempt}")

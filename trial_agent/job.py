@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import environ
 from .shelf import Keeping
 
 CHECKPOINT_GONE = "its checkpoint is gone"
@@ -80,6 +81,41 @@ class Job:
     def shelf(self) -> str:
         """The folder of the trial's checkpoints."""
         return os.path.join(self.folder, "checkpoints")
+
+    @property
+    def spool(self) -> str:
+        """The file to which a command appends its reports."""
+        return os.path.join(self.folder, f"reports-{self.attempt}.jsonl")
+
+    @property
+    def parameters_file(self) -> str:
+        """The file in which a command finds its parameter record."""
+        return os.path.join(self.folder, "parameters.json")
+
+    def environment(self, base: Mapping[str, str]) -> dict[str, str]:
+        """The environment of a command: `base`, what the config adds, and where to find what.
+
+        >>> run = RunSpec("command", "e", "/exp", command="./train.sh", environment={"MODE": "fast"})
+        >>> environment = Job("AbCdE", 1, 0, "{}", run).environment({"PATH": "/bin"})
+        >>> environment["MODE"], environment["PITCHPIPE_REPORTS"]
+        ('fast', '/exp/trials/0/reports-1.jsonl')
+        """
+        return {
+            **base,
+            "PYTHONUNBUFFERED": "1",  # so that a killed script leaves its last words
+            **self.run.environment,
+            **environ.visible_devices(self.gpus),
+            environ.REPORTS: self.spool,
+            environ.PARAMETERS: self.parameters_file,
+            environ.OUTPUT_DIRECTORY: self.folder,
+            environ.CHECKPOINTS: self.shelf,
+            **({} if self.checkpoint is None else {environ.CHECKPOINT: self.checkpoint}),
+            **({} if self.budget is None else {environ.BUDGET: repr(self.budget)}),
+            environ.EXPERIMENT_ID: self.run.experiment,
+            environ.TRIAL_ID: self.trial,
+            environ.ATTEMPT: str(self.attempt),
+            environ.SEQUENCE_ID: str(self.sequence_id),
+        }
 
     def check(self) -> None:
         """Raise FileNotFoundError when the checkpoint to go on from is gone: a fresh start would pass for a resume."""
