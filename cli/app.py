@@ -27,7 +27,7 @@ VERBS = {
     "list": ("listing:list_experiments", "List the experiments of a directory."),
     "status": ("listing:status", "Show how an experiment stands."),
     "trials": ("trials:trials", "List the trials of an experiment."),
-    "trial": ("trial:trial", "Show a trial, its output, or kill it."),
+    "trial": ("trial:trial", "Show a trial, its output, run it again, or kill it."),
     "stop": ("stop:stop", "Stop a running experiment."),
     "validate": ("validate:validate", "Check a config and start nothing."),
     "export": ("export:export", "Write the trials as JSON or CSV."),

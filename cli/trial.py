@@ -29,13 +29,14 @@ class _TrialGroup(LazyGroup):
     table = {  # noqa: RUF012
         "show": ("trial:show", "Show all there is to know about a trial."),
         "log": ("trial_log:log", "Print what a trial printed."),
+        "rerun": ("trial_rerun:rerun", "Run a trial again in this terminal."),
         "kill": ("trial:kill", "End a trial; the experiment goes on."),
     }
 
 
 @click.group("trial", cls=_TrialGroup)
 def trial() -> None:
-    """Show a trial, its output, or kill it.
+    """Show a trial, its output, run it again, or kill it.
 
     TRIAL is a trial's id or its sequence number. ID is the experiment; without it, the one that runs is
     meant, else the newest.

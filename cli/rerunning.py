@@ -1,0 +1,138 @@
+"""Runs a trial again here, in the foreground: its parameters, environment and code directory, and no manager."""
+
+from __future__ import annotations
+
+import os
+import pdb
+import subprocess
+import sys
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..manager.config import ExperimentConfig
+from ..manager.folder import ExperimentFolder
+from ..manager.limits import run_of
+from ..manager.trial import Trial
+from ..trial_agent import Job, RunSpec, read_spool
+from ..trial_agent.command_line import StartError, arguments_of, with_interpreter
+from ..trial_agent.environ import base_environment
+from ..trial_agent.function_trial import FunctionLoader, FunctionTrial
+from ..trial_agent.line_file import LineFile
+from ..trial_agent.outbox import Outbox
+from ..trial_agent.trainable import TrialFunction
+from .failures import FAILED, USAGE, Failure
+
+if TYPE_CHECKING:
+    from ..trial_agent.events import Event
+
+__all__ = ["Rerun", "job_of", "rerun"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """How it went: the exit code, and what was reported (each value as JSON text)."""
+
+    exit_code: int
+    intermediate: list[str]
+    final: str | None
+    error: str | None = None
+
+
+def job_of(folder: ExperimentFolder, config: ExperimentConfig, trial: Trial, scratch: Path) -> Job:
+    """The trial as one attempt whose files lie in `scratch`; nothing of the experiment is written to."""
+    run = run_of(config, folder)
+    spec = RunSpec.of({"experiment": folder.experiment_id, "folder": str(scratch), "run": run})
+    return Job(trial.trial_id, 1, trial.sequence_id, trial.record, spec, gpus=trial.gpus, budget=trial.budget)
+
+
+def rerun(job: Job, *, debug: bool = False) -> Rerun:
+    """Run the attempt in this terminal; with `debug`, pdb is entered where it raises.
+
+    Raises `Failure` if it cannot be started.
+    """
+    os.makedirs(job.shelf)
+    Path(job.parameters_file).write_text(job.parameters, encoding="utf-8")
+    Path(job.spool).touch()
+    if job.run.kind == "command":
+        code, error = _run_command(job, debug), None
+    else:
+        code, error = _call_function(job, debug)
+    reported = read_spool(Path(job.spool), job.trial, job.attempt, 0)
+    return Rerun(code, _values(reported, "intermediate"), next(iter(_values(reported, "final")), None), error)
+
+
+def _values(reported: list[Event], kind: str) -> list[str]:
+    return [event["value"] for event in reported if event["e"] == "report" and event["kind"] == kind]
+
+
+def _run_command(job: Job, debug: bool) -> int:
+    environment = job.environment(base_environment(os.environ))
+    directory = job.run.code_directory or os.getcwd()
+    try:
+        arguments = arguments_of(job.run.command, directory, environment, shell=job.run.shell)
+    except StartError as error:
+        raise Failure(str(error), FAILED) from error
+    if debug:
+        arguments = _under_pdb(arguments, job.run.command)
+    try:
+        process = subprocess.Popen(arguments, cwd=directory, env=environment)
+    except OSError as error:
+        by_shell = with_interpreter(arguments, error)
+        if by_shell is None:
+            raise Failure(f"cannot run {arguments[0]}: {error.strerror}", FAILED) from error
+        process = subprocess.Popen(by_shell, cwd=directory, env=environment)
+    return _wait(process)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Its exit code; Ctrl-C reaches the trial as well, which may need a moment for its last words."""
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
+def _under_pdb(arguments: list[str], command: str) -> list[str]:
+    """A Python command that enters pdb at the first exception that nobody catches.
+
+    >>> _under_pdb(["/usr/bin/python3", "train.py", "--fast"], "python3 train.py --fast")
+    ['/usr/bin/python3', '-m', 'pdb', '-c', 'continue', 'train.py', '--fast']
+    """
+    program, *words = arguments
+    if not os.path.basename(program).startswith("python") or not words or words[0] in ("-c", "-"):
+        raise Failure(f"--pdb needs a command of the form `python SCRIPT ...`, not: {command}", USAGE)
+    return [program, "-m", "pdb", "-c", "continue", *words]
+
+
+def _call_function(job: Job, debug: bool) -> tuple[int, str | None]:
+    spool = LineFile(job.spool)
+    loader = _DebuggedLoader() if debug else FunctionLoader()
+    try:
+        outcome = FunctionTrial(job, loader, spool, Outbox(), time.time).run()
+    finally:
+        spool.close()
+    return outcome["exit_code"] or 0, outcome["error"]
+
+
+class _DebuggedLoader(FunctionLoader):
+    """Loads the pickled function as one that enters pdb where it raises."""
+
+    def load(self, job: Job) -> TrialFunction:
+        """Return the function that the attempt calls."""
+        return _debugged(super().load(job))
+
+
+def _debugged(function: TrialFunction) -> TrialFunction:
+    def call(parameters: dict[str, Any]) -> Any:
+        try:
+            return function(parameters)
+        except Exception as error:
+            traceback.print_exc(file=sys.stderr)
+            pdb.post_mortem(error.__traceback__)
+            raise
+
+    return call

@@ -1,0 +1,112 @@
+"""`pitchpipe trial rerun`: a trial again, in this terminal, without touching the experiment."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = """\
+import os, sys
+import pitchpipe
+x = pitchpipe.get_next_parameter()["x"]
+print("mode", os.environ["MODE"], "in", os.getcwd(), "trial", pitchpipe.get_trial_id())
+pitchpipe.report_intermediate_result(x / 2)
+if os.path.exists("broken"):
+    raise ValueError(f"x is {x}")
+pitchpipe.report_final_result(x)
+"""
+CONFIG = f"""\
+search_space:
+  x: {{_type: choice, _value: [0.25]}}
+trial_command: {sys.executable} trial.py
+trial_environment: {{MODE: fast}}
+max_trial_number: 1
+tuner: {{name: GridSearch}}
+training_service: {{platform: local}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, start: Callable[..., Any], directory: Path) -> Path:
+    """The folder of an experiment with one trial, whose result is 0.25."""
+    (tmp_path / "trial.py").write_text(SCRIPT)
+    (tmp_path / "experiment.yml").write_text(CONFIG)
+    done = start("run", tmp_path / "experiment.yml", "--experiment-id", "once", "--quiet").finish()
+    assert done.code == 0, done.err
+    return directory / "once"
+
+
+def again(folder: Path, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
+    """Run `trial rerun` in a process of its own, with `said` on its standard input."""
+    command = [sys.executable, "-P", "-m", "pitchpipe", "trial", "rerun", str(folder), "0", *words]
+    return subprocess.run(command, input=said, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_rerun_has_the_parameters_environment_and_directory_and_changes_nothing(
+    folder: Path, tmp_path: Path
+) -> None:
+    with sqlite3.connect(folder / "experiment.db") as database:
+        [(trial_id, before)] = database.execute("SELECT trial_id, final FROM trials").fetchall()
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+
+    done = again(folder)
+
+    assert done.returncode == 0
+    assert done.stdout == f"mode fast in {tmp_path} trial {trial_id}\n"
+    assert "final result: 0.25 (in the experiment: 0.25)" in done.stderr
+    assert "intermediate results: 1, the last: 0.125" in done.stderr
+    assert sorted(path for path in folder.rglob("*") if path.is_file()) == files
+    with sqlite3.connect(folder / "experiment.db") as database:
+        assert database.execute("SELECT trial_id, final FROM trials").fetchall() == [(trial_id, before)]
+
+
+def test_rerun_of_a_trial_that_now_fails_shows_why_and_answers_1(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken").touch()
+    done = again(folder)
+    assert done.returncode == 1
+    assert "ValueError: x is 0.25" in done.stderr
+    assert "it ended with exit code 1" in done.stderr
+    assert "it reported no final result" in done.stderr
+
+
+def test_rerun_with_pdb_stops_where_it_raises(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken").touch()
+    done = again(folder, "--pdb", said="p x * 4\nq\n")
+    assert "ValueError: x is 0.25" in done.stdout + done.stderr
+    assert "(Pdb) 1.0" in done.stdout
+
+
+def test_rerun_of_a_function_calls_it_here(tmp_path: Path) -> None:
+    script = tmp_path / "functions.py"
+    script.write_text(
+        "from pitchpipe import Experiment, report_intermediate_result\n"
+        "def trial(parameters):\n"
+        "    report_intermediate_result(1.5)\n"
+        "    print('called with', parameters)\n"
+        "    return 1 / parameters['x']\n"
+        "Experiment(trial, search_space={'x': {'_type': 'choice', '_value': [0]}}, max_trial_number=1,\n"
+        "           tuner={'name': 'GridSearch'}, training_service={'platform': 'local'},\n"
+        f"           directory={str(tmp_path)!r}, experiment_id='calls').run()\n"
+    )
+    subprocess.run([sys.executable, "-P", str(script)], capture_output=True, timeout=60, check=False)
+
+    done = again(tmp_path / "calls", "--pdb", said="p parameters\nq\n")
+
+    assert done.returncode == 1
+    assert "called with {'x': 0}" in done.stdout
+    assert "ZeroDivisionError" in done.stderr
+    assert "(Pdb) {'x': 0}" in done.stdout
+    assert "intermediate results: 1, the last: 1.5" in done.stderr
+
+
+def test_rerun_with_pdb_of_a_shell_command_is_refused(
+    start: Callable[..., Any], config: Path, directory: Path
+) -> None:
+    assert start("run", config, "--experiment-id", "shell", "--quiet").finish().code == 0
+    done = again(directory / "shell", "--pdb")
+    assert done.returncode == 2
+    assert "--pdb needs a command of the form `python SCRIPT ...`, not: sh trial.sh" in done.stderr
