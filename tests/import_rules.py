@@ -26,9 +26,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "trial_agent": BASE,
     "dispatcher": BASE | {"tuners", "assessors"},
     "manager": BASE | {"trial_agent", "dispatcher"},
-    "cli": BASE | {"trial_agent", "dispatcher", "manager", "pitchpipe"},
+    "server": BASE | {"trial_agent", "dispatcher", "manager"},
+    "cli": BASE | {"trial_agent", "dispatcher", "manager", "server", "pitchpipe"},
     # The face gives the names of all of them; that the heavy ones load lazily is measured by another test.
-    "pitchpipe": BASE | {"tuners", "assessors", "trial_agent", "manager"},
+    "pitchpipe": BASE | {"tuners", "assessors", "trial_agent", "manager", "server"},
 }
 # Single files that may import more than their package.
 FILE_MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -43,6 +44,9 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "dispatcher": frozenset({"cloudpickle", "orjson", "psutil", "numpy"}),
     "manager": frozenset(
         {"cloudpickle", "orjson", "psutil", "pydantic", "pydantic_core", "ruamel", "filelock", "fsspec"}
+    ),
+    "server": frozenset(
+        {"fastapi", "starlette", "uvicorn", "pydantic", "anyio", "nicegui", "plotly", "numpy", "orjson", "psutil"}
     ),
     "cli": frozenset({"click", "rich", "psutil", "orjson"}),
     "pitchpipe": frozenset({"cloudpickle", "pandas"}),  # pandas: where it is installed, for a table

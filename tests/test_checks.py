@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 FOLDERS = ["pitchpipe", "protocol", "search_space", "tuners", "assessors"]
-FOLDERS += ["trial_agent", "dispatcher", "manager", "cli"]
+FOLDERS += ["trial_agent", "dispatcher", "manager", "server", "cli"]
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,0 +1,135 @@
+"""Intermediate results: of one trial since a cursor, and of many trials thinned out for a plot.
+
+Thinning keeps, of each stretch of a curve, its lowest and its highest result: a spike stays visible however many
+results are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .database import Database
+from .plain import parsed
+from .trial_query import QueryError, number_expression
+
+__all__ = ["Curve", "NewResults", "read_curve", "read_curves", "read_new_results"]
+
+_MOST_RESULTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Numbers of one trial: `sequences[i]` is the number of the result, 0, 1, 2 ...; `values[i]` None is no number.
+
+    `total` is how many results there are; fewer are here when they were thinned out.
+    """
+
+    sequence_id: int
+    sequences: list[int]
+    values: list[float | None]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewResults:
+    """What a trial reported since a cursor.
+
+    Whoever keeps the results forgets those numbered `keep_below` or more (a later attempt reports them again), and adds
+    `results`: dicts with `sequence`, `attempt`, `time` and `value`, as it was reported. `has_more` says that the next
+    question, with the new `cursor`, will be answered at once.
+    """
+
+    cursor: str
+    keep_below: int
+    results: list[dict[str, Any]]
+    has_more: bool = False
+
+
+def read_new_results(
+    db: Database, sequence_id: int, cursor: str | None = None, limit: int = _MOST_RESULTS
+) -> NewResults:
+    """The results of a trial that a holder of `cursor` has not; without one, all from the first.
+
+    Raises `QueryError` for a cursor that was never given out.
+    """
+    attempt, begin = _position(cursor)
+    trial = db.row("SELECT attempt, next_sequence FROM trials WHERE sequence_id = ?", (sequence_id,))
+    now_attempt, there = trial or (0, 0)
+    (first,) = db.row(
+        "SELECT min(sequence) FROM metrics WHERE sequence_id = ? AND kind = 'PERIODICAL' AND NOT superseded"
+        " AND attempt > ? AND sequence < ?",
+        (sequence_id, attempt, begin),
+    ) or (None,)
+    keep_below = min(begin, there, begin if first is None else first)
+    rows = db.rows(
+        "SELECT sequence, attempt, time, value FROM metrics WHERE sequence_id = ? AND kind = 'PERIODICAL'"
+        " AND sequence >= ? AND NOT superseded ORDER BY sequence, attempt LIMIT ?",
+        (sequence_id, keep_below, limit + 1),
+    )
+    has_more, rows = len(rows) > limit, rows[:limit]
+    results = [
+        dict(zip(("sequence", "attempt", "time"), row, strict=False), value=parsed(row[3])) for row in rows
+    ]
+    end = rows[-1][0] + 1 if rows else keep_below
+    return NewResults(f"{now_attempt}.{end}", keep_below, results, has_more)
+
+
+def _position(cursor: str | None) -> tuple[int, int]:
+    if not cursor:
+        return 0, 0
+    attempt, dot, sequence = cursor.partition(".")
+    if not dot or not attempt.isdecimal() or not sequence.isdecimal() or len(cursor) > 40:
+        raise QueryError(f"'{cursor}' is no cursor: give the one of the last answer, or none for all results")
+    return min(int(attempt), 2**60), min(int(sequence), 2**60)
+
+
+def read_curve(db: Database, sequence_id: int, metric: str = "default", points: int | None = None) -> Curve:
+    """One metric of the intermediate results of a trial, thinned out to about `points` results."""
+    return read_curves(db, [sequence_id], metric, points)[0]
+
+
+def read_curves(
+    db: Database, sequence_ids: Sequence[int], metric: str = "default", points: int | None = None
+) -> list[Curve]:
+    """One metric of the intermediate results of each of the trials, thinned out to about `points` results each."""
+    found: list[Curve] = []
+    with db.connection() as connection:
+        counts = connection.execute(
+            f"SELECT sequence_id, next_sequence FROM trials WHERE sequence_id IN ({_listed(sequence_ids)})"
+        )
+        totals: dict[int, int] = dict(counts.fetchall())
+        for sequence_id in sequence_ids:
+            total = totals.get(sequence_id, 0)
+            statement, values = _statement(sequence_id, metric, total, points)
+            rows = connection.execute(statement, values).fetchall() if total else []
+            numbers = [_number(row[1]) for row in rows]
+            found.append(Curve(sequence_id, [row[0] for row in rows], numbers, total))
+    return found
+
+
+def _statement(sequence_id: int, metric: str, total: int, points: int | None) -> tuple[str, list[Any]]:
+    number, bound = number_expression("value", metric)
+    counted = "FROM metrics WHERE sequence_id = ? AND kind = 'PERIODICAL' AND NOT superseded"
+    if points is None or total <= points:
+        return f"SELECT sequence, {number} {counted} ORDER BY sequence, attempt", [*bound, sequence_id]
+    # Two results a stretch. SQLite gives the other columns of the row in which min() or max() was found.
+    stretch = -(-2 * total // max(2, points))
+    inner = f"SELECT sequence, {number} AS number {counted}"
+    extremes = [
+        f"SELECT sequence, {best}(number) AS number FROM ({inner}) WHERE number IS NOT NULL"
+        f" GROUP BY sequence / {stretch}"
+        for best in ("min", "max")
+    ]
+    ends = f"SELECT sequence, number FROM ({inner} AND sequence IN (0, ?)) WHERE number IS NOT NULL"
+    statement = " UNION ".join([*extremes, ends]) + " ORDER BY 1"
+    return statement, [*bound, sequence_id] * 2 + [*bound, sequence_id, total - 1]
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(str(int(number)) for number in numbers)

@@ -1,0 +1,130 @@
+"""What has happened to an experiment since somebody looked: one watcher for all who ask.
+
+The store keeps no journal of changes, and needs none: the watcher compares the small facts of all trials with those it
+saw before, at most once in `_PERIOD` however many ask, and numbers the differences. It holds about 200 bytes a trial.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .database import Database
+
+__all__ = ["EventPage", "Feed"]
+
+_PERIOD = 0.2
+_MOST_EVENTS = 50_000
+_TRIALS = "SELECT sequence_id, trial_id, status, attempt, next_sequence, finals FROM trials"
+
+Facts = tuple[str, str, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Events since a cursor, and the cursor to ask with next.
+
+    `reset` says that the cursor was too old or of another server: what is known has to be read anew, and events follow
+    from here. An event has `n`, `time` (when it was seen), `kind` and what the kind tells:
+
+    * `experiment`: `status`, `reason`;
+    * `trial`: `sequence_id`, `trial_id`, `status`, `attempt` of a trial that is new or has moved;
+    * `results`: `sequence_id`, `begin`, `end`: intermediate results `begin` to `end - 1` are new (those from `begin`
+      on that one knows already do not count any more).
+    """
+
+    cursor: str
+    events: list[dict[str, Any]] = field(default_factory=list)
+    reset: bool = False
+
+
+class Feed:
+    """Finds and numbers the changes of one experiment; thread-safe. `clock` gives seconds, for the period alone."""
+
+    def __init__(self, db: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        self._db = db
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._name = secrets.token_hex(4)
+        self._events: deque[dict[str, Any]] = deque(maxlen=_MOST_EVENTS)
+        self._count = 0
+        self._known: dict[int, Facts] = {}
+        self._status: tuple[str, str] | None = None
+        self._looked: float | None = None
+        self._version: Any = None
+
+    def since(self, cursor: str | None = None, limit: int = 1000) -> EventPage:
+        """The events after `cursor`, at most `limit`; without one, none: the cursor of now."""
+        with self._lock:
+            self._look()
+            number = self._number(cursor)
+            if number is None:
+                return EventPage(self._cursor(self._count), reset=cursor is not None)
+            first = self._count - len(self._events)
+            found = [
+                self._events[at]
+                for at in range(number - first, min(number - first + limit, len(self._events)))
+            ]
+            return EventPage(self._cursor(number + len(found)), found)
+
+    def _cursor(self, number: int) -> str:
+        return f"{self._name}.{number}"
+
+    def _number(self, cursor: str | None) -> int | None:
+        """The number of the last event that the holder of a cursor has; None: that cannot be told any more."""
+        name, _, number = (cursor or "").partition(".")
+        if name != self._name or not number.isdecimal() or len(number) > 18:
+            return None
+        return int(number) if self._count - len(self._events) <= int(number) <= self._count else None
+
+    def _look(self) -> None:
+        now = self._clock()
+        if self._looked is not None and now - self._looked < _PERIOD:
+            return
+        self._looked = now
+        version = self._db.version()
+        if version == self._version:
+            return
+        is_first = self._version is None
+        status = self._db.row("SELECT status, reason FROM experiment")
+        trials = self._db.rows(_TRIALS)
+        self._version = version
+        if status is not None and status != self._status:
+            self._status = (status[0], status[1])
+            if not is_first:
+                self._add("experiment", status=status[0], reason=status[1])
+        for sequence_id, *facts in trials:
+            self._compare(sequence_id, tuple(facts), quietly=is_first)
+
+    def _compare(self, sequence_id: int, facts: Any, *, quietly: bool) -> None:
+        before = self._known.get(sequence_id)
+        if facts == before:
+            return
+        self._known[sequence_id] = facts
+        if quietly:
+            return
+        trial_id, status, attempt, end, _ = facts
+        known, begin = (before[:3], before[3]) if before else (None, 0)
+        if end != begin or (before is not None and attempt != before[2]):
+            begin = (
+                min(begin, end)
+                if before is None or attempt == before[2]
+                else self._first_of(sequence_id, begin)
+            )
+            self._add("results", sequence_id=sequence_id, begin=begin, end=end)
+        if facts[:3] != known or (before is not None and facts[4] != before[4]):
+            self._add("trial", sequence_id=sequence_id, trial_id=trial_id, status=status, attempt=attempt)
+
+    def _first_of(self, sequence_id: int, known: int) -> int:
+        """The first result of the trial's present attempt, or the one after the last that is known."""
+        row = self._db.row("SELECT first_sequence FROM trials WHERE sequence_id = ?", (sequence_id,))
+        return known if row is None else min(known, row[0])
+
+    def _add(self, kind: str, **told: Any) -> None:
+        self._count += 1
+        self._events.append({"n": self._count, "time": time.time(), "kind": kind, **told})

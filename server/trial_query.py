@@ -1,0 +1,205 @@
+"""What is asked of the table of trials: filters, order and page, turned into one SQL statement with bound values.
+
+A field is the name of a column (`sequence_id`, `status`, `reason` ...), `value` or `value.NAME` (an objective), `last`
+(the last intermediate result), `final.NAME` (of a final result that is a dict), `duration` (seconds),
+`intermediate_results` (a number), or `parameters.NAME`, nested names joined by dots.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+__all__ = ["Condition", "QueryError", "TrialQuery"]
+
+_SYMBOLS = ("<=", ">=", "!=", "<", ">", "=", "~")
+_CONDITION = re.compile(r"\s*(?P<field>[^<>=!~]+?)\s*(?P<symbol><=|>=|!=|==|=|<|>|~)\s*(?P<value>.*?)\s*")
+_COLUMNS: Mapping[str, str] = MappingProxyType(
+    {
+        "sequence_id": "t.sequence_id",
+        "trial_id": "t.trial_id",
+        "status": "t.status",
+        "created": "t.created",
+        "start_time": "t.start_time",
+        "end_time": "t.end_time",
+        "duration": "coalesce(t.end_time, (julianday('now') - 2440587.5) * 86400.0) - t.start_time",
+        "reason": "t.reason",
+        "kind": "t.kind",
+        "attempt": "t.attempt",
+        "agent": "t.agent",
+        "intermediate_results": "t.next_sequence",
+    }
+)
+_LONGEST_FIELD = 500
+
+
+class QueryError(ValueError):
+    """A question that makes no sense; the message says which would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One comparison of a field with a value; `symbol` is one of < <= > >= = != ~ (contains)."""
+
+    field: str
+    symbol: str
+    value: Any
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """Read `field symbol value`; the value is JSON if it can be, else text. Raises `QueryError`.
+
+        >>> Condition.parse("parameters.lr >= 1e-3")
+        Condition(field='parameters.lr', symbol='>=', value=0.001)
+        >>> Condition.parse("reason ~ median")
+        Condition(field='reason', symbol='~', value='median')
+        """
+        found = _CONDITION.fullmatch(text)
+        if found is None:
+            raise QueryError(
+                f"'{text}' is no condition: write FIELD < VALUE, with one of {' '.join(_SYMBOLS)}"
+            )
+        symbol = found["symbol"].replace("==", "=")
+        return cls(found["field"], symbol, found["value"] if symbol == "~" else _value(found["value"]))
+
+
+@dataclass(frozen=True, slots=True)
+class TrialQuery:
+    """Which trials, in which order, which page of them; the default is all of them as they were made.
+
+    `search` is text that may be anywhere in parameters, reason, error, id or number; `limit` None is no bound.
+    """
+
+    statuses: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+    conditions: Sequence[Condition] = ()
+    search: str = ""
+    sort: str = "sequence_id"
+    descending: bool = False
+    offset: int = 0
+    limit: int | None = 100
+
+    def where(self) -> tuple[str, list[Any]]:
+        """The WHERE clause over `trials t`, with its values; raises `QueryError` for a field there is not."""
+        clauses, values = ["1"], list[Any]()
+        for column, chosen in (("t.status", self.statuses), ("t.kind", self.kinds)):
+            if chosen:
+                clauses.append(f"{column} IN ({', '.join('?' * len(chosen))})")
+                values += chosen
+        for condition in self.conditions:
+            clause, bound = _comparison(condition)
+            clauses.append(clause)
+            values += bound
+        if self.search:
+            clause, bound = _contains(self.search)
+            clauses.append(clause)
+            values += bound
+        return " AND ".join(clauses), values
+
+    def order(self) -> tuple[str, list[Any]]:
+        """The ORDER BY clause, with its values: trials without a value come last in both directions."""
+        if self.sort == "sequence_id":
+            return f"t.sequence_id {'DESC' if self.descending else 'ASC'}", []
+        expression, values = field_expression(self.sort)
+        direction = "DESC" if self.descending else "ASC"
+        return f"{expression} {direction} NULLS LAST, t.sequence_id", values
+
+    def page(self) -> tuple[str, list[Any]]:
+        """The LIMIT clause, with its values."""
+        return "LIMIT ? OFFSET ?", [-1 if self.limit is None else self.limit, self.offset]
+
+
+def field_expression(field: str) -> tuple[str, list[Any]]:
+    """The SQL expression of a field, with its values; raises `QueryError`."""
+    if field in _COLUMNS:
+        return f"({_COLUMNS[field]})", []
+    head, _, name = field.partition(".")
+    if head == "value" or field == "last":
+        if field == "last":
+            return f"({LAST})", []
+        objective = "SELECT value FROM objective_values WHERE sequence_id = t.sequence_id AND name = ?"
+        return f"({objective})", [name or "default"]
+    if head in ("parameters", "final") and name and len(field) <= _LONGEST_FIELD:
+        return _inside(head, name)
+    known = [*_COLUMNS, "value", "value.OBJECTIVE", "last", "final.NAME", "parameters.NAME"]
+    raise QueryError(f"'{field}' is no field of a trial: one of {', '.join(known)}")
+
+
+def number_expression(column: str, name: str) -> tuple[str, list[Any]]:
+    """The SQL expression for the number of one metric in reported JSON text, with its values.
+
+    What is no finite number is NULL: SQLite's JSON functions do not know NaN.
+    """
+    inside = f"WHEN {column} LIKE '{{%' AND json_valid({column}) THEN json_extract({column}, ?)"
+    bare = f"WHEN {column} GLOB '[0-9]*' OR {column} GLOB '-[0-9]*' THEN CAST({column} AS REAL) "
+    return f"CASE {bare if name == 'default' else ''}{inside} END", [json_path([name])]
+
+
+def json_path(names: Sequence[str]) -> str:
+    """SQLite's path to a value in nested objects.
+
+    >>> json_path(["model", "layer.0"])
+    '$."model"."layer.0"'
+    """
+    return "$" + "".join(f".{json.dumps(name, ensure_ascii=False)}" for name in names)
+
+
+LAST = (
+    "SELECT CAST(CASE WHEN m.value LIKE '{%' AND json_valid(m.value) THEN json_extract(m.value, '$.default')"
+    " WHEN m.value GLOB '[0-9]*' OR m.value GLOB '-[0-9]*' THEN m.value END AS REAL) FROM metrics m"
+    " WHERE m.sequence_id = t.sequence_id AND m.kind = 'PERIODICAL' AND NOT m.superseded"
+    " ORDER BY m.sequence DESC LIMIT 1"
+)
+
+
+def _inside(head: str, name: str) -> tuple[str, list[Any]]:
+    """A dotted name may be one key, or the way through nested ones."""
+    if '"' in name or "\\" in name:
+        raise QueryError(f"'{name}' cannot be asked for: SQLite's JSON paths know no quotes and backslashes")
+    column, root = ("t.record", ["parameters"]) if head == "parameters" else ("t.final", [])
+    paths = [json_path([*root, name])]
+    if "." in name:
+        paths.append(json_path([*root, *name.split(".")]))
+    found = ", ".join([f"json_extract({column}, ?)"] * len(paths))
+    found = f"coalesce({found})" if len(paths) > 1 else found
+    return f"(CASE WHEN json_valid({column}) THEN {found} END)", list(paths)
+
+
+def _comparison(condition: Condition) -> tuple[str, list[Any]]:
+    expression, values = field_expression(condition.field)
+    if condition.symbol not in _SYMBOLS:
+        raise QueryError(f"'{condition.symbol}' compares nothing: one of {' '.join(_SYMBOLS)}")
+    if condition.symbol == "~":
+        return f"instr(lower({expression}), lower(?)) > 0", [*values, str(condition.value)]
+    if condition.value is None:
+        symbols = {"=": "IS NULL", "!=": "IS NOT NULL"}
+        if condition.symbol not in symbols:
+            raise QueryError(f"nothing is less or more than null: {condition.field} = null or != null")
+        return f"{expression} {symbols[condition.symbol]}", values
+    return f"{expression} {condition.symbol} ?", [*values, condition.value]
+
+
+def _contains(search: str) -> tuple[str, list[Any]]:
+    escaped = json.dumps(search)[1:-1]  # the text of JSON values has other letters escaped
+    places = ("t.record", "t.reason", "coalesce(t.error, '')", "t.trial_id")
+    found = " OR ".join(f"instr(lower({place}), lower(?)) > 0" for place in places)
+    values = [escaped, search, search, search]
+    if search.isdecimal():
+        return f"({found} OR t.sequence_id = ?)", [*values, min(int(search), 2**62)]
+    return f"({found})", values
+
+
+def _value(text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(value, bool | float | str) or value is None:
+        return value
+    if isinstance(value, int) and abs(value) < 2**63:
+        return value
+    return text

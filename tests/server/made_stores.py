@@ -1,0 +1,75 @@
+"""Experiments as a manager would have left them: made through the store, in a moment, without running anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pitchpipe.manager.changes import AttemptRow, Changes, MetricRow
+from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.manager.folder import ExperimentFolder
+from pitchpipe.manager.store import ExperimentRow, Store, Tick
+from pitchpipe.manager.trial import FailureKind, Trial, TrialStatus
+
+SPACE = {"lr": {"_type": "uniform", "_value": [0, 1]}, "units": {"_type": "choice", "_value": [16, 32]}}
+
+
+def a_config(**fields: Any) -> ExperimentConfig:
+    data = {
+        "search_space": SPACE,
+        "training_service": {"platform": "local"},
+        "trial_command": "true",
+        "seed": 1,
+    }
+    return ExperimentConfig.from_dict({**data, **fields})
+
+
+class MadeExperiment:
+    """An experiment's folder with a store that a test fills."""
+
+    def __init__(self, path: Path, config: ExperimentConfig | None = None, status: str = "RUNNING") -> None:
+        path.mkdir(parents=True)
+        (path / "logs").mkdir()
+        self.folder = ExperimentFolder(path)
+        self.status = status
+        config = config or a_config()
+        row = ExperimentRow(path.name, "a name", status, config.canonical(), "secret", 100.0)
+        names = tuple(objective.name for objective in config.objectives)
+        self.store = Store.create(self.folder.database, row, names)
+
+    def commit(
+        self,
+        *trials: Trial,
+        metrics: Sequence[MetricRow] = (),
+        superseded: Sequence[tuple[int, int, int]] = (),
+        attempts: Sequence[AttemptRow] = (),
+        **values: Any,
+    ) -> None:
+        changed = Changes(
+            {trial.trial_id: trial for trial in trials}, list(metrics), list(attempts), list(superseded)
+        )
+        self.store.commit(Tick(changed, **{"status": self.status, **values}))
+
+
+def a_trial(number: int, status: str = "SUCCEEDED", value: float | None = None, **fields: Any) -> Trial:
+    """A trial that began at second 100 + number; its learning rate is number / 10."""
+    parameters = fields.pop("parameters", {"lr": number / 10, "units": 16})
+    record = json.dumps({"parameter_id": number, "parameter_source": "algorithm", "parameters": parameters})
+    is_over = status not in ("WAITING", "RUNNING", "PAUSED")
+    times = {"start_time": 100.0 + number, "end_time": 110.0 + number if is_over else None}
+    if value is not None:
+        times |= {"final": repr(value), "values": (value,), "finals": 1}
+    kind = FailureKind.USER_ERROR if status == "FAILED" else None
+    made = {"attempt": 1, "kind": kind, "created": 100.0, **times, **fields}
+    return Trial(f"T{number:04}", number, number, record, made.pop("created"), TrialStatus(status), **made)
+
+
+def results(trial: Trial, values: Sequence[Any], first: int = 0, attempt: int = 1) -> list[MetricRow]:
+    """Intermediate results of a trial, which knows of them afterwards."""
+    trial.next_sequence = first + len(values)
+    return [
+        MetricRow(trial, attempt, "PERIODICAL", first + number, json.dumps(value), 101.0 + number)
+        for number, value in enumerate(values)
+    ]
