@@ -6,12 +6,24 @@ from .base import Assessor, AssessResult
 from .registry import UnknownAlgorithm, check, create, find, names
 
 if TYPE_CHECKING:
+    from .asha import ASHAAssessor
+    from .curvefitting import CurvefittingAssessor
+    from .hyperband import HyperbandAssessor
     from .medianstop import MedianstopAssessor
+    from .patient import PatientAssessor
+    from .plateau import PlateauAssessor
+    from .threshold import ThresholdAssessor
 
 __all__ = [
+    "ASHAAssessor",
     "AssessResult",
     "Assessor",
+    "CurvefittingAssessor",
+    "HyperbandAssessor",
     "MedianstopAssessor",
+    "PatientAssessor",
+    "PlateauAssessor",
+    "ThresholdAssessor",
     "UnknownAlgorithm",
     "check",
     "create",
@@ -20,9 +32,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name != "MedianstopAssessor":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .medianstop import MedianstopAssessor
+_LAZY = {
+    "ASHAAssessor": "asha",
+    "CurvefittingAssessor": "curvefitting",
+    "HyperbandAssessor": "hyperband",
+    "MedianstopAssessor": "medianstop",
+    "PatientAssessor": "patient",
+    "PlateauAssessor": "plateau",
+    "ThresholdAssessor": "threshold",
+}
 
-    return MedianstopAssessor
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)

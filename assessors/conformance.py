@@ -10,7 +10,7 @@ In a test file of a plug-in::
             return MyAssessor(optimize_mode="maximize")
 
 The rule under test has to maximise. Class attribute ``stops`` is False for a rule that need not stop a trial
-which is far worse than twenty others.
+which is far worse than twenty others. ``many_trials`` may be smaller for a rule that computes much.
 """
 
 # ruff: noqa: D102 - the names of the tests are sentences
@@ -51,7 +51,7 @@ class AssessorConformance:
     """Inherit this as ``class Test...`` and override :meth:`make`."""
 
     stops: ClassVar[bool] = True
-    many_trials: ClassVar[int] = 3_000
+    many_trials: ClassVar[int] = 10_000
 
     def make(self) -> Assessor:
         """Return a new assessor that maximises."""
@@ -90,6 +90,18 @@ class AssessorConformance:
             pytest.fail(f"not stopped in {STEPS} steps")
         assert isinstance(assessor.reason, str)
         assert assessor.reason.strip()
+
+    def test_a_good_verdict_has_no_reason(self) -> None:
+        assessor = self.experienced()
+        for n in range(1, STEPS):
+            for trial, level in (("bad", 0.05), ("best", 2.0)):
+                if _judge(assessor, trial, curve(level)[:n]) is True:
+                    assert assessor.reason is None
+
+    def test_a_search_space_is_taken(self) -> None:
+        assessor = self.make()
+        assessor.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
+        assert set(feed(assessor, "first", curve(0.5))) == {AssessResult.Good}
 
     def test_the_history_is_not_changed(self) -> None:
         assessor = self.experienced()

@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["REGISTRY", "UnknownAlgorithm", "check", "create", "find", "names"]
 
 REGISTRY: Registry[Assessor] = Registry(
-    "assessor", __package__, {"Medianstop": ".medianstop:MedianstopAssessor"}
+    "assessor",
+    __package__,
+    {
+        "ASHA": ".asha:ASHAAssessor",
+        "Curvefitting": ".curvefitting:CurvefittingAssessor",
+        "Hyperband": ".hyperband:HyperbandAssessor",
+        "Medianstop": ".medianstop:MedianstopAssessor",
+        "Patient": ".patient:PatientAssessor",
+        "Plateau": ".plateau:PlateauAssessor",
+        "Threshold": ".threshold:ThresholdAssessor",
+    },
 )
 names, find, create = REGISTRY.names, REGISTRY.find, REGISTRY.create

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from _pytest.outcomes import Failed
 
-from pitchpipe.assessors import Assessor, MedianstopAssessor
+from pitchpipe.assessors import (
+    ASHAAssessor,
+    Assessor,
+    CurvefittingAssessor,
+    HyperbandAssessor,
+    MedianstopAssessor,
+    PatientAssessor,
+    PlateauAssessor,
+    ThresholdAssessor,
+)
 from pitchpipe.assessors.conformance import AssessorConformance
 
 
@@ -19,6 +28,57 @@ class TestMedianstop(AssessorConformance):
 class TestMedianstopWithALateStart(AssessorConformance):
     def make(self) -> Assessor:
         return MedianstopAssessor("maximize", start_step=5)
+
+
+class TestASHA(AssessorConformance):
+    def make(self) -> Assessor:
+        return ASHAAssessor("maximize")
+
+
+class TestASHAWithBrackets(AssessorConformance):
+    stops: ClassVar[bool] = False  # a bracket that begins late may be empty when the bad trial comes
+
+    def make(self) -> Assessor:
+        return ASHAAssessor("maximize", reduction_factor=4, max_t=30, brackets=3)
+
+
+class TestHyperband(AssessorConformance):
+    stops: ClassVar[bool] = False  # the last bracket lets everybody go on
+
+    def make(self) -> Assessor:
+        return HyperbandAssessor("maximize", R=27)
+
+
+class TestCurvefitting(AssessorConformance):
+    many_trials: ClassVar[int] = 500
+
+    def make(self) -> Assessor:
+        return CurvefittingAssessor(epoch_num=30)
+
+
+class TestThreshold(AssessorConformance):
+    def make(self) -> Assessor:
+        return ThresholdAssessor(lower=0.06)
+
+
+class TestPlateau(AssessorConformance):
+    stops: ClassVar[bool] = False  # only those that do not improve, however bad they are
+
+    def make(self) -> Assessor:
+        return PlateauAssessor("maximize")
+
+
+@pytest.mark.parametrize("name", ["Medianstop", "ASHA", "Curvefitting"])
+class TestPatient(AssessorConformance):
+    stops: ClassVar[bool] = False  # not one that improves, however little
+    many_trials: ClassVar[int] = 500
+
+    @pytest.fixture(autouse=True)
+    def _takes_the_name(self, name: str) -> None:
+        self.chosen = name
+
+    def make(self) -> Assessor:
+        return PatientAssessor(self.chosen, patience=2)
 
 
 class Mutates(MedianstopAssessor):

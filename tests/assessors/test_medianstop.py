@@ -33,7 +33,9 @@ def expected(trials: list, history: list[float], mode: str, start_step: int) -> 
     st.sampled_from(["maximize", "minimize"]),
     st.integers(0, 4),
 )
-def test_verdicts_are_those_of_the_definition(trials, history, mode, start_step) -> None:
+def test_verdicts_are_those_of_the_definition(
+    trials: list[tuple[list[float], bool]], history: list[float], mode: str, start_step: int
+) -> None:
     rule = MedianstopAssessor(mode, start_step)
     for i, (results, success) in enumerate(trials):
         for n in range(1, len(results) + 1):

@@ -1,0 +1,77 @@
+"""Asynchronous successive halving: a trial goes on from a rung if it is among the best 1 / eta that got there.
+
+Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020. This is the form that stops trials, as
+in Ray Tune and Optuna; the form that pauses and promotes them is the tuner of the same name.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..protocol import metric_value
+from .arguments import integer, number, sign_of, synonym
+from .base import Assessor, AssessResult
+from .rungs import Bracket, Ladder, Rung, levels, verdict_on
+
+_ENDLESS = 2**40  # results; without max_t there are rungs up to here
+
+
+class ASHAAssessor(Assessor):
+    """Judges trials after grace_period, grace_period eta, grace_period eta^2 ... results, and stops all but the best.
+
+    At each of these rungs the best 1 / ``eta`` of the trials that have been there go on, and always the best one.
+    ``max_t`` is how many results a full trial makes: there and beyond nobody is judged. Bracket s of ``brackets``
+    begins s rungs later and gets eta^-s of the trials. ``reduction_factor`` is another name of ``eta``, whose
+    default is 3. NaN is the worst value. Raises ValueError for other arguments.
+
+    >>> rule = ASHAAssessor(optimize_mode="maximize", eta=3)
+    >>> rule.assess_trial("good", [0.8]), rule.assess_trial("bad", [0.5])
+    (<AssessResult.Good: True>, <AssessResult.Bad: False>)
+    >>> rule.reason
+    '0.5 is not among the best 1 of 2 after 1 result (rung 0 of bracket 0)'
+    """
+
+    def __init__(
+        self,
+        optimize_mode: str = "maximize",
+        eta: float | None = None,
+        grace_period: int = 1,
+        max_t: int | None = None,
+        brackets: int = 1,
+        reduction_factor: float | None = None,
+    ) -> None:
+        self._sign = sign_of(optimize_mode)
+        given = synonym("eta", eta, "reduction_factor", reduction_factor)
+        self._eta = number("eta", 3 if given is None else given, 1.1)
+        grace = integer("grace_period", grace_period, 1)
+        most = _ENDLESS if max_t is None else integer("max_t", max_t, 1)
+        rungs = levels(grace, self._eta, most)
+        count = integer("brackets", brackets, 1)
+        if count > max(1, len(rungs)):
+            raise ValueError(
+                f"brackets must be at most {max(1, len(rungs))}, the number of rungs, not {count}"
+            )
+        self._ladder = Ladder(
+            [Bracket(s, [Rung(level) for level in rungs[s:]], self._eta**-s) for s in range(count)], self._eta
+        )
+        self.reason: str | None = None
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
+        """Return Bad when the trial came to a rung and is not among the best there, else Good."""
+        sign = self._sign
+        if trial_history:
+            metric_value(trial_history[-1])  # what is no number is refused at once, not at the next rung
+        stop = self._ladder.judge(trial_job_id, len(trial_history), lambda i: gain_of(trial_history[i], sign))
+        verdict, self.reason = verdict_on(stop, sign)
+        return verdict
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        """Forget the trial; its results at the rungs count on, whatever became of it."""
+        self._ladder.end(trial_job_id)
+
+
+def gain_of(value: Any, sign: float) -> float:
+    """Return what a trial reported as a number, larger being better and NaN the worst."""
+    gain = sign * metric_value(value)
+    return -math.inf if math.isnan(gain) else gain

@@ -1,0 +1,92 @@
+"""A wrapper that gives trials more time: another rule decides, but a trial that still improves goes on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from .arguments import integer, number, sign_of
+from .asha import gain_of
+from .base import Assessor, AssessResult
+from .progress import Progress
+from .registry import create, find
+
+
+class PatientAssessor(Assessor):
+    """Asks the rule ``assessor``, and stops a trial only if it has not improved for ``patience`` results either.
+
+    ``assessor`` is a name, and ``assessor_args`` its class_args; ``optimize_mode`` is handed on to it. An improvement
+    is one by more than ``min_delta`` over the trial's best. A trial that was let go on is stopped at the next result
+    that the rule finds bad after the patience has run out; rules that look at some results only (ASHA) are asked at
+    those only.
+    Raises ValueError for other arguments, and what the rule raises for its own.
+
+    >>> rule = PatientAssessor(assessor="Medianstop", optimize_mode="maximize", patience=2)
+    >>> rule.assess_trial("good", [0.8, 0.9, 0.9, 0.9])
+    <AssessResult.Good: True>
+    >>> rule.trial_end("good", success=True)
+    >>> [rule.assess_trial("bad", [0.1, 0.2, 0.2, 0.2][:n]).name for n in (1, 2, 3, 4)]
+    ['Good', 'Good', 'Good', 'Bad']
+    >>> rule.reason
+    '0.2 below the median 0.875 of 1 trial at step 4; no improvement for 2 results'
+    """
+
+    def __init__(
+        self,
+        assessor: str = "Medianstop",
+        patience: int = 3,
+        min_delta: float = 0.0,
+        optimize_mode: str = "maximize",
+        assessor_args: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._sign = sign_of(optimize_mode)
+        self._patience = integer("patience", patience, 1)
+        self._progress = Progress(number("min_delta", min_delta, 0.0))
+        self._rule = _made(assessor, optimize_mode, assessor_args)
+        self.reason: str | None = None
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Hand the search space on."""
+        self._rule.update_search_space(search_space)
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
+        """Return what the rule says, or Good while the trial improves."""
+        self.reason = None
+        count = len(trial_history)
+        state = self._progress.follow(trial_job_id, count, lambda i: gain_of(trial_history[i], self._sign))
+        verdict = AssessResult(self._rule.assess_trial(trial_job_id, trial_history))
+        still = count - state.since
+        if verdict is AssessResult.Good or still < self._patience:
+            return AssessResult.Good
+        results = "result" if still == 1 else "results"
+        why = self._rule.reason or f"{type(self._rule).__name__} found it bad"
+        self.reason = f"{why}; no improvement for {still} {results}"
+        return verdict
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        """Hand the end on, and forget the trial."""
+        self._rule.trial_end(trial_job_id, success)
+        self._progress.forget(trial_job_id)
+
+
+def _made(name: Any, optimize_mode: str, arguments: Any) -> Assessor:
+    if not isinstance(name, str):
+        raise ValueError(f"assessor must be the name of an assessor, not {name!r}")
+    if arguments is not None and not isinstance(arguments, Mapping):
+        raise ValueError(f"assessor_args must be an object, not {arguments!r}")
+    given = dict(arguments or {})
+    try:
+        accepted = inspect.signature(find(name)).parameters
+    except LookupError as error:
+        raise ValueError(f"assessor: {error}") from error
+    if "optimize_mode" in accepted:
+        said = given.setdefault("optimize_mode", optimize_mode)
+        if said != optimize_mode:
+            raise ValueError(
+                f"assessor_args: optimize_mode {said!r} contradicts {optimize_mode!r} of optimize_mode"
+            )
+    try:
+        return create(name, **given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"assessor_args: {error}") from error

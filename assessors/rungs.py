@@ -1,0 +1,143 @@
+"""The rungs of successive halving: at each, a trial goes on if it is among the best 1 / eta that came so far.
+
+Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020 (ASHA), in its stopping form: no trial
+waits for others, so one that comes early may go on with less than it would need later.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, insort
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .base import AssessResult
+
+
+@dataclass(slots=True)
+class Rung:
+    """All results that trials had at one level (a number of results), ascending; larger is better."""
+
+    level: int
+    gains: array[float] = field(default_factory=lambda: array("d"))
+
+    def replace(self, old: float | None, new: float) -> None:
+        """Add a result, in place of the one that the same trial had in an earlier attempt."""
+        if old is not None:
+            del self.gains[bisect_left(self.gains, old)]
+        insort(self.gains, new)
+
+    def places(self, eta: float) -> int:
+        """How many of those that came so far may go on: the best 1 / eta, and always one."""
+        return max(1, int(len(self.gains) / eta))
+
+
+@dataclass(slots=True)
+class Bracket:
+    """The rungs that a share of the trials is judged at, the lowest first; `weight` is that share."""
+
+    number: int
+    rungs: list[Rung]
+    weight: float = 1.0
+    trials: int = 0
+
+
+@dataclass(slots=True)
+class _Running:
+    """A trial under way: its bracket, and what it had at each rung that it reached."""
+
+    bracket: Bracket
+    gains: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a trial is not to go on: its gain, the rung, and how many of how many may go on from there."""
+
+    gain: float
+    bracket: int
+    rung: int
+    level: int
+    places: int
+    count: int
+
+
+class Ladder:
+    """Brackets of rungs and the trials in them; a judgement costs O(log n) comparisons for n trials.
+
+    `eta` is how many compete for one place. A new trial goes to the bracket that is furthest behind its share.
+
+    >>> ladder = Ladder([Bracket(0, [Rung(1), Rung(3)])], eta=2)
+    >>> ladder.judge("a", 1, lambda i: 0.5), ladder.judge("b", 1, lambda i: 0.4).places
+    (None, 1)
+    """
+
+    def __init__(self, brackets: list[Bracket], eta: float) -> None:
+        self._brackets, self._eta = brackets, eta
+        self._running: dict[str, _Running] = {}
+
+    def judge(self, trial: str, count: int, gain_at: Callable[[int], float]) -> Stop | None:
+        """Note what a trial had at the rungs that it has reached now; return why it is to stop, or None.
+
+        `count` is how many results it has, `gain_at(i)` the i-th from 0, larger being better and NaN made the worst.
+        """
+        running = self._running.get(trial)
+        if running is None:
+            running = self._running[trial] = _Running(self._next_bracket())
+        rungs, stop = running.bracket.rungs, None
+        first = len(running.gains)
+        if first and count <= rungs[first - 1].level:  # a new attempt, or the call was repeated
+            first = next(i for i in range(first) if rungs[i].level >= count)
+        for i in range(first, len(rungs)):
+            rung = rungs[i]
+            if rung.level > count:
+                break
+            stop = stop or self._enter(running, i, gain_at(rung.level - 1))
+        return stop
+
+    def end(self, trial: str) -> None:
+        """Forget a trial that ended; what it had at the rungs stays there."""
+        self._running.pop(trial, None)
+
+    def _enter(self, running: _Running, i: int, gain: float) -> Stop | None:
+        rung = running.bracket.rungs[i]
+        known = i < len(running.gains)
+        rung.replace(running.gains[i] if known else None, gain)
+        running.gains[i : i + 1] = [gain]
+        places = rung.places(self._eta)
+        if gain >= rung.gains[-places]:
+            return None
+        return Stop(gain, running.bracket.number, i, rung.level, places, len(rung.gains))
+
+    def _next_bracket(self) -> Bracket:
+        bracket = min(self._brackets, key=lambda each: (each.trials + 1) / each.weight)
+        bracket.trials += 1
+        return bracket
+
+
+def levels(grace_period: int, eta: float, most: float) -> list[int]:
+    """Return grace_period, grace_period eta, grace_period eta^2 and so on, rounded, all below `most`.
+
+    >>> levels(1, 3, 27), levels(2, 1.5, 10)
+    ([1, 3, 9], [2, 3, 4, 7])
+    """
+    found: list[int] = []
+    level = float(grace_period)
+    while round(level) < most:
+        if not found or round(level) > found[-1]:
+            found.append(round(level))
+        level *= eta
+    return found
+
+
+def verdict_on(stop: Stop | None, sign: float) -> tuple[AssessResult, str | None]:
+    """Return the verdict and its reason; `sign` makes of a gain what the trial reported."""
+    if stop is None:
+        return AssessResult.Good, None
+    worst = stop.gain == float("-inf")
+    shown = "no number" if worst else f"{sign * stop.gain + 0.0:.6g}"
+    results = "result" if stop.level == 1 else "results"
+    return AssessResult.Bad, (
+        f"{shown} is not among the best {stop.places} of {stop.count} after {stop.level} {results} "
+        f"(rung {stop.rung} of bracket {stop.bracket})"
+    )
