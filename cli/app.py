@@ -31,7 +31,10 @@ VERBS = {
     "stop": ("stop:stop", "Stop a running experiment."),
     "validate": ("validate:validate", "Check a config and start nothing."),
     "export": ("export:export", "Write the trials as JSON or CSV."),
+    "compare": ("compare:compare", "Compare experiments."),
+    "delete": ("delete:delete", "Delete experiments and all that they kept."),
     "ray": ("ray:ray", "See or end the private Ray."),
+    "completion": ("completion:completion", "Print what makes a shell complete words."),
 }
 
 

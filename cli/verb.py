@@ -10,6 +10,7 @@ import click
 
 __all__ = [
     "Verb",
+    "complete_experiment",
     "directory_option",
     "experiment_options",
     "new_experiment_options",
@@ -54,7 +55,9 @@ def directory_option(function: F) -> F:
 
 def experiment_options(function: F) -> F:
     """Add the optional ID and its other form, `--experiment-id`, and `--dir`."""
-    function = click.argument("experiment", required=False, metavar="[ID]")(function)
+    function = click.argument(
+        "experiment", required=False, metavar="[ID]", shell_complete=complete_experiment
+    )(function)
     return _named_options(function)
 
 
@@ -88,7 +91,19 @@ def watch_options(function: F) -> F:
 
 
 def _named_options(function: F) -> F:
-    function = click.option("--experiment-id", metavar="ID", help="The experiment, if ID is not given.")(
-        function
-    )
+    function = click.option(
+        "--experiment-id",
+        metavar="ID",
+        shell_complete=complete_experiment,
+        help="The experiment, if ID is not given.",
+    )(function)
     return directory_option(function)
+
+
+def complete_experiment(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """The ids of the experiments in the directory that begin so, for the completion of a shell."""
+    from ..manager.folder import ExperimentFolder, default_directory
+
+    directory = context.params.get("directory") or default_directory()
+    known = [folder.experiment_id for folder in ExperimentFolder.all(directory.expanduser())]
+    return [name for name in known if name.startswith(begun)]

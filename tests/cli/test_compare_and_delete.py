@@ -1,0 +1,142 @@
+"""`pitchpipe compare`, `delete` and `completion`."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.folder import ExperimentFolder
+
+
+@pytest.fixture
+def two(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None:
+    """`one` (maximize; 0.5, 0.9, a failure, 0.7) and `two` (maximize; 0.8), with another tuner."""
+    finals = [0.5, 0.9, None, 0.7]
+    stored(more={"tuner": {"name": "TPE"}}).write(
+        "one",
+        [trial_of(n, "FAILED" if v is None else "SUCCEEDED", final=v) for n, v in enumerate(finals)],
+    )
+    stored(more={"tuner": {"name": "Random"}}).write("two", [trial_of(0, "SUCCEEDED", final=0.8)])
+
+
+@pytest.mark.usefixtures("two")
+def test_compare_tells_the_best_after_the_same_number_and_what_differs(call: Callable[..., Any]) -> None:
+    told = json.loads(call("compare", "one", "two", "--json").out)
+    assert told["best_after"] == {"1": [0.5, 0.8], "2": [0.9, None]}
+    assert told["differences"] == {"tuner.name": ["TPE", "Random"]}
+    assert [(side["id"], side["trials"], side["best"]) for side in told["experiments"]] == [
+        ("one", 4, 0.9),
+        ("two", 1, 0.8),
+    ]
+
+
+@pytest.mark.usefixtures("two")
+def test_compare_prints_one_column_an_experiment(call: Callable[..., Any]) -> None:
+    lines = call("compare", "one", "two").out.splitlines()
+    assert lines[0].split() == ["one", "two"]
+    assert ["best", "(maximize)", "0.9", "0.8"] in [line.split() for line in lines]
+    assert ["after", "2", "0.9", "-"] in [line.split() for line in lines]
+    assert ["tuner.name", "TPE", "Random"] in [line.split() for line in lines]
+
+
+def test_compare_minimizes_where_the_objective_does(
+    call: Callable[..., Any], stored: Callable[..., Any], trial_of: Callable[..., Any]
+) -> None:
+    trials = [trial_of(n, "SUCCEEDED", final=v) for n, v in enumerate([0.5, 0.9, 0.3])]
+    for name in ("a", "b"):
+        stored(objectives=[{"name": "default", "direction": "minimize"}]).write(name, trials)
+    told = json.loads(call("compare", "a", "b", "--json").out)
+    assert told["best_after"] == {"1": [0.5, 0.5], "2": [0.5, 0.5]}
+    assert told["experiments"][0]["best"] == 0.3
+
+
+@pytest.mark.usefixtures("two")
+def test_compare_refuses_other_objectives_and_one_alone(
+    call: Callable[..., Any], stored: Callable[..., Any]
+) -> None:
+    stored(objectives=[{"name": "loss", "direction": "minimize"}]).write("other", [])
+    called = call("compare", "one", "other")
+    assert called.code == 2
+    assert "one is to maximize default, other is to minimize loss" in called.err
+    assert call("compare", "one").code == 2
+
+
+@pytest.mark.usefixtures("two")
+def test_delete_removes_the_folders_and_nothing_else(call: Callable[..., Any], directory: Path) -> None:
+    called = call("delete", "one", "--yes")
+    assert (called.code, called.out) == (0, "experiment one is deleted\n")
+    assert sorted(os.listdir(directory)) == ["two"]
+
+
+@pytest.mark.usefixtures("two")
+def test_delete_without_a_terminal_and_without_yes_deletes_nothing(
+    call: Callable[..., Any], directory: Path
+) -> None:
+    called = call("delete", "one")
+    assert called.code == 2
+    assert "add --yes" in called.err
+    assert sorted(os.listdir(directory)) == ["one", "two"]
+
+
+@pytest.mark.usefixtures("two")
+def test_delete_refuses_one_that_runs_and_spares_the_others(
+    call: Callable[..., Any], directory: Path
+) -> None:
+    folder = ExperimentFolder(directory / "two")
+    folder.own()
+    try:
+        called = call("delete", "one", "two", "--yes")
+    finally:
+        folder.disown()
+    assert called.code == 1
+    assert f"experiment two is run by process {os.getpid()}" in called.err
+    assert sorted(os.listdir(directory)) == ["one", "two"]
+
+
+def test_delete_refuses_one_whose_manager_is_gone(
+    call: Callable[..., Any], stored: Callable[..., Any], directory: Path
+) -> None:
+    stored(status="RUNNING").write("left", [])
+    called = call("delete", "left", "--yes")
+    assert called.code == 1
+    assert "pitchpipe stop left" in called.err
+    assert (directory / "left").is_dir()
+
+
+def test_delete_takes_what_cannot_be_read(
+    call: Callable[..., Any], stored: Callable[..., Any], directory: Path
+) -> None:
+    stored().write("torn", [])
+    (directory / "torn" / "experiment.db").write_bytes(b"no database" * 100)
+    assert call("delete", "torn", "--yes").code == 0
+    assert not (directory / "torn").exists()
+
+
+@pytest.mark.usefixtures("two")
+def test_completion_of_a_shell_knows_verbs_and_experiments(directory: Path) -> None:
+    def completed(words: str, place: int) -> list[str]:
+        command = [sys.executable, "-P", "-c", "from pitchpipe.cli.app import main; main()"]
+        environment = {
+            **os.environ,
+            "PITCHPIPE_DIR": str(directory),
+            "_PITCHPIPE_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(place),
+        }
+        found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return [line.partition(",")[2] for line in found.stdout.splitlines()]
+
+    assert completed("pitchpipe comp", 1) == ["compare", "completion"]
+    assert completed("pitchpipe status tw", 2) == ["two"]
+    assert completed("pitchpipe compare one ", 3) == ["one", "two"]
+
+
+def test_completion_prints_a_script_that_bash_takes(call: Callable[..., Any]) -> None:
+    script = call("completion", "bash").out
+    assert "_PITCHPIPE_COMPLETE=bash_complete" in script
+    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
