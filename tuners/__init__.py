@@ -10,19 +10,25 @@ from .registry import UnknownAlgorithm, check, create, find, names
 from .requests import Suggestion, TrialControl
 
 if TYPE_CHECKING:
+    from .anneal import AnnealTuner
     from .batch import BatchTuner
+    from .evolution import EvolutionTuner
     from .grid_search import GridSearchTuner
     from .hyperband import HyperbandTuner
     from .pbt import PBTTuner
+    from .qmc import QMCTuner
     from .random import RandomTuner
     from .tpe import TPETuner, TpeTuner
 
 __all__ = [
+    "AnnealTuner",
     "BatchTuner",
+    "EvolutionTuner",
     "GridSearchTuner",
     "HyperbandTuner",
     "NoMoreTrialError",
     "PBTTuner",
+    "QMCTuner",
     "RandomTuner",
     "Suggestion",
     "TPETuner",
@@ -37,10 +43,13 @@ __all__ = [
 ]
 
 _LAZY = {
+    "AnnealTuner": "anneal",
     "BatchTuner": "batch",
+    "EvolutionTuner": "evolution",
     "GridSearchTuner": "grid_search",
     "HyperbandTuner": "hyperband",
     "PBTTuner": "pbt",
+    "QMCTuner": "qmc",
     "RandomTuner": "random",
     "TPETuner": "tpe",
     "TpeTuner": "tpe",

@@ -26,10 +26,13 @@ REGISTRY: Registry[Tuner] = Registry(
     "tuner",
     __package__,
     {
+        "Anneal": ".anneal:AnnealTuner",
         "Batch": ".batch:BatchTuner",
+        "Evolution": ".evolution:EvolutionTuner",
         "GridSearch": ".grid_search:GridSearchTuner",
         "Hyperband": ".hyperband:HyperbandTuner",
         "PBT": ".pbt:PBTTuner",
+        "QMC": ".qmc:QMCTuner",
         "Random": ".random:RandomTuner",
         "TPE": ".tpe:TPETuner",
     },
