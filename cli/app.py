@@ -30,7 +30,7 @@ VERBS = {
     "trial": ("trial:trial", "Show a trial, its output, run it again, or kill it."),
     "stop": ("stop:stop", "Stop a running experiment."),
     "validate": ("validate:validate", "Check a config and start nothing."),
-    "export": ("export:export", "Write the trials as JSON or CSV."),
+    "export": ("export:export", "Write the trials as JSON, CSV or an Optuna study."),
     "compare": ("compare:compare", "Compare experiments."),
     "delete": ("delete:delete", "Delete experiments and all that they kept."),
     "ray": ("ray:ray", "See or end the private Ray."),

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from .failures import FAILED, Failure
+from .failures import FAILED, USAGE, Failure
 from .verb import experiment_options, verb
 
 if TYPE_CHECKING:
@@ -26,12 +26,13 @@ __all__ = ["export"]
     "export",
     "pitchpipe export --format json > trials.json",
     "pitchpipe export k3x9a2bq --format csv -o trials.csv",
+    "pitchpipe export k3x9a2bq --format optuna -o study.db",
 )
 @experiment_options
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["json", "csv"]),
+    type=click.Choice(["json", "csv", "optuna"]),
     help="What to write.  [default: csv for a FILE that is named so, else json]",
 )
 @click.option(
@@ -48,19 +49,32 @@ def export(
     form: str | None,
     output: Path | None,
 ) -> None:
-    """Write the trials of an experiment as JSON or CSV, while it runs or after.
+    """Write the trials of an experiment as JSON, CSV or an Optuna study, while it runs or after.
 
     JSON: {"experiment": {...}, "trials": [{"id", "sequence_id", "status", "parameters", "intermediate",
     "final", "start_time", "end_time", "reason"}]}; times are seconds since the epoch, NaN is null. CSV: one
     row a trial; nested parameters and results are flattened with dots, intermediate results are left out.
+    Optuna: a new SQLite file with one study, named as the experiment; trials that were stopped early are pruned.
     """
     from .finding import chosen_experiment
 
     folder = chosen_experiment(experiment, experiment_id, directory)
+    if form == "optuna":
+        _write_study(folder, output)
+        return
     is_named_csv = output is not None and output.suffix.lower() == ".csv"
     write = _write_csv if form == "csv" or (form is None and is_named_csv) else _write_json
     with _opened(output) as file:
         write(folder, file)
+
+
+def _write_study(folder: ExperimentFolder, output: Path | None) -> None:
+    from .optuna_study import write_study
+
+    if output is None:
+        raise Failure("--format optuna writes a file: add -o study.db", USAGE)
+    count = write_study(folder, output)
+    click.echo(f"study {folder.experiment_id} with {count} trials: sqlite:///{output}", err=True)
 
 
 def _write_json(folder: ExperimentFolder, file: IO[str]) -> None:

@@ -48,7 +48,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "server": frozenset(
         {"fastapi", "starlette", "uvicorn", "pydantic", "anyio", "nicegui", "plotly", "numpy", "orjson", "psutil"}
     ),
-    "cli": frozenset({"click", "rich", "psutil", "orjson"}),
+    "cli": frozenset({"click", "rich", "psutil", "orjson", "optuna"}),  # optuna: where it is installed, for a study
     "pitchpipe": frozenset({"cloudpickle", "pandas"}),  # pandas: where it is installed, for a table
 }
 # Holders of state that has to be per process, each explained where it is: (file, name).

@@ -1,0 +1,167 @@
+"""An experiment as an Optuna study: for those who go on with Optuna's samplers, plots or dashboard."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ..manager.folder import ExperimentFolder
+from ..manager.store import ExperimentRow, Store
+from ..manager.trial import Trial, TrialStatus
+from ..protocol import MetricError, metric_value
+from ..search_space import Parameter, SearchSpace
+from .failures import FAILED, USAGE, Failure
+from .reading import objectives_of_row, viewed
+
+__all__ = ["write_study"]
+
+_STATES = {
+    TrialStatus.SUCCEEDED: "COMPLETE",
+    TrialStatus.EARLY_STOPPED: "PRUNED",
+    TrialStatus.FAILED: "FAIL",
+    TrialStatus.USER_CANCELED: "FAIL",
+    TrialStatus.SYS_CANCELED: "FAIL",
+}
+# Optuna has no normal distribution: a uniform one over so many standard deviations takes its place.
+_SIGMAS = 10.0
+
+
+def write_study(folder: ExperimentFolder, path: Path) -> int:
+    """Write a new SQLite file with a study named as the experiment; answers how many trials it has.
+
+    Trials that have not ended are left out. Raises `Failure` without Optuna, or if `path` exists.
+    """
+    try:
+        import optuna
+        from optuna.study import StudyDirection
+    except ImportError:
+        raise Failure("--format optuna needs Optuna: pip install optuna", FAILED) from None
+    if path.exists():
+        raise Failure(f"{path} exists already: choose another FILE", USAGE)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with viewed(folder) as store:
+        row = store.experiment()
+        directions = [StudyDirection[objective.direction.upper()] for objective in objectives_of_row(row)]
+        study = optuna.create_study(storage=f"sqlite:///{path}", study_name=row.id, directions=directions)
+        study.set_user_attr("pitchpipe:config", json.dumps(row.config))
+        made = list(_frozen_trials(row, store))
+        study.add_trials(made)
+    return len(made)
+
+
+def _frozen_trials(row: ExperimentRow, store: Store) -> Iterator[Any]:
+    from optuna.trial import TrialState, create_trial
+
+    parameters = _Parameters(SearchSpace.parse(row.config.get("searchSpace") or {}))
+    curves = _curves(store)
+    for trial in store.trials():
+        if trial.status not in _STATES:
+            continue
+        state = TrialState[_STATES[trial.status]]
+        record = json.loads(trial.record)["parameters"]
+        values, distributions = parameters.of(record)
+        yield _with_times(
+            trial,
+            create_trial(
+                state=state,
+                values=list(trial.values or ()) if state is TrialState.COMPLETE else None,
+                params=values,
+                distributions=distributions,
+                intermediate_values=curves.get(trial.sequence_id, {}),
+                user_attrs={"trial_id": trial.trial_id, "reason": trial.reason, "parameters": record},
+            ),
+        )
+
+
+def _with_times(trial: Trial, frozen: Any) -> Any:
+    """Optuna calls the times of a trial that never began those of its end."""
+    end = trial.end_time or trial.created
+    frozen.datetime_start = datetime.fromtimestamp(trial.start_time or end)
+    frozen.datetime_complete = datetime.fromtimestamp(end)
+    return frozen
+
+
+def _curves(store: Store) -> dict[int, dict[int, float]]:
+    """The intermediate results of each trial, by sequence number; what is no number is left out."""
+    curves: dict[int, dict[int, float]] = {}
+    for sequence_id, kind, sequence, _, value, _ in store.metrics():
+        if kind == "PERIODICAL" and (number := _number(value)) is not None:
+            curves.setdefault(sequence_id, {})[sequence] = number
+    return curves
+
+
+def _number(value: str) -> float | None:
+    try:
+        return metric_value(json.loads(value))
+    except MetricError:
+        return None
+
+
+class _Parameters:
+    """The parameters of a search space by Optuna's names: nested ones carry the names of their options."""
+
+    def __init__(self, space: SearchSpace) -> None:
+        self._space = space
+        self._named = [(_name_of(parameter, space), parameter) for parameter in space.parameters]
+
+    def of(self, record: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Values and distributions of a trial's parameters; none for a trial that is no point of the space."""
+        values: dict[str, Any] = {}
+        distributions: dict[str, Any] = {}
+        if self._space.validate(record):
+            return values, distributions
+        active = self._space.active(self._space.encode(record))
+        for (name, parameter), is_active in zip(self._named, active, strict=True):
+            if is_active:
+                value = _value_of(parameter, record)
+                values[name], distributions[name] = value, _distribution(parameter, value)
+        return values, distributions
+
+
+def _name_of(parameter: Parameter, space: SearchSpace) -> str:
+    """The path of a parameter: `layer.Conv.kernel`."""
+    if parameter.parent is None:
+        return parameter.name
+    index, option = parameter.parent
+    above = space.parameters[index]
+    return f"{_name_of(above, space)}.{above.options[option]}.{parameter.name}"
+
+
+def _value_of(parameter: Parameter, record: dict[str, Any]) -> Any:
+    found: Any = record
+    for part in parameter.key:
+        if isinstance(part, str):
+            found = found[part]
+    if parameter.nested:
+        return found["_name"]
+    return _plain(found) if parameter.categorical else found
+
+
+def _plain(option: Any) -> Any:
+    """An option as Optuna can keep it: lists and dicts as JSON text."""
+    return option if option is None or isinstance(option, bool | int | float | str) else json.dumps(option)
+
+
+def _distribution(parameter: Parameter, value: Any) -> Any:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if parameter.categorical:
+        return CategoricalDistribution([_plain(option) for option in parameter.options])
+    low, high = _bounds(parameter)
+    if parameter.integer:
+        return IntDistribution(int(low), int(high) - 1)
+    # Rounding to q moves a value beyond a bound at times.
+    return FloatDistribution(min(low, value), max(high, value), log=parameter.log and min(low, value) > 0)
+
+
+def _bounds(parameter: Parameter) -> tuple[float, float]:
+    if parameter.low is not None and parameter.high is not None:
+        return parameter.low, parameter.high
+    mu, spread = parameter.mu or 0.0, _SIGMAS * (parameter.sigma or 0.0)
+    if parameter.log:
+        return math.exp(mu - spread), math.exp(mu + spread)
+    return mu - spread, mu + spread

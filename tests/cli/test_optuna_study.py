@@ -1,0 +1,86 @@
+"""`pitchpipe export --format optuna`: a study that Optuna reads."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.changes import MetricRow
+
+SPACE = {
+    "lr": {"_type": "loguniform", "_value": [1e-4, 1]},
+    "units": {"_type": "randint", "_value": [1, 9]},
+    "noise": {"_type": "normal", "_value": [0, 1]},
+    "layer": {
+        "_type": "choice",
+        "_value": [
+            {"_name": "Empty"},
+            {"_name": "Conv", "kernel": {"_type": "choice", "_value": [[1, 1], [3, 3]]}},
+        ],
+    },
+}
+EMPTY = {"lr": 0.01, "units": 3, "noise": 0.5, "layer": {"_name": "Empty"}}
+CONV = {"lr": 0.1, "units": 8, "noise": -1.5, "layer": {"_name": "Conv", "kernel": [3, 3]}}
+
+
+@pytest.fixture
+def folder(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> Any:
+    """Five trials: one succeeded, one stopped early after two results, a failed, a running and a strange one."""
+    trials = [
+        trial_of(0, "SUCCEEDED", CONV, final=0.9),
+        trial_of(1, "EARLY_STOPPED", EMPTY, reason="below the median"),
+        trial_of(2, "FAILED", EMPTY),
+        trial_of(3, "RUNNING", EMPTY, end_time=None),
+        trial_of(4, "SUCCEEDED", {"lr": 77.0}, final=0.1),
+    ]
+    rows = [
+        MetricRow(trials[1], 1, "PERIODICAL", 0, "0.25", 1.0),
+        MetricRow(trials[1], 1, "PERIODICAL", 1, '{"default": 0.5}', 2.0),
+        MetricRow(trials[0], 1, "FINAL", 0, "0.9", 2.0),
+    ]
+    return stored(more={"searchSpace": SPACE}).write("study", trials, rows)
+
+
+@pytest.mark.usefixtures("folder")
+def test_export_as_a_study_keeps_states_parameters_and_curves(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    import optuna
+
+    called = call("export", "study", "--format", "optuna", "-o", tmp_path / "study.db")
+    assert called.code == 0
+    study = optuna.load_study(study_name="study", storage=f"sqlite:///{tmp_path / 'study.db'}")
+    first, second, third, strange = study.trials
+
+    assert study.direction.name == "MAXIMIZE"
+    assert (first.state.name, first.value) == ("COMPLETE", 0.9)
+    assert first.params == {
+        "lr": 0.1,
+        "units": 8,
+        "noise": -1.5,
+        "layer": "Conv",
+        "layer.Conv.kernel": "[3, 3]",
+    }
+    assert first.distributions["units"] == optuna.distributions.IntDistribution(1, 8)
+    assert first.distributions["lr"] == optuna.distributions.FloatDistribution(1e-4, 1, log=True)
+    assert first.user_attrs["trial_id"] == "T0000"
+    assert first.datetime_complete.timestamp() - first.datetime_start.timestamp() == pytest.approx(10.0)
+    assert (second.state.name, second.intermediate_values) == ("PRUNED", {0: 0.25, 1: 0.5})
+    assert second.user_attrs["reason"] == "below the median"
+    assert third.state.name == "FAIL"
+    assert (strange.value, strange.params, strange.user_attrs["parameters"]) == (0.1, {}, {"lr": 77.0})
+    # Optuna goes on from it.
+    study.optimize(lambda trial: trial.suggest_float("lr", 1e-4, 1, log=True), n_trials=1)
+    assert study.best_value == 0.9
+
+
+@pytest.mark.usefixtures("folder")
+def test_export_as_a_study_overwrites_nothing_and_needs_a_file(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "there.db").write_text("mine")
+    called = call("export", "study", "--format", "optuna", "-o", tmp_path / "there.db")
+    assert (called.code, (tmp_path / "there.db").read_text()) == (2, "mine")
+    assert "exists already" in called.err
+    assert "add -o study.db" in call("export", "study", "--format", "optuna").err
