@@ -1,0 +1,50 @@
+"""Figures of experiments: pure functions from plain tables to plotly figures.
+
+Make a table with `ExperimentTable.of(name, objectives, trials, dimensions_of(space), curves=...)`; each `plot_...`
+draws one figure of it and takes `theme="light"` or `"dark"`. A figure is turned over by
+`figure.update_layout(template=template("dark"))` alone. plotly is imported when the first figure is drawn.
+"""
+
+from .contour import plot_contour
+from .curves import plot_curves
+from .dimensions import Dimension, dimensions_of, inferred
+from .downsampling import chosen_numbers, downsampled
+from .edf import plot_edf
+from .example import example_table
+from .history import plot_history
+from .importance import Importance, importance, plot_importance
+from .parallel import plot_parallel
+from .pareto import plot_pareto
+from .slices import plot_slice
+from .tables import Curve, ExperimentTable, Objective, Span, TrialRecord
+from .theme import STATUS_LOOKS, ThemeName, template, theme_of
+from .timeline import plot_timeline
+
+__all__ = [
+    "STATUS_LOOKS",
+    "Curve",
+    "Dimension",
+    "ExperimentTable",
+    "Importance",
+    "Objective",
+    "Span",
+    "ThemeName",
+    "TrialRecord",
+    "chosen_numbers",
+    "dimensions_of",
+    "downsampled",
+    "example_table",
+    "importance",
+    "inferred",
+    "plot_contour",
+    "plot_curves",
+    "plot_edf",
+    "plot_history",
+    "plot_importance",
+    "plot_parallel",
+    "plot_pareto",
+    "plot_slice",
+    "plot_timeline",
+    "template",
+    "theme_of",
+]

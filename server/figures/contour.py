@@ -1,0 +1,137 @@
+"""Contours: the result over a chosen pair of parameters, smoothed between the trials."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .dimensions import Dimension
+from .drawing import axis_of, base_figure, hover_texts, is_wide, note, nothing, short, value_name
+from .tables import ExperimentTable
+from .theme import ThemeName
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["plot_contour", "smoothed"]
+
+_TITLE = "Contour"
+_CELLS = 48
+_MOST = 2000  # trials that the surface is worked out from
+_NEAREST_WEIGHT = 1e-3
+
+Numbers = NDArray[np.float64]
+
+
+def plot_contour(
+    table: ExperimentTable, x: str, y: str, objective: str | None = None, *, theme: ThemeName = "light"
+) -> go.Figure:
+    """Draw the result over two parameters as a surface, and the trials on it.
+
+    The surface is the mean of the trials, weighted by a Gaussian of their distance (Nadaraya 1964, Watson 1964; the
+    width is Scott's), all other parameters as they happen to be; it is left blank where no trial is near. Results over
+    more than three orders of magnitude are coloured by their logarithm. Raises `KeyError` for an unknown name,
+    `ValueError` if both parameters are the same.
+
+    >>> from pitchpipe.server.figures import example_table
+    >>> [trace.type for trace in plot_contour(example_table(), "lr", "dropout").data]
+    ['contour', 'scatter']
+    """
+    if x == y:
+        raise ValueError(f"a contour needs two parameters, not '{x}' twice")
+    one, across, up = table.objective(objective), table.dimension(x), table.dimension(y)
+    trials, values = table.finished(one.name)
+    points = [trial.parameters for trial in trials]
+    usable = np.isfinite(across.positions(points)) & np.isfinite(up.positions(points))
+    title = f"{_TITLE}: {short(x)} and {short(y)}"
+    if not usable.any():
+        return nothing(theme, title, "No trial with a finite result has both parameters.")
+    kept = [trial for trial, is_usable in zip(trials, usable, strict=True) if is_usable]
+    figure = base_figure(theme, title)
+    shown, ticks = _colors(values[usable])
+    points = [trial.parameters for trial in kept]
+    places = across.positions(points), up.positions(points)
+    if len(kept) >= 3:
+        figure.add_trace(_surface(across, up, points, shown))
+    _add_trials(figure, places, shown, hover_texts(table, kept))
+    bar = {"title": {"text": short(value_name(one))}, **ticks}
+    colors = {"reversescale": one.direction == "maximize", "colorbar": bar}
+    figure.update_layout(coloraxis=colors, showlegend=False, height=480, hovermode="closest")
+    figure.update_xaxes({**axis_of(across), "showgrid": False})
+    figure.update_yaxes({**axis_of(up), "showgrid": False})
+    note(figure, "smoothed mean of the trials near by, other parameters as they were")
+    return figure
+
+
+def _colors(values: Numbers) -> tuple[Numbers, dict[str, Any]]:
+    """The numbers that are coloured, and the labels of the colour bar where those are logarithms."""
+    if not is_wide(values):
+        return values, {}
+    logs = np.log10(values)
+    powers = list(range(math.floor(logs.min()), math.ceil(logs.max()) + 1))
+    return logs, {"tickvals": powers, "ticktext": [f"1e{power}" for power in powers]}
+
+
+def _surface(across: Dimension, up: Dimension, points: list[Any], values: Numbers) -> Any:
+    import plotly.graph_objects as go
+
+    (columns, column_units), (rows, row_units) = _cells(across), _cells(up)
+    every = max(math.ceil(len(points) / _MOST), 1)
+    some = points[::every]
+    units = np.stack([across.units(some), up.units(some)], axis=1)
+    grid = np.stack(np.meshgrid(column_units, row_units), axis=-1).reshape(-1, 2)
+    heights = smoothed(units, values[::every], grid).reshape(len(rows), len(columns))
+    is_plain = across.categorical or up.categorical
+    look = {"line": {"width": 0}} if not is_plain else {}
+    kind = go.Heatmap if is_plain else go.Contour
+    return kind(x=columns, y=rows, z=heights, coloraxis="coloraxis", hoverinfo="skip", opacity=0.75, **look)
+
+
+def _cells(dimension: Dimension) -> tuple[list[float], Numbers]:
+    """The places of the cells along an axis, and the same in [0, 1]."""
+    if dimension.categorical:
+        count = len(dimension.options)
+        return [float(number) for number in range(count)], (np.arange(count) + 0.5) / count
+    low, high = dimension.bounds
+    units = np.linspace(0.0, 1.0, _CELLS)
+    if dimension.log:
+        return list(np.exp(math.log(low) + units * (math.log(high) - math.log(low)))), units
+    return list(low + units * (high - low)), units
+
+
+def smoothed(units: Numbers, values: Numbers, grid: Numbers) -> Numbers:
+    """The weighted mean of `values`, shape (n,), of points (n, 2) at the places of `grid` (m, 2); NaN far from all.
+
+    >>> units = np.array([[0.0, 0.0], [1.0, 1.0]])
+    >>> smoothed(units, np.array([1.0, 3.0]), np.array([[0.5, 0.5]]))
+    array([2.])
+    """
+    count = len(values)
+    widths = np.maximum(units.std(axis=0) * count ** (-1 / 6), 0.04)  # Scott's rule in two dimensions
+    distances = (((grid[:, None, :] - units[None, :, :]) / widths) ** 2).sum(axis=2)
+    weights = np.exp(-0.5 * distances)
+    total = weights.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = weights @ values / total
+    return np.where(total >= _NEAREST_WEIGHT, means, np.nan)
+
+
+def _add_trials(
+    figure: go.Figure, places: tuple[Numbers, Numbers], values: Numbers, texts: list[str]
+) -> None:
+    figure.add_scatter(
+        x=places[0],
+        y=places[1],
+        mode="markers",
+        marker={
+            "color": values,
+            "coloraxis": "coloraxis",
+            "size": 7,
+            "line": {"width": 1, "color": "#7d838b"},
+        },
+        text=texts,
+        hovertemplate="%{text}<extra></extra>",
+    )

@@ -1,0 +1,100 @@
+"""Learning curves: the intermediate results of the trials, those stopped early greyed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .downsampling import chosen_numbers, downsampled
+from .drawing import base_figure, hover_texts, note, nothing, value_axis
+from .tables import Curve, ExperimentTable, TrialRecord
+from .theme import STATUS_LOOKS, VERMILION, ThemeName
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["plot_curves"]
+
+_TITLE = "Intermediate results"
+_MAX_CURVES = 200
+_MAX_POINTS = 20_000
+
+
+def plot_curves(
+    table: ExperimentTable, *, max_curves: int = _MAX_CURVES, theme: ThemeName = "light"
+) -> go.Figure:
+    """Draw the intermediate results by step; the best trial stands out, those stopped early are grey and dotted.
+
+    At most `max_curves` trials (the best ones and others evenly over time) and 20,000 points in all are drawn, however
+    many there are; what is left out is said below the figure. Intermediate results are those of the first objective.
+
+    >>> from pitchpipe.server.figures import example_table
+    >>> names = [trace.name for trace in plot_curves(example_table()).data if trace.showlegend]
+    >>> names
+    ['stopped early', 'succeeded', 'failed', 'best: trial 33']
+    """
+    records = {trial.number: trial for trial in table.trials}
+    curves = [one for one in table.curves if one.number in records and np.isfinite(one.values).any()]
+    if not curves:
+        return nothing(theme, _TITLE, "No trial has reported an intermediate result.")
+    objective = table.objectives[0]
+    chosen = set(chosen_numbers([records[curve.number] for curve in curves], objective, max_curves))
+    shown = [curve for curve in curves if curve.number in chosen]
+    figure = base_figure(theme, _TITLE)
+    traces = _traces(table, shown, records)
+    figure.add_traces(traces)
+    drawn = np.concatenate([np.asarray(trace.y) for trace in traces])
+    figure.update_layout(
+        xaxis={"title": {"text": "intermediate result"}},
+        yaxis=value_axis(objective, drawn),
+        hovermode="closest",
+        height=420,
+    )
+    if (count := max(table.curve_count, len(curves))) > len(shown):
+        note(figure, f"{len(shown):,} of {count:,} trials are shown")
+    return figure
+
+
+def _traces(table: ExperimentTable, curves: list[Curve], records: dict[int, TrialRecord]) -> list[go.Scatter]:
+    """A trace for each curve, the best one last, so that it lies on top."""
+    objective = table.objectives[0]
+    sign = 1.0 if objective.direction == "minimize" else -1.0
+    limit = max(_MAX_POINTS // len(curves), 4)
+    finished = [curve for curve in curves if records[curve.number].value(objective.name) is not None]
+    best = min(
+        finished, key=lambda one: sign * (records[one.number].value(objective.name) or 0.0), default=None
+    )
+    # Grey ones first: what was stopped must not cover what was not.
+    order = sorted(curves, key=lambda one: (one is best, records[one.number].status != "EARLY_STOPPED"))
+    texts = hover_texts(table, [records[curve.number] for curve in order])
+    named: set[str] = set()
+    traces = []
+    for curve, text in zip(order, texts, strict=True):
+        record = records[curve.number]
+        trace = _trace(curve, record, text, limit, is_best=curve is best)
+        traces.append(trace.update(showlegend=curve is best or record.status not in named))
+        named.add(record.status)
+    return traces
+
+
+def _trace(curve: Curve, record: TrialRecord, text: str, limit: int, *, is_best: bool) -> Any:
+    import plotly.graph_objects as go
+
+    look = STATUS_LOOKS[record.status]
+    steps, values = downsampled(curve.steps, curve.values, limit)
+    line: dict[str, Any] = {"color": look.color, "dash": look.dash, "width": 1.2}
+    if is_best:
+        line = {"color": VERMILION, "width": 3}
+    return go.Scatter(
+        x=steps,
+        y=values,
+        mode="lines" if values.size > 1 else "markers",
+        marker={"color": look.color, "size": 5},
+        name=f"best: trial {record.number}" if is_best else look.name,
+        legendgroup="best" if is_best else record.status,
+        opacity=1.0 if is_best else 0.6,
+        line=line,
+        text=text,
+        hovertemplate="%{text}<br>result %{x}: <b>%{y:.5g}</b><extra></extra>",
+    )

@@ -1,0 +1,236 @@
+"""The parameters of a search space as axes: nested choices laid side by side, options as labels."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...search_space import Parameter, SearchSpace, SearchSpaceError
+
+__all__ = ["Dimension", "completed", "dimensions_of", "inferred"]
+
+_LOG_SPAN = 1000.0  # numbers without a space that differ by this factor are drawn on a logarithmic axis
+_ENDS = 3.0  # standard deviations at which the axis of a normal parameter ends
+
+Points = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One parameter as an axis.
+
+    `name` is what it is called, `key` its path in the parameters of a trial, `conditions` the nested choices that must
+    have been made for it to exist: (path of the choice, name of the option). `options` are the labels of a categorical
+    one; `low` and `high` bound a numeric one and are None while nothing is known.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    categorical: bool = False
+    nested: bool = False
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    integer: bool = False
+    conditions: tuple[tuple[tuple[str, ...], str], ...] = ()
+
+    @property
+    def varies(self) -> bool:
+        """Whether there is more than one value to tell apart."""
+        if self.categorical:
+            return len(self.options) > 1 or bool(self.conditions)
+        return self.low is not None and (self.low != self.high or bool(self.conditions))
+
+    def value(self, parameters: Mapping[str, Any]) -> float | str | None:
+        """The number, or the label of the option, that a trial has here; None if it has none.
+
+        >>> kernel = Dimension("layer.kernel", ("layer", "kernel"), conditions=((("layer",), "conv"),))
+        >>> kernel.value({"layer": {"_name": "conv", "kernel": 3}}), kernel.value({"layer": {"_name": "none"}})
+        (3.0, None)
+        """
+        if any(_at(parameters, (*path, "_name")) != option for path, option in self.conditions):
+            return None
+        found = _at(parameters, (*self.key, "_name") if self.nested else self.key)
+        if self.categorical:
+            return None if found is _MISSING else label(found)
+        return number_or_none(found)
+
+    def column(self, points: Points) -> list[float | str | None]:
+        """The values of many trials."""
+        return [self.value(point) for point in points]
+
+    def positions(self, points: Points) -> NDArray[np.float64]:
+        """Where trials stand on the axis, shape (n,): the number or the index of the option; NaN where inactive."""
+        index = {option: number for number, option in enumerate(self.options)}
+        found = self.column(points)
+        placed = [
+            math.nan if value is None else index[value] if isinstance(value, str) else value
+            for value in found
+        ]
+        return np.array(placed, dtype=np.float64)
+
+    def units(self, points: Points) -> NDArray[np.float64]:
+        """Where trials stand between the ends of the axis, shape (n,), in [0, 1]; NaN where inactive."""
+        places = self.positions(points)
+        if self.categorical:
+            return (places + 0.5) / max(len(self.options), 1)
+        low, high = self.bounds
+        if self.log:
+            places, low, high = np.log(places), math.log(low), math.log(high)
+        return np.clip((places - low) / (high - low), 0.0, 1.0) if high > low else places * 0.0 + 0.5
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ends of a numeric axis, (0, 1) while nothing is known."""
+        return (0.0, 1.0) if self.low is None or self.high is None else (self.low, self.high)
+
+
+_MISSING = object()
+
+
+def number_or_none(value: Any) -> float | None:
+    """A finite number as a float; None for everything else, `True` included.
+
+    >>> number_or_none(3), number_or_none(True), number_or_none(float("nan")), number_or_none(10**400)
+    (3.0, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _at(value: Any, path: Iterable[str]) -> Any:
+    for name in path:
+        if not isinstance(value, Mapping) or name not in value:
+            return _MISSING
+        value = value[name]
+    return value
+
+
+def label(option: Any) -> str:
+    """How an option is written: text as it is, everything else as JSON.
+
+    >>> label("relu"), label(True), label(0.1), label([64, 32])
+    ('relu', 'true', '0.1', '[64, 32]')
+    """
+    return option if isinstance(option, str) else json.dumps(option, ensure_ascii=False, default=str)
+
+
+def dimensions_of(space: Any, constraints: Any = ()) -> list[Dimension]:
+    """The dimensions of a search space in NNI's form; none for what is no search space.
+
+    >>> space = {"layer": {"_type": "choice", "_value": [
+    ...     {"_name": "none"}, {"_name": "conv", "kernel": {"_type": "randint", "_value": [1, 6]}}]}}
+    >>> [(one.name, one.options, one.low, one.high) for one in dimensions_of(space)]
+    [('layer', ('none', 'conv'), None, None), ('layer.kernel', (), 1.0, 5.0)]
+    """
+    try:
+        parameters = SearchSpace.parse(space, constraints).parameters
+    except SearchSpaceError:
+        return []  # a tuner may read the space in a way of its own: the trials tell what there is
+    shared = {path for path, count in Counter(one.path for one in parameters).items() if count > 1}
+    return [_dimension(one, parameters, one.path in shared) for one in parameters]
+
+
+def _dimension(parameter: Parameter, all_of_them: Sequence[Parameter], ambiguous: bool) -> Dimension:
+    low, high = _ends(parameter)
+    conditions = _conditions(parameter, all_of_them)
+    name = parameter.path
+    if ambiguous and conditions:
+        name += f" ({', '.join(option for _, option in conditions)})"
+    return Dimension(
+        name,
+        _names(parameter),
+        tuple(dict.fromkeys(label(option) for option in parameter.options)),
+        parameter.categorical,
+        parameter.nested,
+        low,
+        high,
+        parameter.log and (low or 0.0) > 0,
+        parameter.integer,
+        conditions,
+    )
+
+
+def _names(parameter: Parameter) -> tuple[str, ...]:
+    return tuple(part for part in parameter.key if isinstance(part, str))
+
+
+def _conditions(
+    parameter: Parameter, all_of_them: Sequence[Parameter]
+) -> tuple[tuple[tuple[str, ...], str], ...]:
+    found: list[tuple[tuple[str, ...], str]] = []
+    while parameter.parent is not None:
+        choice, option = all_of_them[parameter.parent[0]], parameter.parent[1]
+        found.append((_names(choice), label(choice.options[option])))
+        parameter = choice
+    return tuple(reversed(found))
+
+
+def _ends(parameter: Parameter) -> tuple[float | None, float | None]:
+    if parameter.categorical:
+        return None, None
+    if parameter.normal:
+        mu, width = float(parameter.mu or 0.0), _ENDS * float(parameter.sigma or 1.0)
+        return (math.exp(mu - width), math.exp(mu + width)) if parameter.log else (mu - width, mu + width)
+    low, high = float(parameter.low or 0.0), float(parameter.high or 0.0)
+    return low, high - 1.0 if parameter.integer else high
+
+
+def completed(dimension: Dimension, points: Points) -> Dimension:
+    """The dimension, wide enough for all points: the space may have been another, parameters may be the user's own."""
+    values = [value for value in dimension.column(points) if value is not None]
+    if dimension.categorical:
+        known = dict.fromkeys([*dimension.options, *map(str, values)])
+        return replace(dimension, options=tuple(known))
+    numbers = [value for value in values if isinstance(value, float)]
+    ends = [end for end in (dimension.low, dimension.high) if end is not None] + numbers
+    if not ends:
+        return dimension
+    low = min(ends)
+    return replace(dimension, low=low, high=max(ends), log=dimension.log and low > 0)
+
+
+def inferred(points: Points) -> list[Dimension]:
+    """The dimensions that a set of points has, where no space tells of them.
+
+    >>> [(one.name, one.categorical, one.log) for one in inferred([{"a": 1e-6, "b": True}, {"a": 1.0, "b": False}])]
+    [('a', False, True), ('b', True, False)]
+    """
+    flat: dict[tuple[str, ...], list[Any]] = {}
+    for point in points:
+        for key, value in _leaves(point):
+            flat.setdefault(key, []).append(value)
+    return [_inferred(key, values, points) for key, values in flat.items()]
+
+
+def _inferred(key: tuple[str, ...], values: list[Any], points: Points) -> Dimension:
+    categorical = any(isinstance(value, bool) or not isinstance(value, int | float) for value in values)
+    is_name = key[-1] == "_name" and len(key) > 1
+    path = key[:-1] if is_name else key
+    found = completed(Dimension(".".join(path), path, categorical=categorical, nested=is_name), points)
+    low, high = found.bounds
+    numbers = [number for value in values if (number := number_or_none(value)) is not None]
+    integer = not categorical and all(number.is_integer() for number in numbers)
+    return replace(found, integer=integer, log=not categorical and low > 0 and high / low >= _LOG_SPAN)
+
+
+def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterable[tuple[tuple[str, ...], Any]]:
+    if not isinstance(value, Mapping) or not value:
+        if path:
+            yield path, value
+        return
+    for name, inner in value.items():
+        yield from _leaves(inner, (*path, str(name)))

@@ -1,0 +1,202 @@
+"""What all figures share: words for people, axes, hover texts, and the figure with nothing to show."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .dimensions import Dimension
+from .tables import ExperimentTable, Objective, TrialRecord
+from .theme import Look, ThemeName, template
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = [
+    "HOVER_TRIALS",
+    "axis_of",
+    "base_figure",
+    "best_so_far",
+    "hover_texts",
+    "is_wide",
+    "note",
+    "nothing",
+    "panels",
+    "points",
+    "short",
+    "value_axis",
+    "value_name",
+    "written",
+]
+
+HOVER_TRIALS = (
+    3000  # more trials than these are hovered with number and result alone: texts would be megabytes
+)
+_GL_POINTS = 4000  # from here on points are drawn by WebGL
+_HOVER_LINES = 16
+_WIDE = 1000.0
+_LONGEST = 40
+
+Numbers = NDArray[np.float64]
+
+
+def written(value: Any) -> str:
+    """A value for people: numbers in at most four significant digits.
+
+    >>> written(0.123456), written(64.0), written(1e-7), written("relu"), written(None)
+    ('0.1235', '64', '1e-07', 'relu', '–')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        is_long_integer = value.is_integer() and abs(value) < 1e9 if math.isfinite(value) else False
+        return str(int(value)) if is_long_integer else f"{value:.4g}"
+    return str(value)
+
+
+def short(text: str, longest: int = _LONGEST) -> str:
+    """A text for a figure: cut in the middle when it is long, and nothing in it is taken for markup.
+
+    >>> short("a" * 30 + "<b>", 12)
+    'aaaaa…aaa&lt;b&gt;'
+    """
+    if len(text) > longest:
+        head = (longest - 1) // 2
+        text = f"{text[:head]}…{text[head + 1 - longest :]}"
+    return html.escape(text, quote=False).replace("\n", " ")
+
+
+def base_figure(theme: ThemeName, title: str) -> go.Figure:
+    """A figure without traces, in a theme, with its title."""
+    import plotly.graph_objects as go
+
+    return go.Figure(layout={"template": template(theme), "title": {"text": title}})
+
+
+def nothing(theme: ThemeName, title: str, why: str) -> go.Figure:
+    """A figure that says why there is nothing to see."""
+    figure = base_figure(theme, title)
+    figure.add_annotation(text=why, x=0.5, y=0.5, xref="paper", yref="paper", font={"size": 14})
+    hidden = {"visible": False}
+    return figure.update_layout(xaxis=hidden, yaxis=hidden)
+
+
+def note(figure: go.Figure, text: str) -> None:
+    """Write a line below a figure, on the right."""
+    place = {"x": 1.0, "y": 0.0, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "top"}
+    figure.add_annotation(text=text, yshift=-44, **place)
+    figure.update_layout(margin={"b": 76})
+
+
+def hover_texts(
+    table: ExperimentTable, trials: Sequence[TrialRecord], objectives: Iterable[Objective] | None = None
+) -> list[str]:
+    """What is shown of each trial under the pointer: number, results and parameters; markup in them is escaped."""
+    named = tuple(objectives or table.objectives)
+    dimensions = table.dimensions if len(trials) <= HOVER_TRIALS else ()
+    return [_hover_text(trial, named, dimensions) for trial in trials]
+
+
+def _hover_text(trial: TrialRecord, objectives: Sequence[Objective], dimensions: Sequence[Dimension]) -> str:
+    lines = [f"<b>trial {trial.number}</b>"]
+    for objective in objectives:
+        if (value := trial.values.get(objective.name)) is not None:
+            lines.append(f"{short(value_name(objective))}: <b>{written(float(value))}</b>")
+    if trial.status != "SUCCEEDED":
+        lines.append(short(f"{trial.status} {trial.reason}".strip(), 80))
+    pairs = [(one.name, one.value(trial.parameters)) for one in dimensions]
+    known = [f"{short(name)} = {short(written(value))}" for name, value in pairs if value is not None]
+    more = [f"and {len(known) - _HOVER_LINES} more"] if len(known) > _HOVER_LINES else []
+    return "<br>".join([*lines, *known[:_HOVER_LINES], *more])
+
+
+def value_name(objective: Objective) -> str:
+    """What the axis of an objective is called."""
+    return "result" if objective.name == "default" else objective.name
+
+
+def is_wide(values: Numbers) -> bool:
+    """Whether positive numbers spread over so many orders of magnitude that only a logarithmic axis shows them.
+
+    >>> is_wide(np.array([0.1, 5.0])), is_wide(np.array([0.1, 5e6])), is_wide(np.array([-0.1, 5e6]))
+    (False, True, False)
+    """
+    return bool(values.size and values.min() > 0 and values.max() / values.min() >= _WIDE)
+
+
+def value_axis(objective: Objective, values: Numbers) -> dict[str, Any]:
+    """The axis of an objective: its name, which way is better, logarithmic where the values are wide apart."""
+    arrow = "lower" if objective.direction == "minimize" else "higher"
+    kind = {"type": "log", "dtick": 1} if is_wide(values) else {"type": "linear"}
+    return {"title": {"text": f"{short(value_name(objective))} ({arrow} is better)"}, **kind}
+
+
+def axis_of(dimension: Dimension) -> dict[str, Any]:
+    """The axis of a parameter: its range, logarithmic for log-uniform ones, options in the order of the space."""
+    title = {"title": {"text": short(dimension.name)}}
+    if dimension.categorical:
+        count = len(dimension.options)
+        ticks = {"tickvals": list(range(count)), "ticktext": [short(one, 18) for one in dimension.options]}
+        return {**title, "type": "linear", "range": [-0.6, count - 0.4], "zeroline": False, **ticks}
+    low, high = dimension.bounds
+    if dimension.log:
+        ends = math.log10(low), math.log10(high)
+        kind: dict[str, Any] = {"type": "log", **({"dtick": 1} if ends[1] - ends[0] >= 2 else {})}
+    else:
+        ends, kind = (low, high), {"type": "linear"}
+        if dimension.integer and high - low <= 10:
+            kind["dtick"] = 1
+    pad = (ends[1] - ends[0]) * 0.04 or abs(ends[0]) * 0.1 or 0.5
+    return {**title, **kind, "range": [ends[0] - pad, ends[1] + pad]}
+
+
+def best_so_far(values: Numbers, direction: str) -> Numbers:
+    """The best of all values up to each, shape (n,).
+
+    >>> best_so_far(np.array([3.0, 1.0, 2.0]), "minimize").tolist()
+    [3.0, 1.0, 1.0]
+    """
+    best = np.minimum if direction == "minimize" else np.maximum
+    return best.accumulate(values) if values.size else values
+
+
+def points(look: Look, x: Any, y: Any, texts: Iterable[str]) -> go.Scatter | go.Scattergl:
+    """Trials as points in the look of their status, hovered with their texts; many of them are drawn by WebGL."""
+    import plotly.graph_objects as go
+
+    kind = go.Scattergl if len(x) > _GL_POINTS else go.Scatter
+    return kind(
+        x=x,
+        y=y,
+        mode="markers",
+        name=look.name,
+        marker={"color": look.color, "symbol": look.symbol, "size": 7, "opacity": 0.75},
+        text=list(texts),
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
+def panels(
+    theme: ThemeName, title: str, rows: int, columns: int, *, shared_x: bool = False, marks: bool = False
+) -> go.Figure:
+    """A figure of panels; with `marks` each has a second, hidden axis from 0 to 1 for marks along its bottom."""
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        shared_xaxes=shared_x,
+        vertical_spacing=min(0.08 if shared_x else 0.14, 0.5 / rows),
+        horizontal_spacing=min(0.06, 0.5 / columns),
+        specs=[[{"secondary_y": marks}] * columns] * rows,
+    )
+    if marks:
+        hidden = {"range": [0, 1], "visible": False, "fixedrange": True}
+        for row in range(1, rows + 1):
+            figure.update_yaxes(hidden, row=row, col=1, secondary_y=True)
+    return figure.update_layout(template=template(theme), title={"text": title}, hovermode="closest")

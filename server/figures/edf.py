@@ -1,0 +1,62 @@
+"""Empirical distribution functions: which experiment found good results more often."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .drawing import base_figure, nothing, short, value_axis
+from .tables import ExperimentTable
+from .theme import SERIES, ThemeName
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["plot_edf"]
+
+_TITLE = "Distribution of the results"
+
+
+def plot_edf(
+    tables: ExperimentTable | Sequence[ExperimentTable],
+    objective: str | None = None,
+    *,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """Draw, for each experiment, which share of its trials is at least as good as each result.
+
+    Only trials with a finite result count. The direction is that of the first experiment. Raises `KeyError` for an
+    objective that one of them has not.
+
+    >>> from pitchpipe.server.figures import example_table
+    >>> figure = plot_edf([example_table(seed=1), example_table(seed=2)])
+    >>> [trace.name for trace in figure.data]
+    ['example (47)', 'example (44)']
+    """
+
+    given = [tables] if isinstance(tables, ExperimentTable) else list(tables)
+    found = [(table, table.finished(table.objective(objective).name)[1]) for table in given]
+    found = [(table, values) for table, values in found if values.size]
+    if not found:
+        return nothing(theme, _TITLE, "No trial has a finite result yet.")
+    first = found[0][0].objective(objective)
+    figure = base_figure(theme, _TITLE)
+    for number, (table, values) in enumerate(found):
+        color, dash = SERIES[number % len(SERIES)]
+        ordered = np.sort(values) if first.direction == "minimize" else np.sort(values)[::-1]
+        figure.add_scatter(
+            x=ordered,
+            y=np.arange(1, values.size + 1) / values.size,
+            mode="lines",
+            name=f"{short(table.name)} ({values.size:,})",
+            line={"shape": "hv", "color": color, "dash": dash, "width": 2},
+            hovertemplate="%{y:.0%} of the trials reach %{x:.5g}<extra>%{fullData.name}</extra>",
+        )
+    every = np.concatenate([values for _, values in found])
+    axis = {**value_axis(first, every)}
+    if first.direction == "maximize":
+        axis["autorange"] = "reversed"
+    share = {"title": {"text": "share of the trials"}, "tickformat": ".0%", "range": [0, 1.02]}
+    return figure.update_layout(xaxis=axis, yaxis=share, showlegend=True, height=420)

@@ -1,0 +1,162 @@
+"""Parallel coordinates: every parameter an axis, every trial a line across them, the result as the last axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .dimensions import Dimension
+from .downsampling import chosen_numbers
+from .drawing import base_figure, is_wide, note, nothing, short, value_name, written
+from .tables import ExperimentTable, Objective
+from .theme import ThemeName
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["plot_parallel"]
+
+_TITLE = "Parallel coordinates"
+_MAX_LINES = 2000
+_TICKS = 5
+
+Numbers = NDArray[np.float64]
+
+
+def plot_parallel(
+    table: ExperimentTable,
+    objective: str | None = None,
+    *,
+    parameters: Sequence[str] | None = None,
+    max_lines: int = _MAX_LINES,
+    theme: ThemeName = "light",
+) -> go.Figure:
+    """Draw each trial that has a result as a line across its parameters, to the result; the colour is the result.
+
+    Parameters of nested choices have axes of their own; a trial without one passes below the axis, at `not chosen`.
+    Log-uniform ones have logarithmic axes. The first axis is the trial's number; at most `max_lines` trials are drawn.
+    Raises `KeyError` for an unknown objective or parameter.
+
+    >>> from pitchpipe.server.figures import example_table
+    >>> figure = plot_parallel(example_table(), "loss", parameters=["lr", "optimizer.momentum"])
+    >>> [dimension.label for dimension in figure.data[0].dimensions]
+    ['trial', 'lr', 'optimizer.momentum', 'seconds', 'loss']
+    """
+    import plotly.graph_objects as go
+
+    one = table.objective(objective)
+    chosen = table.chosen(parameters)
+    finished, _ = table.finished(one.name)
+    kept = set(chosen_numbers(finished, one, max_lines))
+    trials = [trial for trial in finished if trial.number in kept]
+    if not trials:
+        return nothing(theme, _TITLE, "No trial has a finite result yet.")
+    if not chosen:
+        return nothing(theme, _TITLE, "There is no parameter that varies.")
+    points = [trial.parameters for trial in trials]
+    axes = [_number_axis("trial", np.array([trial.number for trial in trials], dtype=float), integer=True)]
+    axes += [_axis(dimension, points) for dimension in chosen]
+    results = [
+        _result_axis(other, [trial.values.get(other.name) for trial in trials]) for other in _last(table, one)
+    ]
+    figure = base_figure(theme, _TITLE)
+    line = {"color": results[-1]["values"], "coloraxis": "coloraxis"}
+    figure.add_trace(go.Parcoords(dimensions=axes + results, line=line, labelangle=-20, labelside="top"))
+    figure.update_layout(
+        coloraxis={"showscale": False, "reversescale": one.direction == "maximize"},
+        margin={"t": 130, "l": 70, "r": 70},
+        height=480,
+    )
+    if len(finished) > len(trials):
+        note(figure, f"{len(trials):,} of {len(finished):,} trials are shown")
+    return figure
+
+
+def _last(table: ExperimentTable, objective: Objective) -> list[Objective]:
+    """The objectives, the one that gives the colour at the end."""
+    return [other for other in table.objectives if other.name != objective.name] + [objective]
+
+
+def _result_axis(objective: Objective, values: Sequence[float | None]) -> dict[str, Any]:
+    numbers = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+    numbers[~np.isfinite(numbers)] = math.nan
+    return _number_axis(short(value_name(objective)), numbers, log=is_wide(numbers[np.isfinite(numbers)]))
+
+
+def _axis(dimension: Dimension, points: list[Any]) -> dict[str, Any]:
+    places = dimension.positions(points)
+    if dimension.categorical:
+        count = len(dimension.options)
+        axis = {
+            "range": [-0.3, count - 0.7],
+            "tickvals": list(range(count)),
+            "ticktext": [short(option, 16) for option in dimension.options],
+            "values": places,
+            "label": short(dimension.name, 24),
+        }
+    else:
+        name = short(dimension.name, 24)
+        axis = _number_axis(name, places, dimension.bounds, log=dimension.log, integer=dimension.integer)
+    return _with_inactive(axis) if dimension.conditions or np.isnan(places).any() else axis
+
+
+def _number_axis(
+    name: str,
+    values: Numbers,
+    bounds: tuple[float, float] | None = None,
+    *,
+    log: bool = False,
+    integer: bool = False,
+) -> dict[str, Any]:
+    """An axis of numbers; a logarithmic one has the logarithms as values and the numbers as labels."""
+    known = values[np.isfinite(values)]
+    low, high = bounds or ((known.min(), known.max()) if known.size else (0.0, 1.0))
+    if low == high:
+        low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
+    ends = (math.log10(low), math.log10(high)) if log else (float(low), float(high))
+    ticks = _log_ticks(*ends) if log else _ticks(*ends, integer=integer)
+    texts = [written(10.0**tick if log else float(tick)) for tick in ticks]
+    shown = np.log10(values) if log else values
+    return {"label": name, "values": shown, "range": list(ends), "tickvals": list(ticks), "ticktext": texts}
+
+
+def _ticks(low: float, high: float, *, integer: bool) -> list[float]:
+    """Round numbers between two ends, about five.
+
+    >>> _ticks(0.0, 1.0, integer=False), _ticks(1.0, 3.0, integer=True)
+    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [1.0, 2.0, 3.0])
+    """
+    rough = (high - low) / _TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
+    step = max(1.0, round(step)) if integer else step
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [round(number * step, 12) for number in range(first, last + 1)]
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten between two logarithms, or the ends and the middle where there are fewer than two."""
+    powers = list(range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1))
+    if len(powers) < 2:
+        return [low, (low + high) / 2, high]
+    every = math.ceil(len(powers) / (_TICKS + 1))
+    return [float(power) for power in powers[::every]]
+
+
+def _with_inactive(axis: dict[str, Any]) -> dict[str, Any]:
+    """The axis with a place below it for the trials that have no value there."""
+    low, high = axis["range"]
+    below = low - 0.15 * (high - low)
+    values = np.where(np.isnan(axis["values"]), below, axis["values"])
+    return {
+        **axis,
+        "values": values,
+        "range": [below, high],
+        "tickvals": [below, *axis["tickvals"]],
+        "ticktext": ["not chosen", *axis["ticktext"]],
+    }

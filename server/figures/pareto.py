@@ -1,0 +1,95 @@
+"""The Pareto front: the trials that no other one beats in every objective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .drawing import hover_texts, nothing, panels, points, value_axis
+from .tables import ExperimentTable, Objective
+from .theme import STATUS_LOOKS, VERMILION, ThemeName
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["on_front", "plot_pareto"]
+
+_TITLE = "Pareto front"
+_MOST_PAIRS = 6
+
+Numbers = NDArray[np.float64]
+
+
+def plot_pareto(
+    table: ExperimentTable, objectives: Sequence[str] | None = None, *, theme: ThemeName = "light"
+) -> go.Figure:
+    """Draw the trials by two objectives, those on the front marked; more than two objectives have a panel each pair.
+
+    The front is that of the chosen `objectives`, all without. Raises `KeyError` for an unknown one.
+
+    >>> from pitchpipe.server.figures import example_table
+    >>> [trace.name for trace in plot_pareto(example_table()).data]
+    ['beaten', 'on the front']
+    """
+    chosen = table.objectives if objectives is None else tuple(map(table.objective, objectives))
+    if len(chosen) < 2:
+        return nothing(theme, _TITLE, "There is one objective only: no front, but a best trial.")
+    trials = [one for one in table.trials if all(one.value(other.name) is not None for other in chosen)]
+    if not trials:
+        return nothing(theme, _TITLE, "No trial has a finite result in every objective yet.")
+    values = np.array([[one.values[other.name] for other in chosen] for one in trials], dtype=np.float64)
+    signs = np.array([1.0 if one.direction == "minimize" else -1.0 for one in chosen])
+    front = on_front(values * signs)
+    pairs = list(combinations(range(len(chosen)), 2))[:_MOST_PAIRS]
+    columns = min(len(pairs), 3)
+    rows = -(-len(pairs) // columns)
+    figure = panels(theme, _TITLE, rows, columns)
+    texts = np.array(hover_texts(table, trials), dtype=object)
+    for place, pair in enumerate(pairs):
+        at = (place // columns + 1, place % columns + 1)
+        _add_panel(figure, [chosen[one] for one in pair], values[:, pair], front, texts, at)
+    return figure.update_layout(height=440 if rows == 1 else 120 + 340 * rows)
+
+
+def _add_panel(
+    figure: go.Figure,
+    pair: Sequence[Objective],
+    values: Numbers,
+    front: NDArray[np.bool_],
+    texts: NDArray[np.object_],
+    at: tuple[int, int],
+) -> None:
+    row, col = at
+    for group, name in ((~front, "beaten"), (front, "on the front")):
+        if not group.any():
+            continue
+        order = np.flatnonzero(group)[np.argsort(values[group, 0], kind="stable")]
+        trace = points(STATUS_LOOKS["SUCCEEDED"], values[order, 0], values[order, 1], texts[order])
+        trace.update(name=name, legendgroup=name, showlegend=at == (1, 1))
+        if name == "beaten":
+            trace.update(marker={"color": "#7d838b", "size": 6})
+        else:
+            trace.update(marker={"color": VERMILION, "size": 10, "symbol": "diamond", "opacity": 1.0})
+        figure.add_trace(trace, row=row, col=col)
+    figure.update_xaxes(value_axis(pair[0], values[:, 0]), row=row, col=col)
+    figure.update_yaxes(value_axis(pair[1], values[:, 1]), row=row, col=col)
+
+
+def on_front(values: Numbers) -> NDArray[np.bool_]:
+    """Which points, shape (n, objectives), all to be minimised, no other point dominates; shape (n,).
+
+    Equal points are all on the front.
+
+    >>> on_front(np.array([[0.0, 3.0], [1.0, 1.0], [2.0, 2.0], [1.0, 1.0]])).tolist()
+    [True, True, False, True]
+    """
+    front = np.ones(len(values), dtype=bool)
+    for place in np.lexsort(values.T[::-1]):
+        if front[place]:
+            worse = (values >= values[place]).all(axis=1) & (values > values[place]).any(axis=1)
+            front &= ~worse
+    return front

@@ -1,0 +1,143 @@
+"""Plain tables of an experiment: all that a figure needs, read from nowhere and kept by nobody."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...manager.results import Objective
+from .dimensions import Dimension, completed, inferred
+
+__all__ = ["Curve", "ExperimentTable", "Objective", "Span", "TrialRecord"]
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRecord:
+    """A trial as figures see it; times in seconds since the epoch.
+
+    `parameters` are as the tuner gave them, nested choices included. `values` has the final result of each objective,
+    as far as there is one; `last` is the last intermediate result of a trial without a final one.
+    """
+
+    number: int
+    status: str
+    parameters: Mapping[str, Any]
+    values: Mapping[str, float] = field(default_factory=dict)
+    last: float | None = None
+    start_time: float | None = None
+    end_time: float | None = None
+    worker: str = ""
+    reason: str = ""
+    trial_id: str = ""
+
+    def value(self, objective: str) -> float | None:
+        """The final result of an objective if the trial succeeded and it is a finite number."""
+        value = self.values.get(objective)
+        is_usable = self.status == "SUCCEEDED" and value is not None and math.isfinite(value)
+        return float(value) if is_usable and value is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The intermediate results of one trial, shape (n,) each; NaN leaves a gap."""
+
+    number: int
+    steps: Sequence[float] | Numbers
+    values: Sequence[float] | Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One attempt of a trial at one place; `end` is None while it runs."""
+
+    number: int
+    worker: str
+    start: float
+    end: float | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentTable:
+    """One experiment; make it with `ExperimentTable.of`, which completes the dimensions.
+
+    `curves` may be those of some trials only, `curve_count` says how many trials have one. `spans` are attempts that
+    came before the last one of their trial. `now` is the end of what still runs, seconds since the epoch.
+
+    >>> trials = [TrialRecord(n, "SUCCEEDED", {"x": n / 2}, {"default": n * n}) for n in range(3)]
+    >>> table = ExperimentTable.of("demo", [Objective()], trials)
+    >>> [(dimension.name, dimension.low, dimension.high) for dimension in table.dimensions]
+    [('x', 0.0, 1.0)]
+    """
+
+    name: str
+    objectives: tuple[Objective, ...]
+    dimensions: tuple[Dimension, ...]
+    trials: tuple[TrialRecord, ...]
+    curves: tuple[Curve, ...] = ()
+    curve_count: int = 0
+    spans: tuple[Span, ...] = ()
+    now: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        objectives: Sequence[Objective],
+        trials: Sequence[TrialRecord],
+        dimensions: Sequence[Dimension] | None = None,
+        *,
+        curves: Sequence[Curve] = (),
+        curve_count: int | None = None,
+        spans: Sequence[Span] = (),
+        now: float | None = None,
+    ) -> ExperimentTable:
+        """A table whose dimensions cover what the trials have; without `dimensions` they are those of the trials."""
+        points = [trial.parameters for trial in trials]
+        found = inferred(points) if not dimensions else [completed(one, points) for one in dimensions]
+        return cls(
+            name,
+            tuple(objectives) or (Objective(),),
+            tuple(found),
+            tuple(trials),
+            tuple(curves),
+            len(curves) if curve_count is None else curve_count,
+            tuple(spans),
+            now,
+        )
+
+    def objective(self, name: str | None = None) -> Objective:
+        """The objective of a name, the first without one; raises `KeyError`, which says which there are."""
+        if name is None:
+            return self.objectives[0]
+        for objective in self.objectives:
+            if objective.name == name:
+                return objective
+        raise KeyError(f"there is no objective '{name}': {[one.name for one in self.objectives]}")
+
+    def dimension(self, name: str) -> Dimension:
+        """The dimension of a name; raises `KeyError`, which says which there are."""
+        for dimension in self.dimensions:
+            if dimension.name == name:
+                return dimension
+        raise KeyError(f"there is no parameter '{name}': {[one.name for one in self.dimensions]}")
+
+    def chosen(self, names: Sequence[str] | None) -> tuple[Dimension, ...]:
+        """The dimensions of these names, all that vary without; raises `KeyError`."""
+        if names is not None:
+            return tuple(self.dimension(name) for name in names)
+        return tuple(dimension for dimension in self.dimensions if dimension.varies)
+
+    def finished(self, objective: str) -> tuple[list[TrialRecord], Numbers]:
+        """The trials with a finite result of an objective, and the results, shape (n,), by number."""
+        pairs = [(trial, trial.value(objective)) for trial in self.trials]
+        kept = [(trial, value) for trial, value in pairs if value is not None]
+        kept.sort(key=lambda pair: pair[0].number)
+        return [trial for trial, _ in kept], np.array([value for _, value in kept], dtype=np.float64)

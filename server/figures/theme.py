@@ -1,0 +1,150 @@
+"""How figures look: two templates, and colours that read on both and for colour-blind readers.
+
+The colours of series lie between the luminances 0.12 and 0.30, so each has a contrast of at least 3:1 with the light
+and with the dark background. A figure is turned from light to dark by its `layout.template` alone; no trace knows the
+theme. Series also differ by symbol or dash. Colour scales are cut out of Cividis, the better the value the further from
+the background.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["SERIES", "STATUS_LOOKS", "Look", "Theme", "ThemeName", "template", "theme_of"]
+
+ThemeName = Literal["light", "dark"]
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """The colours of a background, and of what is drawn in relation to it; `scale` goes from the best to the worst."""
+
+    name: ThemeName
+    background: str
+    ink: str
+    faint: str
+    grid: str
+    hover: str
+    scale: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a group of trials is drawn and called."""
+
+    name: str
+    color: str
+    symbol: str
+    dash: str = "solid"
+
+
+LIGHT = Theme(
+    "light",
+    "#ffffff",
+    "#1b1f24",
+    "#5c636b",
+    "#e3e6ea",
+    "#ffffff",
+    ("#00224e", "#35456c", "#666970", "#8b8677", "#b0a473", "#cfbd66"),
+)
+DARK = Theme(
+    "dark",
+    "#14171b",
+    "#e6e8eb",
+    "#9aa2ab",
+    "#2d333a",
+    "#22272d",
+    ("#fee838", "#dec657", "#b6a667", "#918a72", "#706f6f", "#4f576c"),
+)
+
+BLUE, VERMILION, GREEN = "#0a79bd", "#d55e00", "#009e73"
+PURPLE, OCHRE, GREY = "#b55fa3", "#a37a00", "#7d838b"
+
+# For experiments and objectives that are laid over each other, in this order and then anew with the next dash.
+SERIES: tuple[tuple[str, str], ...] = tuple(
+    (color, dash)
+    for dash in ("solid", "dash", "dot", "dashdot")
+    for color in (BLUE, VERMILION, GREEN, PURPLE, OCHRE)
+)
+
+STATUS_LOOKS: dict[str, Look] = {
+    "SUCCEEDED": Look("succeeded", BLUE, "circle"),
+    "EARLY_STOPPED": Look("stopped early", GREY, "circle-open", "dot"),
+    "FAILED": Look("failed", VERMILION, "x"),
+    "RUNNING": Look("running", GREEN, "triangle-right"),
+    "PAUSED": Look("paused", OCHRE, "square-open"),
+    "WAITING": Look("waiting", OCHRE, "diamond-open"),
+    "USER_CANCELED": Look("killed by you", PURPLE, "cross"),
+    "SYS_CANCELED": Look("cancelled", PURPLE, "cross-open"),
+}
+
+
+def theme_of(name: ThemeName) -> Theme:
+    """The theme of a name; raises `ValueError` for another word.
+
+    >>> theme_of("dark").background
+    '#14171b'
+    """
+    themes = {"light": LIGHT, "dark": DARK}
+    if name not in themes:
+        raise ValueError(f"there is no theme '{name}': light or dark")
+    return themes[name]
+
+
+def template(name: ThemeName) -> go.layout.Template:
+    """The plotly template of a theme; setting `figure.layout.template` to the other one turns a figure over."""
+    import plotly.graph_objects as go
+
+    theme = theme_of(name)
+    axis = {
+        "gridcolor": theme.grid,
+        "linecolor": theme.faint,
+        "tickcolor": theme.faint,
+        "zerolinecolor": theme.grid,
+        "zeroline": False,
+        "automargin": True,
+        "ticks": "outside",
+        "ticklen": 4,
+        "title": {"standoff": 8, "font": {"size": 13}},
+        "exponentformat": "power",
+    }
+    layout = {**_surface(theme), "xaxis": axis, "yaxis": axis, "scene": _scene(theme)}
+    return go.layout.Template(layout=layout)
+
+
+def _surface(theme: Theme) -> dict[str, Any]:
+    steps = len(theme.scale) - 1
+    scale = [[number / steps, color] for number, color in enumerate(theme.scale)]
+    return {
+        "paper_bgcolor": theme.background,
+        "plot_bgcolor": theme.background,
+        "font": {
+            "color": theme.ink,
+            "family": "system-ui, -apple-system, 'Segoe UI', sans-serif",
+            "size": 13,
+        },
+        "title": {"font": {"size": 16}, "x": 0.0, "xanchor": "left", "xref": "container", "pad": {"l": 16}},
+        "margin": {"l": 60, "r": 24, "t": 56, "b": 48},
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.01, "xanchor": "right", "x": 1.0},
+        "hoverlabel": {
+            "bgcolor": theme.hover,
+            "bordercolor": theme.faint,
+            "font": {"color": theme.ink, "size": 12},
+            "align": "left",
+        },
+        "coloraxis": {
+            "colorscale": scale,
+            "colorbar": {"thickness": 12, "outlinewidth": 0, "title": {"side": "right"}},
+        },
+        "annotationdefaults": {"font": {"color": theme.faint, "size": 12}, "showarrow": False},
+        "colorway": [color for color, _ in SERIES[:5]],
+    }
+
+
+def _scene(theme: Theme) -> dict[str, Any]:
+    axis = {"backgroundcolor": theme.background, "gridcolor": theme.grid, "linecolor": theme.faint}
+    return {"xaxis": axis, "yaxis": axis, "zaxis": axis}

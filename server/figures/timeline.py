@@ -1,0 +1,157 @@
+"""Timeline: when and where each attempt ran, and how it ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .drawing import base_figure, hover_texts, nothing, short
+from .tables import ExperimentTable, Span
+from .theme import STATUS_LOOKS, ThemeName
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["lanes", "plot_timeline"]
+
+_TITLE = "Timeline"
+_MOST_BARS = 1500  # more spans than these are drawn as lines
+_SHORTEST = 0.002  # of the whole time: a bar that is narrower is not seen
+
+
+def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.Figure:
+    """Draw the attempts of all trials as bars: one row for each worker, the colour is the status.
+
+    Attempts without a worker are put into as few rows as they need. Times are those of this machine's time zone.
+
+    >>> from pitchpipe.server.figures import example_table
+    >>> sorted(set(plot_timeline(example_table()).data[0].y))
+    ['slot 0', 'slot 1', 'slot 2', 'slot 3']
+    """
+    spans = [*table.spans, *_last_attempts(table)]
+    if not spans:
+        return nothing(theme, _TITLE, "No trial has started yet.")
+    now = table.now or max(max(span.start, span.end or 0.0) for span in spans)
+    rows = _rows(spans, now)
+    figure = base_figure(theme, _TITLE)
+    draw = _add_bars if len(spans) <= _MOST_BARS else _add_lines
+    for status, look in STATUS_LOOKS.items():
+        group = [(span, row) for span, row in zip(spans, rows, strict=True) if span.status == status]
+        if group:
+            draw(figure, table, group, now, {"name": look.name, "color": look.color})
+    names = sorted(set(rows), key=_natural, reverse=True)
+    worker = {
+        "title": {"text": "worker"},
+        "type": "category",
+        "categoryorder": "array",
+        "categoryarray": names,
+    }
+    height = min(140 + 26 * len(names), 900) if len(names) > 8 else 340
+    figure.update_layout(
+        barmode="overlay", xaxis={"type": "date"}, yaxis=worker, showlegend=True, height=height
+    )
+    return figure
+
+
+def _last_attempts(table: ExperimentTable) -> Iterable[Span]:
+    for one in table.trials:
+        if one.start_time is not None:
+            yield Span(one.number, one.worker, one.start_time, one.end_time, one.status)
+
+
+def _rows(spans: Sequence[Span], now: float) -> list[str]:
+    """The row of each span: its worker, or a lane that is free at its time."""
+    unplaced = [span for span in spans if not span.worker]
+    numbers = iter(lanes([(span.start, span.end or now) for span in unplaced]))
+    return [span.worker or str(next(numbers) + 1) for span in spans]
+
+
+def lanes(intervals: Sequence[tuple[float, float]]) -> list[int]:
+    """A lane for each interval so that none overlaps another in its lane, in as few lanes as possible.
+
+    >>> lanes([(0.0, 2.0), (1.0, 3.0), (2.0, 4.0)])
+    [0, 1, 0]
+    """
+    free: list[float] = []
+    found = [0] * len(intervals)
+    for place in sorted(range(len(intervals)), key=lambda index: intervals[index]):
+        start, end = intervals[place]
+        lane = next((number for number, until in enumerate(free) if until <= start), len(free))
+        free[lane : lane + 1] = [end]
+        found[place] = lane
+    return found
+
+
+def _natural(name: str) -> tuple[Any, ...]:
+    """A key that sorts worker 10 behind worker 9."""
+    head = name.rstrip("0123456789")
+    return head, int(name[len(head) :] or 0), name
+
+
+Group = list[tuple[Span, str]]
+
+
+def _moment(seconds: float) -> str:
+    """A moment as plotly reads it, in local time.
+
+    >>> len(_moment(0.25)), _moment(0.25)[-4:]
+    (23, '.250')
+    """
+    whole = int(seconds // 1)
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(whole)) + f".{int((seconds - whole) * 1000):03d}"
+
+
+def _texts(table: ExperimentTable, group: Group, now: float) -> list[str]:
+    records = {trial.number: trial for trial in table.trials}
+    known = hover_texts(table, [records[span.number] for span, _ in group])
+    return [
+        f"{text}<br>{short(row)}: {(span.end or now) - span.start:.3g} s"
+        for text, (span, row) in zip(known, group, strict=True)
+    ]
+
+
+def _add_bars(
+    figure: go.Figure, table: ExperimentTable, group: Group, now: float, look: dict[str, str]
+) -> None:
+    shortest = _SHORTEST * _length(table, now)
+    figure.add_bar(
+        base=[_moment(span.start) for span, _ in group],
+        x=[max((span.end or now) - span.start, shortest) * 1000.0 for span, _ in group],
+        y=np.array([row for _, row in group], dtype=object),
+        orientation="h",
+        name=look["name"],
+        marker={"color": look["color"], "line": {"width": 0.5, "color": "rgba(128,128,128,0.6)"}},
+        text=_texts(table, group, now),
+        textposition="none",
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
+def _length(table: ExperimentTable, now: float) -> float:
+    starts = [one.start_time for one in table.trials if one.start_time is not None]
+    return now - min(starts) if starts else 0.0
+
+
+def _add_lines(
+    figure: go.Figure, table: ExperimentTable, group: Group, now: float, look: dict[str, str]
+) -> None:
+    """Thousands of spans as one broken line: bars would take seconds to draw."""
+    import plotly.graph_objects as go
+
+    texts = _texts(table, group, now)
+    x: list[str | None] = []
+    for span, _ in group:
+        x += [_moment(span.start), _moment(max(span.end or now, span.start + 0.001)), None]
+    trace = go.Scattergl(
+        x=x,
+        y=[value for _, row in group for value in (row, row, None)],
+        mode="lines",
+        line={"width": 8, "color": look["color"]},
+        name=look["name"],
+        text=[value for text in texts for value in (text, text, None)],
+        hovertemplate="%{text}<extra></extra>",
+    )
+    figure.add_trace(trace)
