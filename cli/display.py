@@ -123,7 +123,13 @@ class PlainDisplay(SilentDisplay):
 
     def draw(self, progress: Progress) -> None:
         """Print a line if it says something new, or if the last one was long ago."""
-        told = (progress.status, progress.counts, progress.best[:1], progress.waiting_for)
+        told = (
+            progress.status,
+            progress.counts,
+            progress.best[:1],
+            progress.waiting_for,
+            progress.troubles,
+        )
         # The end is told by the result.
         is_due = told != self._told or progress.elapsed >= self._quiet_since + _LONGEST_SILENCE
         if is_due and not self._closing and progress.status not in ENDED:
@@ -147,6 +153,7 @@ def plain_line(progress: Progress) -> str:
         )
     if progress.waiting_for:
         parts.append(f"waiting: {progress.waiting_for}")
+    parts += progress.troubles
     return "; ".join(part for part in parts if part)
 
 

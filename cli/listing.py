@@ -111,6 +111,7 @@ def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
     yield ", ".join(facts)
     for trial, why in list(told.get("waiting", {}).items())[:1]:
         yield f"trial {trial} is waiting: {why}"
+    yield from told.get("troubles", ())
 
 
 def _facts(folder: ExperimentFolder) -> dict[str, Any]:

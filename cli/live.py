@@ -81,6 +81,7 @@ def render(progress: Progress) -> RenderableType:
     parts: list[RenderableType] = [_head(progress), _Bar(progress), _Counts(progress)]
     if progress.waiting_for:
         parts.append(Text(f"  waiting: {progress.waiting_for}", style="yellow"))
+    parts += [_cut(Text(f"  {trouble}", style="yellow")) for trouble in progress.troubles]
     parts += _best(progress.best)
     parts += _failures(progress)
     if progress.status not in _ENDING:

@@ -188,6 +188,7 @@ class RunningExperiment:
             "waiting": waiting,
         }
 
+            "troubles": progress.troubles,
     def _stop_for_user(self, _request: dict[str, Any]) -> dict[str, Any]:
         self._stop(_BY_USER)
         return {}

@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from ..trial_agent import read_spool
-from .events import AttemptEnded, AttemptStarted, BadReport, CheckpointSaved, Event, Reported
+from .events import (
+    AgentLost,
+    AgentSilent,
+    AttemptEnded,
+    AttemptStarted,
+    BadReport,
+    CheckpointSaved,
+    Event,
+    Reported,
+)
 from .executor import AttemptOrder, Deliver, RunSetup, TrialExecutor
 
 __all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
@@ -37,6 +46,9 @@ class Listener(ABC):
     @abstractmethod
     def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
         """The answer to `poll`: `{"events": [...], "cursor": n}`."""
+
+    def on_silent(self, agent: str, is_silent: bool) -> None:  # noqa: B027  (a hook: Ray knows better)
+        """The agent has given no sign of life for some seconds; with False, it gives them again."""
 
     @abstractmethod
     def on_lost(self, agent: str, reason: str) -> None:
@@ -200,6 +212,16 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._to_acknowledge[agent] = batch["cursor"]
         self._emit(self._translate(batch["events"]))
 
+    def on_silent(self, agent: str, is_silent: bool) -> None:
+        """Tell the runner, which gives a silent agent nothing new to do."""
+        _log.log(
+            logging.WARNING if is_silent else logging.INFO,
+            "agent %s %s",
+            agent,
+            "gives no sign of life" if is_silent else "gives signs of life again",
+        )
+        self._emit([AgentSilent(self.setup.clock(), agent, is_over=not is_silent)])
+
     def on_lost(self, agent: str, reason: str) -> None:
         """Deliver what the lost agent's attempts left in their spools, and their ends."""
         self._links.pop(agent, None)
@@ -208,8 +230,11 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             return
         level = logging.WARNING if self._losses_are_news else logging.INFO
         _log.log(level, "agent %s is lost: %s", agent, _OF_AGENT.sub("", reason))
-        for order in [order for order in self._orders.values() if order.agent == agent]:
+        orders = [order for order in self._orders.values() if order.agent == agent]
+        for order in orders:
             self._bury(order, reason)
+        if not orders and self._setup is not None:
+            self._emit([AgentLost(self.setup.clock(), agent)])
 
     def _start_message(self, order: AttemptOrder) -> dict[str, Any]:
         return {

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from .trial import Trial
     from .trial_runner import TrialRunner
 
-__all__ = ["describe"]
+__all__ = ["describe", "troubles_of"]
 
 _MOST = 20
 
@@ -17,6 +17,14 @@ _MOST = 20
 def describe(runner: TrialRunner) -> str:
     """The experiment, what its trials came to, and the first 20 of those that have not ended."""
     return "\n".join(_lines(runner))
+
+
+def troubles_of(runner: TrialRunner) -> Iterator[str]:
+    """What is out of order at present, as sentences: agents that give no sign of life."""
+    for agent in runner.silent_agents:
+        runs = [trial for trial in runner.live.values() if trial.agent == agent and trial.is_assigned]
+        what = f"trial {runs[0].sequence_id} runs there" if runs else "it gets nothing new to do"
+        yield f"agent {agent} gives no sign of life: {what}"
 
 
 def _lines(runner: TrialRunner) -> Iterator[str]:

@@ -9,7 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from .ledger import Totals
+
 __all__ = [
+    "AgentLost",
+    "AgentSilent",
     "AttemptEnded",
     "AttemptStarted",
     "BadReport",
@@ -27,6 +31,8 @@ __all__ = [
     "Reported",
     "ResourcesChanged",
     "ResumeAsked",
+    "TotalsChanged",
+    "ExecutorFailed",
     "ReviveAsked",
     "StartRefused",
     "StopAsked",
@@ -203,6 +209,23 @@ class StartRefused:
 
 @dataclass(slots=True)
 class ResourcesChanged:
+@dataclass(slots=True)
+class AgentSilent:
+    """An agent has given no sign of life for some seconds, or (`is_over`) gives them again."""
+
+    time: float
+    agent: str
+    is_over: bool = False
+
+
+@dataclass(slots=True)
+class AgentLost:
+    """An agent that ran nothing is gone, or was given up."""
+
+    time: float
+    agent: str
+
+
     """What the executor can give has changed: the GPUs that others hold now."""
 
     time: float
@@ -211,6 +234,22 @@ class ResourcesChanged:
 
 @dataclass(slots=True)
 class TrialKillAsked:
+@dataclass(slots=True)
+class TotalsChanged:
+    """There is more or less to give out: a node came or went."""
+
+    time: float
+    totals: Totals
+
+
+@dataclass(slots=True)
+class ExecutorFailed:
+    """The executor can run nothing any more: the experiment ends as it stands, to be resumed."""
+
+    time: float
+    reason: str
+
+
     """A user asks for the end of one trial."""
 
     time: float
@@ -286,3 +325,7 @@ Event = (
     | LimitsChanged
     | Tick
 )
+    | AgentSilent
+    | AgentLost
+    | TotalsChanged
+    | ExecutorFailed

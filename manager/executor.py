@@ -55,7 +55,8 @@ class RunSetup:
     """What all attempts of an experiment share.
 
     `run` says what a trial is, in the terms of the trial agent: `{"kind": "command", ...}` or
-    `{"kind": "function", ...}`; `request` is what one trial takes; `clock` gives seconds since the epoch.
+    `{"kind": "function", ...}`; `request` is what one trial takes; `clock` gives seconds since the epoch. An agent that
+    gives no sign of life for `agent_timeout` seconds is given up.
     """
 
     experiment_id: str
@@ -65,6 +66,7 @@ class RunSetup:
     concurrency: int
     clock: Callable[[], float]
     request: Request = field(default_factory=Request)
+    agent_timeout: float = 10.0
 
 
 class TrialExecutor(ABC):

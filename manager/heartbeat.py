@@ -1,4 +1,4 @@
-"""A heartbeat: notices that the other side of a connection has been silent for too long."""
+"""A heartbeat: notices that the other side of a connection has been silent, and that it is for too long."""
 
 from __future__ import annotations
 
@@ -14,14 +14,25 @@ _BEATS = 4
 class Heartbeat:
     """Calls `beat` when nothing was heard for a while, and once `on_silence` when nothing was for `timeout` seconds.
 
-    If this process itself was stopped meanwhile, the time begins anew: nobody could have been heard.
+    `on_suspect` is called with True after `suspect_after` seconds of silence, and with False when it is over. If this
+    process itself was stopped meanwhile, the time begins anew: nobody could have been heard.
     """
 
-    def __init__(self, timeout: float, beat: Callable[[], None], on_silence: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        timeout: float,
+        beat: Callable[[], None],
+        on_silence: Callable[[], None],
+        suspect_after: float | None = None,
+        on_suspect: Callable[[bool], None] = lambda suspect: None,
+    ) -> None:
         self._timeout = timeout
-        self._interval = timeout / _BEATS
+        self._suspect_after = timeout if suspect_after is None else min(timeout, suspect_after)
+        self._interval = self._suspect_after / _BEATS
         self._beat = beat
         self._on_silence = on_silence
+        self._on_suspect = on_suspect
+        self._is_suspect = False
         self._loop = asyncio.get_running_loop()
         self._heard = self._looked = self._loop.time()
         self._timer: asyncio.TimerHandle | None = None
@@ -35,6 +46,9 @@ class Heartbeat:
     def heard(self) -> None:
         """Note a sign of life."""
         self._heard = self._loop.time()
+        if self._is_suspect:
+            self._is_suspect = False
+            self._on_suspect(False)
 
     def stop(self) -> None:
         """Listen no longer."""
@@ -54,6 +68,9 @@ class Heartbeat:
             self._timer = None
             self._on_silence()
             return
+        if now - self._heard >= self._suspect_after and not self._is_suspect:
+            self._is_suspect = True
+            self._on_suspect(True)
         if now - self._heard >= self._interval / 2:
             self._beat()
         self._wait()

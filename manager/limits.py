@@ -13,7 +13,7 @@ from .retries import Retries
 from .trial import FailureKind
 from .trial_runner import Limits
 
-__all__ = ["limits_of", "objectives_of", "request_of", "retries_of", "run_of"]
+__all__ = ["agent_timeout_of", "limits_of", "objectives_of", "request_of", "retries_of", "run_of"]
 
 
 def limits_of(config: ExperimentConfig) -> Limits:
@@ -56,6 +56,13 @@ def request_of(config: ExperimentConfig) -> Request:
         config.trial_gpu_number,
         dict(config.trial_resources),
     )
+
+
+def agent_timeout_of(config: ExperimentConfig) -> float:
+    """How long (s) an agent may be silent: one that runs functions may not come to speak for a while."""
+    if config.agent_timeout is not None:
+        return config.agent_timeout
+    return 60.0 if config.trial_command is None else 10.0
 
 
 def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> dict[str, Any]:

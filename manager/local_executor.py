@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import os
 import socket
@@ -11,9 +10,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
-
-import psutil
 
 from ..trial_agent import environ
 from ..trial_agent.file_watch import FileWatch, best_watch
@@ -24,18 +20,14 @@ from .executor import AttemptOrder, Deliver, ExecutorError, RunSetup
 from .folder import ExperimentFolder
 from .gpu_claims import GpuClaims, is_listened_to
 from .ledger import Ledger, Totals
+from .local_agent import LocalAgentLink
 from .local_resources import local_totals
 from .runtime_directory import runtime_directory
-from .socket_link import SocketLink
 
 __all__ = ["LocalTrialExecutor", "agent_sockets"]
 
 # -P: what lies in the working directory must not hide the package.
 _AGENT = (sys.executable, "-P", "-m", "pitchpipe.trial_agent")
-# An agent that is told to shut down and does not is killed so long after the grace of its trial.
-_SHUTDOWN_MARGIN = 2.0
-# Between the closing of a socket and the end of its process.
-_EXIT_MARGIN = 1.0
 # An experiment that dies with its agents leaves its claims behind, and nobody writes that down.
 _LOOK_AGAIN = 5.0
 
@@ -68,6 +60,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
         self._use_active_gpus = use_active_gpus
         self._custom = dict(resources or {})
         self._neighbours: _Neighbours | None = None
+        self._children: dict[str, subprocess.Popen[bytes]] = {}  # the agents that were made here
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         """Look at the machine; agents are started when trials need them."""
@@ -141,13 +134,14 @@ class LocalTrialExecutor(AgentTrialExecutor):
 
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
         path = self._sockets / f"{agent}.sock"
-        process = None
-        if not is_listened_to(path):  # one that an earlier manager made may still be there
+        is_new = not is_listened_to(path)  # one that an earlier manager made may still be there
+        if is_new:
             path.unlink(missing_ok=True)
             if not spawn:
                 return None
-            process = self._spawn(agent, path)
-        return LocalAgentLink(agent, path, self.setup.token, self.setup.experiment_id, self, process)
+            self._children[agent] = self._spawn(agent, path)
+        process = self._children.get(agent)
+        return LocalAgentLink(agent, path, self, process, new=is_new)
 
     def _spawn(self, agent: str, path: Path) -> subprocess.Popen[bytes]:
         """Start an agent on a socket that is listening already: whoever connects need not wait for it."""
@@ -175,60 +169,6 @@ class LocalTrialExecutor(AgentTrialExecutor):
                 stderr=log,
                 start_new_session=True,
             )
-
-
-class LocalAgentLink(SocketLink):
-    """A line to an agent process of this machine, which may be our child."""
-
-    def __init__(
-        self,
-        agent: str,
-        path: Path,
-        token: str,
-        experiment_id: str,
-        executor: LocalTrialExecutor,
-        process: subprocess.Popen[bytes] | None,
-    ) -> None:
-        super().__init__(agent, path, {"op": "hello", "token": token, "experiment": experiment_id}, executor)
-        self._executor = executor
-        self._process = process
-
-    def kill(self) -> None:
-        """Kill the process; its socket closes with it."""
-        if self._process is not None:
-            self._process.kill()
-        else:
-            self._loop.create_task(self._kill_stranger())
-
-    async def _kill_stranger(self) -> None:
-        hello = await self.hello()
-        if hello is not None:
-            await _end_stranger(hello, patience=0.0)
-
-    async def close(self, grace: float) -> None:
-        """Ask the agent to shut down, and kill it if it does not."""
-        hello = await self.hello()
-        self.send({"op": "shutdown"})
-        await self.wait_closed(grace + _SHUTDOWN_MARGIN)
-        if self._process is not None:
-            await _end_child(self._process)
-        elif hello is not None:
-            await _end_stranger(hello)
-
-    async def why_lost(self, reason: str) -> str:
-        """Say how our child ended, if it is ours: its socket is closed, so it has ended or is about to."""
-        await self._executor.end_strays(self._agent)
-        if self._process is None:
-            return reason
-        try:
-            code = await asyncio.to_thread(self._process.wait, _EXIT_MARGIN)
-        except subprocess.TimeoutExpired:
-            return reason
-        return (
-            f"its agent ended with exit code {code}"
-            if code >= 0
-            else f"its agent was killed by signal {-code}"
-        )
 
 
 class _Neighbours:
@@ -270,24 +210,3 @@ class _Neighbours:
     def _on_written(self) -> None:
         self._watch.clear()
         self.look()
-
-
-async def _end_child(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        try:
-            await asyncio.to_thread(process.wait, _EXIT_MARGIN)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            await asyncio.to_thread(process.wait)
-
-
-async def _end_stranger(hello: dict[str, Any], patience: float = _EXIT_MARGIN) -> None:
-    """Kill an agent that an earlier manager started, if it is still there after `patience` seconds."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        process = psutil.Process(hello["pid"])
-        if "trial_agent" not in " ".join(process.cmdline()):
-            return  # its process id belongs to somebody else by now
-        try:
-            await asyncio.to_thread(process.wait, patience)
-        except psutil.TimeoutExpired:
-            process.kill()

@@ -20,6 +20,7 @@ from ..protocol import CommandType, Frame, dumps
 from .checkpoint_copies import clone_checkpoint
 from .config import ExperimentConfig
 from .conversation import Conversation, Record, SavedState
+from .description import troubles_of
 from .dispatcher_replies import REPLIES, meaning_of
 from .dispatcher_session import DispatcherSession, DispatcherSetup
 from .effects import (
@@ -37,7 +38,7 @@ from .executor import RunSetup, TrialExecutor
 from .experiment_status import ExperimentStatus
 from .folder import ExperimentFolder
 from .ledger import Ledger
-from .limits import limits_of, objectives_of, request_of, run_of
+from .limits import agent_timeout_of, limits_of, objectives_of, request_of, run_of
 from .listeners import Listeners
 from .mirror import Mirror
 from .rows import committed_results, experiment_row
@@ -178,6 +179,10 @@ class Manager:
         try:
             totals = await self.executor.open(self._setup(), self._post)
         finally:
+    def troubles(self) -> list[str]:
+        """What is out of order at present, as sentences; the experiment goes on, or waits until it is mended."""
+        return [] if self.runner is None else list(troubles_of(self.runner))
+
             await starting
         runner = TrialRunner(
             self.folder.experiment_id,
@@ -273,6 +278,7 @@ class Manager:
 
     def _guarded_tick(self) -> None:
         try:
+            agent_timeout=agent_timeout_of(self.config),
             self.step()
         except Exception as error:  # noqa: BLE001
             # Nothing is known to be right any more: stop acting, and let `run` raise it.

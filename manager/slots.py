@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from .trial import Trial
 
@@ -27,12 +27,17 @@ class Slots:
         """How many are taken."""
         return len(self._taken)
 
-    def take(self, trial: Trial) -> None:
-        """Give the lowest free slot and its agent to `trial`."""
+    def take(self, trial: Trial, avoiding: Container[str] = ()) -> None:
+        """Give the lowest free slot whose agent is not one of `avoiding` to `trial`, and that agent."""
+        avoided = []
+        while self._freed and self._agent(self._freed[0]) in avoiding:
+            avoided.append(heapq.heappop(self._freed))
         # The slots ever used are those taken and those freed.
-        slot = heapq.heappop(self._freed) if self._freed else len(self._taken)
+        slot = heapq.heappop(self._freed) if self._freed else len(self._taken) + len(avoided)
+        for each in avoided:
+            heapq.heappush(self._freed, each)
         self._taken[slot] = trial
-        trial.slot, trial.agent = slot, f"{slot}-{self._lost[slot]}"
+        trial.slot, trial.agent = slot, self._agent(slot)
 
     def first_agents(self, count: int) -> list[str]:
         """The agents of the lowest slots, of which none was lost yet."""
@@ -45,10 +50,14 @@ class Slots:
             heapq.heappush(self._freed, trial.slot)
             trial.slot = None
 
-    def lose(self, trial: Trial) -> None:
-        """The agent of `trial` is lost: its slot gets another one next time."""
-        if trial.slot is not None:
-            self._lost[trial.slot] += 1
+    def lose(self, agent: str) -> None:
+        """An agent is lost: its slot gets another one next time."""
+        slot = int(agent.partition("-")[0])
+        if agent == self._agent(slot):
+            self._lost[slot] += 1
+
+    def _agent(self, slot: int) -> str:
+        return f"{slot}-{self._lost[slot]}"
 
     def restore(self, trials: Mapping[int, Trial], lost: Mapping[str, int]) -> None:
         """Take up the slots that a store holds; `lost` is what `snapshot` told."""

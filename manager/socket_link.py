@@ -1,4 +1,4 @@
-"""A line to an agent over its Unix socket."""
+"""A line to an agent over its Unix socket, and the watch over its signs of life."""
 
 from __future__ import annotations
 
@@ -10,19 +10,35 @@ from typing import Any, cast
 
 from ..trial_agent.messages import MessageDecoder, encode_message
 from .agent_executor import AgentLink, Listener
+from .heartbeat import Heartbeat
 
-__all__ = ["SocketLink"]
+__all__ = ["SUSPECT_AFTER", "SocketLink"]
 
 _log = logging.getLogger(__name__)
+
+# An agent that was silent for so long (s) gets no new work until it is heard of again.
+SUSPECT_AFTER = 3.0
+# A process that was just made has to load its modules before it can say hello.
+_START_TIMEOUT = 60.0
 
 
 class SocketLink(AgentLink, asyncio.Protocol):
     """Connects, says hello, and passes messages; what is sent before the line stands is kept until it does.
 
-    An answer carries the id of its message; the answer to a poll is a batch of events.
+    An answer carries the id of its message; the answer to a poll is a batch of events. An agent that was silent for
+    `timeout` seconds is given up; a `new` one has more time to say hello.
     """
 
-    def __init__(self, agent: str, path: Path, hello: dict[str, Any], listener: Listener) -> None:
+    def __init__(
+        self,
+        agent: str,
+        path: Path,
+        hello: dict[str, Any],
+        listener: Listener,
+        timeout: float = 10.0,
+        *,
+        new: bool = False,
+    ) -> None:
         self._agent = agent
         self._listener = listener
         self._decoder = MessageDecoder()
@@ -33,6 +49,16 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._closed = asyncio.Event()
         self._closing = False
+        self._given_up = False
+        self._heartbeat = Heartbeat(
+            timeout, self._ping, lambda: self._on_silence(timeout), SUSPECT_AFTER, self._on_suspect
+        )
+        self._starting: asyncio.TimerHandle | None = None
+        if new:
+            patience = max(timeout, _START_TIMEOUT)
+            self._starting = self._loop.call_later(patience, self._on_silence, patience)
+        else:
+            self._heartbeat.start()
         self._hello = self._expect_answer(hello)
         self._connecting = self._loop.create_task(self._connect(path))
 
@@ -65,6 +91,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
             await asyncio.wait_for(self._closed.wait(), timeout)
         except TimeoutError:
             pass
+        self._heartbeat.stop()
         if self._transport is not None:
             self._transport.close()
 
@@ -78,14 +105,20 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self.flush()
 
     def data_received(self, data: bytes) -> None:
-        """Batches go to the listener, other answers to whoever asked."""
+        """Batches go to the listener, other answers to whoever asked; an agent that was given up is not heard."""
+        if self._closed.is_set():
+            return
+        self._heartbeat.start()
+        self._heartbeat.heard()
+        if self._starting is not None:
+            self._starting.cancel()
         for message in self._decoder.feed(data):
             if "events" in message:
                 self._listener.on_batch(self._agent, message)
             elif (answer := self._answers.pop(message.get("id", 0), None)) is not None:
                 if not answer.done():
                     answer.set_result(message)
-            else:
+            elif "pong" not in message:
                 _log.warning("agent %s: %s", self._agent, message.get("error", message))
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -116,8 +149,28 @@ class SocketLink(AgentLink, asyncio.Protocol):
         except OSError as error:
             self._end(f"its agent cannot be reached ({error})")
 
+    def _ping(self) -> None:
+        self.send({"op": "ping"})
+
+    def _on_suspect(self, suspect: bool) -> None:
+        if not self._closing:
+            self._listener.on_silent(self._agent, suspect)
+
+    def _on_silence(self, patience: float) -> None:
+        """Give the agent up: it is killed, and whatever it may still say is not heard."""
+        if self._closed.is_set():
+            return
+        self._given_up = True
+        self.kill()
+        if self._transport is not None:
+            self._transport.abort()
+        self._end(f"its agent gave no sign of life for {patience:g} s")
+
     def _end(self, reason: str) -> None:
         self._closed.set()
+        self._heartbeat.stop()
+        if self._starting is not None:
+            self._starting.cancel()
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ConnectionError(reason))

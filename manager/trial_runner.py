@@ -121,6 +121,7 @@ class TrialRunner:
         self._stall_is_told = False
         self._final_status = ExperimentStatus.DONE
         self._slots = Slots()
+        self.silent_agents: set[str] = set()  # they get nothing new to do
         self._timed: dict[str, Trial] = {}  # those whose time runs, the earliest started first
         self._changes = Changes()
         self._effects: list[Effect] = []
@@ -144,6 +145,8 @@ class TrialRunner:
             happened.CheckpointSaved: self._on_checkpoint,
             happened.AttemptEnded: self._on_ended,
             happened.StartRefused: self._on_start_refused,
+            happened.AgentSilent: self._on_agent_silent,
+            happened.AgentLost: self._on_agent_lost,
             happened.ResourcesChanged: self._on_resources_changed,
             happened.TrialKillAsked: self._on_kill_asked,
             happened.TrialAddAsked: self._on_add_asked,
@@ -474,7 +477,7 @@ class TrialRunner:
         trial.exit_code = event.exit_code if event.signal is None else -event.signal
         trial.error = event.error
         if event.lost:
-            self._slots.lose(trial)
+            self._lose_agent(trial.agent)
         verdict = judge_end(trial, event)
         if verdict.cause is Cause.PAUSED:
             self._paused(trial, verdict)
@@ -510,6 +513,21 @@ class TrialRunner:
         if trial is None:
             return
         self._end_now_or_later(trial, Verdict(Cause.USER_CANCEL, "killed by the user"))
+    def _on_agent_silent(self, event: happened.AgentSilent) -> None:
+        if not event.is_over:
+            self.silent_agents.add(event.agent)
+        elif event.agent in self.silent_agents:
+            self.silent_agents.remove(event.agent)
+
+    def _on_agent_lost(self, event: happened.AgentLost) -> None:
+        if all(trial.agent != event.agent or not trial.is_assigned for trial in self.live.values()):
+            self._lose_agent(event.agent)  # else it has just been made anew
+
+    def _lose_agent(self, agent: str | None) -> None:
+        if agent is not None:
+            self.silent_agents.discard(agent)
+            self._slots.lose(agent)
+
 
     def _on_add_asked(self, event: happened.TrialAddAsked) -> None:
         if not self.why_not_add():
@@ -606,7 +624,7 @@ class TrialRunner:
     def _assign(self, trial: Trial, assignment: Assignment) -> None:
         trial.attempt += 1
         trial.gpus = assignment.gpus
-        self._slots.take(trial)
+        self._slots.take(trial, avoiding=self.silent_agents)
         self._note(trial)
         self._effects.append(StartTrial(self._order(trial)))
 

@@ -69,6 +69,7 @@ class Agent:
             "start": self._start,
             "kill": self._kill,
             "pause": self._pause,
+            "ping": self._ping,
             "poll": self._poll,
             "read_file": self._read_file,
             "shutdown": self._shutdown,
@@ -187,6 +188,10 @@ class Agent:
     def _look_idle(self) -> None:
         if self._current is None and not self._waiting:
             self.idle_since = time.monotonic()
+
+    def _ping(self, message: Message) -> Message:
+        del message
+        return {"pong": self.agent_id}
 
     def _poll(self, message: Message) -> Message:
         return self.next_events(int(message["after"]), 0.0)

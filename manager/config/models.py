@@ -342,6 +342,13 @@ class ConfigFields(Section):
     )
     kill_grace: Duration = Field(default=5.0, description="From asking a trial to end to killing it.")
     orphan_timeout: Duration = Field(default=600.0, description="How long trials go on without a manager.")
+    agent_timeout: PositiveDuration | None = Field(
+        default=None,
+        description=(
+            "An agent without a sign of life for so long is given up and its trial run again; not set: 10 s, and 60 s"
+            " where trials are Python functions. After 3 s it gets nothing new to do."
+        ),
+    )
     dispatcher_timeout: PositiveDuration = Field(
         default=600.0,
         description="A dispatcher without a sign of life for so long is replaced; a tuner may think longer.",

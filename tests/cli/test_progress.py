@@ -193,7 +193,8 @@ def manager(trial_of: Callable[..., Any]) -> Any:
         experiment_name=None, max_trial_number=20, max_experiment_duration=None,
         training_service=SimpleNamespace(platform="local"),
     )  # fmt: skip
-    return SimpleNamespace(folder=SimpleNamespace(experiment_id="e"), config=config, runner=runner)
+    folder = SimpleNamespace(experiment_id="e")
+    return SimpleNamespace(folder=folder, config=config, runner=runner, troubles=list)
 
 
 def test_meter_before_the_start(manager: Any) -> None:
@@ -228,6 +229,15 @@ def test_meter_forecasts_the_end_of_the_time(manager: Any) -> None:
     manager.runner.counts[TrialStatus.SUCCEEDED] = 10
     progress = meter.read(40.0)  # 10 more trials at one a second
     assert (progress.remaining, progress.is_bound) == (pytest.approx(10.0), False)
+
+
+def test_meter_tells_what_is_out_of_order(manager: Any) -> None:
+    manager.troubles = lambda: ["agent 0-0 gives no sign of life: trial 3 runs there"]
+    progress = ProgressMeter(manager).read(0.0)
+    assert "agent 0-0 gives no sign of life: trial 3 runs there" in plain_line(progress)
+    screen = Console(width=80, record=True, file=io.StringIO())
+    screen.print(render(progress))
+    assert "  agent 0-0 gives no sign of life" in screen.export_text()
 
 
 def test_meter_tells_why_nothing_runs(manager: Any) -> None:

@@ -17,9 +17,18 @@ import cloudpickle
 import psutil
 import pytest
 
-from pitchpipe.manager.events import AttemptEnded, AttemptStarted, CheckpointSaved, Event, Reported
+from pitchpipe.manager.events import (
+    AgentLost,
+    AgentSilent,
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointSaved,
+    Event,
+    Reported,
+)
 from pitchpipe.manager.executor import AttemptOrder, ExecutorError, RunSetup, TrialExecutor
 from pitchpipe.manager.ledger import Request, Totals
+from pitchpipe.manager.local_agent import LocalAgentLink
 from pitchpipe.manager.local_executor import LocalTrialExecutor
 from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.manager.verdicts import is_checkpoint_gone
@@ -158,6 +167,7 @@ class Bench:
         self.kind = kind
         self.folder = folder
         self.clock = VirtualClock(1000.0) if kind == "simulated" else time.time
+        self.agent_timeout = 60.0
         for name in ("logs", "agents"):
             (folder / name).mkdir(parents=True)
         (folder / "trial.pkl").write_bytes(cloudpickle.dumps(behave))
@@ -180,7 +190,8 @@ class Bench:
             "orphan_timeout": 30.0,
             **run,
         }
-        return RunSetup("exp", self.folder, "secret", run, 2, self.clock, request or Request())
+        setup = RunSetup("exp", self.folder, "secret", run, 2, self.clock, request or Request())
+        return replace(setup, agent_timeout=self.agent_timeout)
 
     @asynccontextmanager
     async def session(self, request: Request | None = None, **run: Any) -> AsyncIterator[Session]:
@@ -444,6 +455,128 @@ async def check_unresponsive(bench: Bench) -> None:
 
 def test_function_that_never_reports_is_ended_with_its_agent(real_bench: Bench) -> None:
     asyncio.run(check_unresponsive(real_bench))
+
+
+# --------------------------------------------------------------------------- agents that fall silent
+
+
+@pytest.fixture
+def hasty_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """Suspects an agent of this machine after 0.3 s and gives it up after 1.5 s."""
+    monkeypatch.setattr("pitchpipe.manager.socket_link.SUSPECT_AFTER", 0.3)
+    bench = Bench("local", tmp_path / "exp")
+    bench.agent_timeout = 1.5
+    return bench
+
+
+async def run_to_silence(session: Session, never: Path) -> tuple[AttemptOrder, int]:
+    """An attempt whose agent was stopped while it reported, and that agent."""
+    order = session.start(wait_for=str(never))
+    await session.until(lambda: bool(session.of(order, Reported)))
+    (started,) = session.of(order, AttemptStarted)
+    os.kill(started.pid, signal.SIGSTOP)
+    return order, started.pid
+
+
+def silences(session: Session) -> list[tuple[str, bool]]:
+    return [(event.agent, event.is_over) for event in session.events if isinstance(event, AgentSilent)]
+
+
+async def check_frozen(bench: Bench, never: Path) -> None:
+    async with bench.session() as session:
+        order, pid = await run_to_silence(session, never)
+        ended = await session.end_of(order)
+        assert ended.lost
+        assert ended.error == "its agent gave no sign of life for 1.5 s"
+        assert (order.agent, False) in silences(session)
+        assert not lives(pid)
+        again = replace(order, attempt=2, agent="0-1", parameters='{"parameters": {"final": 1}}')
+        session.executor.start_trial(again)
+        await session.until(lambda: len(session.of(order, AttemptEnded)) == 2)
+        assert not session.of(order, AttemptEnded)[-1].lost
+
+
+def test_agent_that_is_silent_for_too_long_is_suspected_then_killed(
+    hasty_bench: Bench, tmp_path: Path
+) -> None:
+    asyncio.run(check_frozen(hasty_bench, tmp_path / "never"))
+
+
+async def check_thawed(bench: Bench, go: Path) -> None:
+    bench.agent_timeout = 60.0
+    async with bench.session() as session:
+        order, pid = await run_to_silence(session, go)
+        await session.until(lambda: silences(session)[-1:] == [(order.agent, False)])
+        os.kill(pid, signal.SIGCONT)
+        go.touch()
+        ended = await session.end_of(order)
+        assert not ended.lost
+        assert (order.agent, True) in silences(session)
+
+
+def test_suspected_agent_that_is_heard_of_again_goes_on(hasty_bench: Bench, tmp_path: Path) -> None:
+    asyncio.run(check_thawed(hasty_bench, tmp_path / "go"))
+
+
+async def check_late(bench: Bench, go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kill does not reach the agent: it wakes up, finishes its trial, and tells what came of it."""
+    monkeypatch.setattr(LocalAgentLink, "kill", lambda link: None)
+    async with bench.session() as session:
+        order, pid = await run_to_silence(session, go)
+        assert (await session.end_of(order)).lost
+        told = list(session.events)
+        go.touch()
+        os.kill(pid, signal.SIGCONT)
+        spool = bench.folder / "agents" / f"{order.agent}.jsonl"
+        async with asyncio.timeout(PATIENCE):
+            while '"ended"' not in spool.read_text():
+                await asyncio.sleep(0.01)
+        after = session.start(1, final=2)
+        await session.end_of(after)
+        new = [event for event in session.events if event not in told]
+        assert [event for event in new if not isinstance(event, AgentSilent)] == session.of(
+            after, AttemptStarted, Reported, AttemptEnded
+        )
+        assert lives(pid)
+    assert not lives(pid)  # the end of the experiment ends it, too
+
+
+def test_results_of_an_agent_that_was_given_up_are_not_taken_and_it_is_ended(
+    hasty_bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(check_late(hasty_bench, tmp_path / "go", monkeypatch))
+
+
+async def check_frozen_stranger(bench: Bench, never: Path) -> None:
+    old = Session(bench.executor(), bench.setup())
+    await old.open()
+    order, pid = await run_to_silence(old, never)
+    old.events.clear()
+    async with bench.session() as new:
+        await new.executor.attach([order])
+        ended = await new.end_of(order)
+        assert ended.lost
+        assert "no sign of life" in (ended.error or "")
+        assert not lives(pid)
+
+
+def test_next_manager_gives_up_an_agent_that_does_not_answer(hasty_bench: Bench, tmp_path: Path) -> None:
+    asyncio.run(check_frozen_stranger(hasty_bench, tmp_path / "never"))
+
+
+async def check_frozen_idle(bench: Bench) -> None:
+    async with bench.session() as session:
+        order = session.start(final=1)
+        await session.end_of(order)
+        (started,) = session.of(order, AttemptStarted)
+        os.kill(started.pid, signal.SIGSTOP)
+        await session.until(lambda: any(isinstance(event, AgentLost) for event in session.events))
+        assert session.events[-1].agent == order.agent  # type: ignore[union-attr]
+        assert not lives(started.pid)
+
+
+def test_idle_agent_that_is_silent_is_given_up_too(hasty_bench: Bench) -> None:
+    asyncio.run(check_frozen_idle(hasty_bench))
 
 
 async def check_command(bench: Bench, tmp_path: Path) -> list[int]:

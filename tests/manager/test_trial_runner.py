@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pitchpipe.manager import events as happened
+from pitchpipe.manager.description import troubles_of
 from pitchpipe.manager.effects import (
     CopyCheckpoint,
     Finish,
@@ -880,6 +881,37 @@ def test_dispatcher_that_dies_is_restored_while_it_gets_on(commands: list[int], 
         assert of_type(effects, RestoreDispatcher)
 
 
+def test_silent_agent_gets_nothing_new_until_it_is_heard_of_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    first = driver.running_trial()
+    assert first.agent == "0-0"
+    driver.handle(happened.AgentSilent(driver.now, "0-0"))
+    assert list(troubles_of(driver.runner)) == ["agent 0-0 gives no sign of life: trial 0 runs there"]
+    driver.end(first)
+    assert list(troubles_of(driver.runner)) == ["agent 0-0 gives no sign of life: it gets nothing new to do"]
+    second = driver.running_trial()
+    assert second.agent == "1-0"
+    driver.handle(happened.AgentSilent(driver.now, "0-0", is_over=True))
+    assert list(troubles_of(driver.runner)) == []
+    driver.end(second)
+    assert driver.running_trial().agent == "0-0"
+    assert driver.runner.invariants() == []
+
+
+def test_name_of_an_agent_that_was_lost_while_it_was_idle_is_not_used_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    driver.end(driver.running_trial())
+    driver.handle(happened.AgentSilent(driver.now, "0-0"))
+    for _ in range(2):  # its slot has lost one agent, whoever says it again
+        driver.handle(happened.AgentLost(driver.now, "0-0"))
+    assert list(troubles_of(driver.runner)) == []
+    trial = driver.running_trial()
+    assert trial.agent == "0-1"
+    driver.handle(happened.AgentLost(driver.now, "0-1"))  # it was lost just before, and has been made anew
+    driver.end(trial)
+    assert driver.running_trial().agent == "0-1"
+
+
 def test_two_objectives_give_a_pareto_front() -> None:
     runner = TrialRunner(
         "test",
@@ -1072,6 +1104,14 @@ class RunnerMachine(RuleBasedStateMachine):
     @rule()
     def stop(self) -> None:
         self.handle(happened.StopAsked(self.now))
+
+    @rule(slot=st.integers(0, 2), is_over=st.booleans())
+    def agent_is_silent(self, slot: int, is_over: bool) -> None:
+        self.handle(happened.AgentSilent(self.now, f"{slot}-0", is_over))
+
+    @rule(slot=st.integers(0, 2))
+    def idle_agent_is_lost(self, slot: int) -> None:
+        self.handle(happened.AgentLost(self.now, f"{slot}-0"))
 
     @rule(command=st.integers(0, 2), died=st.booleans())
     def dispatcher_fails(self, command: int, died: bool) -> None:
