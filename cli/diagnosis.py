@@ -1,0 +1,195 @@
+"""What can be wrong with a machine: one function a question, each answering with what it found and what to do."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from ..manager.folder import ExperimentFolder
+from ..manager.runtime_directory import RuntimeDirectoryError, runtime_directory
+from .trying import size_text
+
+__all__ = ["Finding", "Level", "findings"]
+
+Level = Literal["ok", "warn", "fail"]
+
+_PACKAGES = ("ray", "numpy", "scipy", "json_tricks", "cloudpickle", "psutil", "pydantic")
+_LITTLE_DISK, _NO_DISK = 2e9, 1e8
+_FEW_FILES = 1024
+_LITTLE_MEMORY = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found about a subject; `hint` says what to do about it."""
+
+    level: Level
+    subject: str
+    text: str
+    hint: str = ""
+
+
+def findings(directory: Path) -> Iterator[Finding]:
+    """All that can be said without starting anything; `directory` is where experiments are kept."""
+    questions: tuple[Callable[[Path], Finding], ...] = (
+        _python,
+        _packages,
+        _machine,
+        _open_files,
+        _gpus,
+        _directory,
+        _database,
+        _runtime,
+        _abandoned,
+        _private_ray,
+    )
+    for question in questions:
+        yield question(directory)
+
+
+def _python(_directory: Path) -> Finding:
+    text = f"{platform.python_version()} on {platform.platform(terse=True)}, in {sys.prefix}"
+    return Finding("ok", "Python", text)
+
+
+def _packages(_directory: Path) -> Finding:
+    found, missing = [], []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        return Finding("fail", "packages", f"missing: {', '.join(missing)}", "pip install pitchpipe")
+    return Finding("ok", "packages", f"pitchpipe {version('pitchpipe')}, {', '.join(found)}")
+
+
+def _machine(_directory: Path) -> Finding:
+    memory = psutil.virtual_memory()
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    text = f"{usable} of {os.cpu_count()} CPUs, {size_text(memory.available)} of {size_text(memory.total)} memory free"
+    if memory.available < _LITTLE_MEMORY:
+        return Finding(
+            "warn", "machine", text, "trials may be killed: lower trial_concurrency, or set trial_memory_size"
+        )
+    return Finding("ok", "machine", text)
+
+
+def _open_files(_directory: Path) -> Finding:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    text = f"{soft} open files at most"
+    if soft < _FEW_FILES:
+        return Finding("warn", "limits", text, f"ulimit -n {min(hard, 65536) if hard > 0 else 65536}")
+    return Finding("ok", "limits", text)
+
+
+def _gpus(_directory: Path) -> Finding:
+    from ..manager.ledger import Request
+    from ..manager.local_resources import local_totals
+
+    every = local_totals(Request(gpus=1), use_active_gpus=True).devices
+    free = local_totals(Request(gpus=1)).devices
+    if not every:
+        return Finding("ok", "GPUs", "none that nvidia-smi knows of")
+    busy = [str(index) for index in every if index not in free]
+    text = f"{len(every)}" + (f", in use by others: {', '.join(busy)}" if busy else ", all free")
+    return Finding(
+        "warn" if busy else "ok", "GPUs", text, "use_active_gpu: true uses them all the same" if busy else ""
+    )
+
+
+def _directory(directory: Path) -> Finding:
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    if not os.access(existing, os.W_OK):
+        hint = "choose another with --dir or $PITCHPIPE_DIR"
+        return Finding("fail", "directory", f"{existing} cannot be written to", hint)
+    free = shutil.disk_usage(existing).free
+    text = f"{directory}, {size_text(free)} free"
+    if free < _LITTLE_DISK:
+        return Finding(
+            "fail" if free < _NO_DISK else "warn", "directory", text, "make room, or choose another"
+        )
+    return Finding("ok", "directory", text)
+
+
+def _database(directory: Path) -> Finding:
+    """Some network file systems have no locks that work: an experiment could not be kept there."""
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    try:
+        with tempfile.TemporaryDirectory(prefix=".pitchpipe-doctor-", dir=existing) as scratch:
+            mode = _try_database(Path(scratch) / "try.db")
+    except (OSError, sqlite3.Error) as error:
+        return Finding(
+            "fail", "database", f"SQLite cannot work in {existing}: {error}", "choose a local disk"
+        )
+    if mode != "wal":
+        return Finding(
+            "fail", "database", f"SQLite has no write-ahead log in {existing}", "choose a local disk"
+        )
+    return Finding("ok", "database", f"SQLite {sqlite3.sqlite_version} works there")
+
+
+def _try_database(path: Path) -> str:
+    database = sqlite3.connect(path)
+    try:
+        (mode,) = database.execute("PRAGMA journal_mode = WAL").fetchone()
+        database.execute("CREATE TABLE t (x)")
+        database.execute("INSERT INTO t VALUES (1)")
+        database.commit()
+        return mode
+    finally:
+        database.close()
+
+
+def _runtime(_directory: Path) -> Finding:
+    try:
+        return Finding("ok", "sockets", f"in {runtime_directory()}")
+    except RuntimeDirectoryError as error:
+        return Finding("fail", "sockets", str(error))
+
+
+def _abandoned(directory: Path) -> Finding:
+    from ..manager.store import StoreError
+    from .reading import is_abandoned, viewed
+
+    running, left, torn = 0, [], []
+    for folder in ExperimentFolder.all(directory):
+        try:
+            with viewed(folder) as store:
+                status = store.experiment().status
+        except StoreError:
+            torn.append(folder.experiment_id)
+            continue
+        running += folder.manager() is not None
+        if is_abandoned(folder, status):
+            left.append(folder.experiment_id)
+    if left or torn:
+        parts = [f"without a manager: {', '.join(left)}"] if left else []
+        parts += [f"unreadable: {', '.join(torn)}"] if torn else []
+        hint = "pitchpipe resume ID, pitchpipe stop ID, or pitchpipe delete ID"
+        return Finding("warn", "experiments", "; ".join(parts), hint)
+    return Finding("ok", "experiments", f"{running} running, none left without a manager")
+
+
+def _private_ray(_directory: Path) -> Finding:
+    from ..manager.ray_lease import ray_status
+
+    try:
+        found = ray_status()
+    except OSError as error:
+        return Finding("warn", "Ray", f"the private Ray does not answer: {error}", "pitchpipe ray stop")
+    if found is None:
+        return Finding("ok", "Ray", "no private Ray runs; one is started when it is needed")
+    return Finding("ok", "Ray", f"a private Ray runs (process {found['pid']}): see pitchpipe ray status")

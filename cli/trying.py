@@ -1,0 +1,141 @@
+"""One trial of a config for a few seconds, in a real worker, and what that says about the whole experiment."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..manager.config import ExperimentConfig
+from ..manager.experiments import create_experiment
+from ..manager.failed_trial import FailedTrial
+from ..manager.words import duration_text, number_text, parameters_text, result_text
+from .display import SilentDisplay
+from .interrupts import Interrupts
+from .reading import viewed
+from .running import RunningExperiment
+
+if TYPE_CHECKING:
+    from ..manager.folder import ExperimentFolder
+    from ..manager.store import Store
+
+__all__ = ["Tried", "forecast_lines", "size_text", "tried_lines", "try_config"]
+
+# What the store keeps of a trial and of each of its results, in bytes.
+_ROW, _RESULT = 600, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """How one trial went: `seconds` it ran, `bytes` of files it left, what it reported (values as JSON text)."""
+
+    status: str
+    seconds: float
+    bytes: int
+    parameters: str
+    intermediate: list[str]
+    final: str | None
+    failure: str
+    last_lines: str
+
+    @property
+    def is_whole(self) -> bool:
+        """Did it come to its end by itself?"""
+        return self.status == "SUCCEEDED"
+
+    @property
+    def has_failed(self) -> bool:
+        """Did it fail, or not even start?"""
+        return self.status not in ("SUCCEEDED", "SYS_CANCELED", "EARLY_STOPPED")
+
+
+def try_config(config: ExperimentConfig, seconds: float, interrupts: Interrupts) -> Tried:
+    """Run one trial of `config` for at most so many seconds, in a folder that goes away."""
+    limits = {"max_trial_number": 1, "trial_concurrency": 1, "max_experiment_duration": seconds}
+    short = config.model_copy(update={**limits, "max_failures": 0, "storage_path": None})
+    with tempfile.TemporaryDirectory(prefix="pitchpipe-try-") as directory:
+        manager = create_experiment(short, directory=Path(directory), experiment_id="tried")
+        running = RunningExperiment(manager, SilentDisplay(sys.stderr), interrupts)
+        running.run()
+        with viewed(manager.folder) as store:
+            return _tried(store, manager.folder, running.error)
+
+
+def _tried(store: Store, folder: ExperimentFolder, error: str) -> Tried:
+    trial = next(store.trials(), None)
+    if trial is None or trial.start_time is None:
+        row = store.experiment()
+        return Tried("NONE", 0.0, 0, "", [], None, error or row.reason or "no trial could start", row.error)
+    metrics = [row[4] for row in store.metrics(trial.sequence_id) if row[1] == "PERIODICAL"]
+    return Tried(
+        trial.status.value,
+        max(0.0, (trial.end_time or trial.start_time) - trial.start_time),
+        sum(path.stat().st_size for path in folder.trial(0).rglob("*") if path.is_file()),
+        parameters_text(json.loads(trial.record)["parameters"]),
+        metrics,
+        trial.final,
+        str(FailedTrial.of(trial)) if trial.status == "FAILED" else trial.reason,
+        trial.error or "",
+    )
+
+
+def tried_lines(tried: Tried) -> Iterator[str]:
+    """What the trial did."""
+    ran = duration_text(tried.seconds)
+    if tried.has_failed:
+        yield f"the trial failed: {tried.failure}"
+        yield from (f"  {line}" for line in tried.last_lines.rstrip().splitlines())
+        return
+    ended = f"succeeded in {ran}" if tried.is_whole else f"still ran after {ran}, and was stopped"
+    yield f"a trial with {tried.parameters} {ended}"
+    if tried.intermediate:
+        last = result_text(json.loads(tried.intermediate[-1]))
+        yield f"  intermediate  {len(tried.intermediate)}, the last {last}"
+    else:
+        yield "  intermediate  none: an assessor has nothing to judge"
+    if tried.final is not None:
+        yield f"  final         {result_text(json.loads(tried.final))}"
+    else:
+        yield "  final         none yet"
+
+
+def forecast_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:
+    """How long the experiment will take and how much disk, as far as one trial can tell."""
+    if tried.has_failed:
+        return
+    count, limit = config.max_trial_number, config.max_experiment_duration
+    several = f"{config.trial_concurrency} at a time"
+    more = "" if tried.is_whole else "more than "
+    if count is not None:
+        seconds = tried.seconds * -(-count // config.trial_concurrency)
+        end = ""
+        if limit is not None and limit < seconds:
+            seconds, end = limit, f" (max_experiment_duration ends it after {duration_text(limit)})"
+        yield f"  time          {more}{duration_text(seconds)} for {_trials(count)}, {several}{end}"
+    elif limit is not None and tried.seconds > 0:
+        fit = int(limit / tried.seconds * config.trial_concurrency)
+        yield f"  time          {duration_text(limit)}: about {_trials(fit)}, {several}"
+    each = tried.bytes + _ROW + _RESULT * len(tried.intermediate)
+    whole = f", {more}{size_text(each * count)} in all" if count is not None else ""
+    yield f"  disk          {more}{size_text(each)} a trial{whole}"
+
+
+def _trials(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count} trials"
+
+
+def size_text(count: float) -> str:
+    """Bytes for people.
+
+    >>> size_text(512), size_text(2_500_000)
+    ('512 B', '2.5 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{number_text(float(f'{count:.3g}'))} {unit}"
+        count /= 1000
+    return f"{number_text(float(f'{count:.3g}'))} TB"

@@ -1,0 +1,132 @@
+"""`pitchpipe doctor` and `pitchpipe validate --try`: one trial in a real worker."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.cli.diagnosis import Finding, findings
+from pitchpipe.cli.trying import Tried, forecast_lines
+from pitchpipe.manager.config import ExperimentConfig
+
+
+def config_with(**fields: Any) -> ExperimentConfig:
+    return ExperimentConfig.from_dict({"search_space": {}, "trial_command": "true", **fields})
+
+
+def lines_of(tried: Tried, **fields: Any) -> list[str]:
+    return [" ".join(line.split()) for line in forecast_lines(tried, config_with(**fields))]
+
+
+def tried(status: str = "SUCCEEDED", seconds: float = 6.0, size: int = 2400) -> Tried:
+    return Tried(status, seconds, size, "x=1", ["0.5"] * 50, "0.5", "", "")
+
+
+def found(directory: Path) -> dict[str, Finding]:
+    return {finding.subject: finding for finding in findings(directory)}
+
+
+def test_doctor_finds_nothing_wrong_and_runs_a_trial(call: Callable[..., Any], directory: Path) -> None:
+    called = call("doctor", "--json")
+    told = {finding["subject"]: finding for finding in json.loads(called.out)}
+    assert called.code == 0
+    assert told["a trial (local)"]["level"] == "ok"
+    assert told["database"]["level"] == "ok"
+    assert str(directory) in told["directory"]["text"]
+    assert not directory.exists()
+
+
+def test_doctor_tells_experiments_that_lost_their_manager_or_cannot_be_read(
+    stored: Callable[..., Any], directory: Path
+) -> None:
+    stored(status="RUNNING").write("left", [])
+    stored().write("torn", [])
+    (directory / "torn" / "experiment.db").write_bytes(b"no database" * 100)
+    finding = found(directory)["experiments"]
+    assert (finding.level, finding.text) == ("warn", "without a manager: left; unreadable: torn")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_doctor_fails_where_nothing_can_be_written(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    assert found(tmp_path / "experiments")["directory"].level == "fail"
+
+
+def test_doctor_fails_where_sqlite_cannot_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pitchpipe.cli.diagnosis._try_database", lambda path: "delete")
+    finding = found(tmp_path)["database"]
+    assert (finding.level, finding.hint) == ("fail", "choose a local disk")
+
+
+def test_doctor_fails_with_sockets_that_others_can_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "open").mkdir(mode=0o755)
+    monkeypatch.setenv("PITCHPIPE_RUNTIME_DIR", str(tmp_path / "open"))
+    finding = found(tmp_path)["sockets"]
+    assert finding.level == "fail"
+    assert "is open to others" in finding.text
+
+
+def test_forecast_counts_rounds_of_concurrent_trials() -> None:
+    [time, disk] = lines_of(tried(), max_trial_number=10, trial_concurrency=4)
+    assert time == "time 18 s for 10 trials, 4 at a time"
+    assert disk == "disk 6 kB a trial, 60 kB in all"
+
+
+def test_forecast_is_a_lower_bound_for_a_trial_that_was_stopped() -> None:
+    [time, disk] = lines_of(tried("SYS_CANCELED"), max_trial_number=1)
+    assert time == "time more than 6.0 s for 1 trial, 1 at a time"
+    assert disk.startswith("disk more than 6 kB a trial")
+
+
+def test_forecast_heeds_max_experiment_duration() -> None:
+    [time, _] = lines_of(tried(), max_trial_number=100, max_experiment_duration="1m")
+    assert (
+        time
+        == "time 1 min 00 s for 100 trials, 1 at a time (max_experiment_duration ends it after 1 min 00 s)"
+    )
+    [time, _] = lines_of(tried(), max_experiment_duration="1m")
+    assert time == "time 1 min 00 s: about 10 trials, 1 at a time"
+
+
+def test_try_runs_one_trial_and_keeps_nothing(
+    call: Callable[..., Any], config: Path, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    called = call("validate", config, "--try")
+    assert called.code == 0
+    assert "succeeded in" in called.out
+    assert "intermediate  1, the last 0." in called.out
+    assert "for 4 trials, 2 at a time" in called.out
+    assert not directory.exists()
+    assert list(scratch.iterdir()) == []
+
+
+def test_try_of_a_trial_that_fails_shows_why(call: Callable[..., Any], config: Path) -> None:
+    (config.parent / "trial.sh").write_text("echo no such data >&2; exit 3")
+    called = call("validate", config, "--try")
+    assert called.code == 1
+    assert "the trial failed:" in called.out
+    assert "  no such data\n" in called.out
+
+
+def test_try_stops_a_trial_after_its_seconds(call: Callable[..., Any], config: Path) -> None:
+    (config.parent / "trial.sh").write_text("exec sleep 60")
+    called = call("validate", config, "--try", "--seconds", "0.3")
+    assert called.code == 0
+    assert "and was stopped" in called.out
+    assert "more than" in called.out
+
+
+def test_try_of_a_bad_config_starts_nothing(call: Callable[..., Any], config: Path) -> None:
+    config.write_text(config.read_text() + "max_trial_numbr: 3\n")
+    called = call("validate", config, "--try")
+    assert called.code == 2
+    assert "did you mean max_trial_number?" in called.err
