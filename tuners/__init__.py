@@ -12,6 +12,7 @@ from .requests import Suggestion, TrialControl
 if TYPE_CHECKING:
     from .anneal import AnnealTuner
     from .batch import BatchTuner
+    from .cma_es import CMAESTuner
     from .evolution import EvolutionTuner
     from .grid_search import GridSearchTuner
     from .hyperband import HyperbandTuner
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnnealTuner",
     "BatchTuner",
+    "CMAESTuner",
     "EvolutionTuner",
     "GridSearchTuner",
     "HyperbandTuner",
@@ -45,6 +47,7 @@ __all__ = [
 _LAZY = {
     "AnnealTuner": "anneal",
     "BatchTuner": "batch",
+    "CMAESTuner": "cma_es",
     "EvolutionTuner": "evolution",
     "GridSearchTuner": "grid_search",
     "HyperbandTuner": "hyperband",

@@ -1,4 +1,4 @@
-"""Annealing: draw each parameter near the value of one of the best trials, ever nearer as results come in.
+"""Annealing: draw a point near one of the best trials, ever nearer as results come in.
 
 After the `anneal` of hyperopt (Bergstra, Yamins and Cox, Making a Science of Model Search, ICML 2013), which NNI offers
 under this name: it has no temperature; what cools down is the width of the neighbourhood.
@@ -14,14 +14,14 @@ from .arguments import one_of
 from .layout import Floats, Ints
 from .learner import LearningTuner
 
-_MEAN_RANK = 2.0  # of the trial that a value is taken from; 1 is the best
+_MEAN_RANK = 2.0  # of the trial that is taken; 1 is the best
 _COOLING = 0.1  # after n results the neighbourhood has 1 / (1 + 0.1 n) of its first width
 _RANKS = 64  # best trials looked at; that a worse one is wanted has a probability of 1e-19
 _PROPOSALS = 50
 
 
 class AnnealTuner(LearningTuner):
-    """Takes every parameter from one of the best trials and moves it within a neighbourhood that shrinks.
+    """Takes one of the best trials and moves every parameter within a neighbourhood that shrinks.
 
     ``optimize_mode`` is ``minimize`` or ``maximize``, ``seed`` an integer of at least 0. With ``parallel_optimize``
     running trials count as results, as good as the best (``constant_liar_type`` ``min``), the mean or the worst
@@ -70,24 +70,31 @@ class AnnealTuner(LearningTuner):
         return np.concatenate([ranked[:place], self._running_rows(), ranked[place:]])[:_RANKS]
 
     def _near(self, best: Floats) -> Floats:
-        """Return a point whose parameters are near those of points `best`, shape (k, d), best first; shape (d,)."""
-        d = self._layout.dimension
-        fresh, rank = self._rng.random(d), self._rng.geometric(1 / _MEAN_RANK, d)
+        """Return a point near one of the points `best`, shape (k, d), best first; shape (d,)."""
+        fresh = self._rng.random(self._layout.dimension)
         if not len(best):
             return fresh
-        active = ~np.isnan(best)
-        # Of each parameter, the row of the rank-th trial in which it was active, or of the last such trial.
-        rank = np.minimum(rank, active.sum(axis=0))
-        row = np.argmax(np.cumsum(active, axis=0) >= np.maximum(rank, 1), axis=0)
-        centre = best[row, np.arange(d)]
+        centre = self._centre(best)
         width = 1 / (1 + _COOLING * self._counts)
         units = self._numbers(centre, width, fresh)
-        keep = self._rng.random(d) >= width
+        keep = self._rng.random(len(fresh)) >= width
         choices = self._layout.choices
         units[choices] = np.where(keep, centre, fresh)[choices]
-        return np.where(rank > 0, units, fresh)
+        return np.where(np.isnan(centre), fresh, units)
+
+    def _centre(self, best: Floats) -> Floats:
+        """Return one of the points; what is inactive in it comes from another, NaN if it is so in all of them."""
+        centre = self._pick(best)
+        while np.isnan(centre).any():
+            told = best[~np.isnan(best[:, np.isnan(centre)]).all(axis=1)]
+            if not len(told):
+                break
+            centre = np.where(np.isnan(centre), self._pick(told), centre)
+        return centre
+
+    def _pick(self, points: Floats) -> Floats:
+        return points[min(int(self._rng.geometric(1 / _MEAN_RANK)), len(points)) - 1]
 
     def _numbers(self, centre: Floats, width: Floats, fresh: Floats) -> Floats:
-        """Return uniform draws from the neighbourhoods, cut off at 0 and 1."""
-        low, high = np.maximum(centre - width / 2, 0.0), np.minimum(centre + width / 2, 1.0)
-        return low + fresh * (high - low)
+        """Return uniform draws from the neighbourhoods, moved to lie within 0 and 1."""
+        return np.clip(centre - width / 2, 0.0, 1 - width) + fresh * width

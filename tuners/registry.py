@@ -28,6 +28,7 @@ REGISTRY: Registry[Tuner] = Registry(
     {
         "Anneal": ".anneal:AnnealTuner",
         "Batch": ".batch:BatchTuner",
+        "CMAES": ".cma_es:CMAESTuner",
         "Evolution": ".evolution:EvolutionTuner",
         "GridSearch": ".grid_search:GridSearchTuner",
         "Hyperband": ".hyperband:HyperbandTuner",
