@@ -1,0 +1,89 @@
+"""Small parts that several pages are made of: badges, facts, panels, buttons with names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nicegui import ui
+    from nicegui.element import Element
+
+__all__ = ["action", "badge", "facts", "figures", "panel", "set_badge", "table"]
+
+
+def badge(text: str, tone: str = "") -> Element:
+    """A word in a coloured pill; the word tells all, the colour helps."""
+    from nicegui import html
+
+    return html.span(text).classes(f"pp-status {tone}")
+
+
+def set_badge(made: ui.label, text: str, tone: str = "") -> None:
+    """Change the word and the tone of a badge."""
+    made.set_text(text)
+    made.classes(replace=f"pp-status {tone}")
+
+
+@contextmanager
+def panel(title: str, *, classes: str = "", level: int = 2) -> Iterator[Element]:
+    """A framed section with a heading, which names it for screen readers, too."""
+    from nicegui import html
+
+    with html.section().classes(f"pp-panel {classes}") as section:
+        heading = html.h2(title) if level == 2 else html.h1(title)
+        section.props(f'aria-labelledby="{heading.html_id}"')
+        yield section
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> None:
+    """Names with values, one a line; pairs without a value are left out."""
+    from nicegui import html
+
+    with html.dl().classes("pp-facts"):
+        for name, value in pairs:
+            if value not in (None, ""):
+                html.dt(name)
+                html.dd(str(value))
+
+
+def figures(names: Iterable[str]) -> Mapping[str, ui.label]:
+    """A row of boxes, each with a name and a value that is set later: the labels by name."""
+    from nicegui import html, ui
+
+    labels = dict[str, Any]()
+    with html.dl().classes("pp-figures"):
+        for name in names:
+            with html.div():
+                html.dt(name)
+                with html.dd():
+                    labels[name] = ui.label("–")
+    return labels
+
+
+def table(heads: Iterable[str], caption: str = "") -> Element:
+    """An HTML table with its head; the rows are made inside the element that is answered."""
+    from nicegui import html
+
+    with html.div().classes("pp-scroll"), html.table().classes("pp-table") as made:
+        if caption:
+            made.props(f'aria-label="{caption}"')
+        with html.thead(), html.tr():
+            for head in heads:
+                html.th(head).props("scope=col")
+        return html.tbody()
+
+
+def action(
+    text: str, handler: Callable[..., Any], *, icon: str = "", kind: str = "flat", tip: str = ""
+) -> ui.button:
+    """A button; `kind` is Quasar's (flat, outline, unelevated) with a colour if need be."""
+    from nicegui import ui
+
+    button = ui.button(text, on_click=handler, icon=icon or None).props(
+        f"{kind} dense no-caps padding='2px 10px'"
+    )
+    if tip:
+        button.tooltip(tip)
+    return button

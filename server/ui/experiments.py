@@ -1,0 +1,112 @@
+"""The list of experiments: the first page."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from ...manager.words import counts_text, duration_text, moment_text, number_text
+from .elements import badge, table
+from .frame import page_frame, shown_status
+from .wording import EXPERIMENT_TONES
+
+if TYPE_CHECKING:
+    from .site import Site
+
+__all__ = ["experiments_page"]
+
+_PERIOD = 2.0
+_HEADS = ("Experiment", "Status", "Trials", "Best", "Began", "Ran for")
+
+
+async def experiments_page(site: Site) -> None:
+    """Show all experiments, the newest first, and keep the list up to date."""
+    from nicegui import html, ui
+
+    rows = await asyncio.to_thread(_read, site)
+    with page_frame("Experiments", site.root), html.section().classes("pp-panel"):
+        with html.div().classes("pp-row pp-spread"):
+            html.h1("Experiments")
+            html.span(str(site.place)).classes("pp-dim pp-mono")
+        listing = _Listing(site)
+        listing.show(rows)
+
+    async def refresh() -> None:
+        listing.show(await asyncio.to_thread(_read, site))
+
+    ui.timer(_PERIOD, refresh, immediate=False)
+
+
+class _Listing:
+    """The table; it is made anew only when something in it has changed."""
+
+    def __init__(self, site: Site) -> None:
+        from nicegui import html
+
+        self._site = site
+        self._body = table(_HEADS, "Experiments")
+        self._none = html.p("There are no experiments here yet: pitchpipe run experiment.yml makes one.")
+        self._shown: list[dict[str, Any]] | None = None
+
+    def show(self, rows: list[dict[str, Any]]) -> None:
+        """Show these experiments."""
+        if rows == self._shown:
+            return
+        self._shown = rows
+        self._none.set_visibility(not rows)
+        self._body.clear()
+        with self._body:
+            for row in rows:
+                self._add(row)
+
+    def _add(self, row: dict[str, Any]) -> None:
+        from nicegui import html
+
+        with html.tr():
+            with html.td():
+                html.a(row["name"] or row["id"], href=f"{self._site.root}/{row['id']}")
+                if row["name"] and row["name"] != row["id"]:
+                    html.div(row["id"]).classes("pp-dim pp-mono")
+            with html.td():
+                badge(row["shown_status"].replace("_", " "), EXPERIMENT_TONES.get(row["shown_status"], ""))
+            html.td(row["trials_text"])
+            html.td(row["best_text"]).classes("pp-mono")
+            html.td(row["began"])
+            html.td(row["ran"])
+
+
+def _read(site: Site) -> list[dict[str, Any]]:
+    """What the list shows of each experiment; one that cannot be read says why."""
+    from ...manager.store import StoreError
+
+    found = []
+    for view in site.views():
+        try:
+            found.append(_row(view.summary()))
+        except StoreError as error:
+            found.append(_unreadable(view.experiment_id, str(error)))
+    return sorted(found, key=lambda row: -row["created"])
+
+
+def _row(summary: dict[str, Any]) -> dict[str, Any]:
+    best = summary["best"]
+    values = "" if not best else ", ".join(number_text(value) for value in best[0]["values"].values())
+    several = f" and {len(best) - 1} more" if len(best) > 1 else ""
+    total = summary["limits"].get("max_trial_number")
+    of = f" of {total}" if total is not None else ""
+    return {
+        "id": summary["id"],
+        "name": summary["name"],
+        "created": summary["created"],
+        "shown_status": shown_status(summary),
+        "trials_text": f"{summary['trials']}{of}: {counts_text(summary['counts'])}",
+        "best_text": f"{values}{several}",
+        "began": moment_text(summary["created"]),
+        "ran": duration_text(summary["run_time"]),
+    }
+
+
+def _unreadable(experiment_id: str, why: str) -> dict[str, Any]:
+    blank = dict.fromkeys(("best_text", "began", "ran"), "")
+    found = {"id": experiment_id, "name": None, "created": 0.0, "shown_status": "UNREADABLE"}
+    return {**found, **blank, "trials_text": why}

@@ -1,0 +1,95 @@
+"""Why trials failed: those that failed alike together, with the last lines they left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from ...manager.failed_trial import ending_text, hint_text
+from .elements import badge, panel
+
+if TYPE_CHECKING:
+    from ..failure_groups import FailureGroup
+    from .frame import Where
+
+__all__ = ["FailuresPanel"]
+
+_MOST_GROUPS = 20
+_MOST_LINKS = 8
+_LINES = 6
+
+
+class FailuresPanel:
+    """The panel of the overview; it is there as soon as a trial has failed."""
+
+    def __init__(self, where: Where) -> None:
+        from nicegui import html
+
+        self._where = where
+        self._shown: Any = None
+        with panel("Why trials failed") as self._panel:
+            self._body = html.div().classes("pp-stack")
+        self._panel.set_visibility(False)
+
+    def show(self, groups: list[FailureGroup], failed: int) -> None:
+        """Show these groups; `failed` is how many trials there are in them."""
+        shown = [(group.count, group.reason) for group in groups]
+        if shown == self._shown:
+            return
+        self._shown = shown
+        self._panel.set_visibility(bool(groups))
+        self._body.clear()
+        with self._body:
+            for group in groups[:_MOST_GROUPS]:
+                _group(group, self._where)
+            _rest(groups[_MOST_GROUPS:], failed, self._where)
+
+
+def _group(group: FailureGroup, where: Where) -> None:
+    from nicegui import html
+
+    with html.article().classes("pp-box"):
+        with html.div().classes("pp-row"):
+            html.strong("1 trial" if group.count == 1 else f"{group.count} trials")
+            badge(group.kind or "FAILED", "bad")
+            ending = ending_text(group.exit_code)
+            if ending and ending not in group.reason:
+                html.span(ending).classes("pp-dim")
+        html.p(_sentence(group)).classes("pp-reason")
+        if hint := hint_text(group.error or group.reason):
+            html.p(hint)
+        if before := _lines_before(group):
+            html.pre(before).classes("pp-dim")
+        _links(group, where)
+
+
+def _links(group: FailureGroup, where: Where) -> None:
+    from nicegui import html
+
+    with html.div().classes("pp-row"):
+        html.span("Trials").classes("pp-dim")
+        for number in group.sequence_ids[:_MOST_LINKS]:
+            html.a(str(number), href=where.path(f"trials/{number}")).props(f'aria-label="Trial {number}"')
+        if group.count > _MOST_LINKS:
+            address = f"{where.path('trials')}?{urlencode({'status': 'FAILED'})}"
+            html.a(f"and {group.count - _MOST_LINKS} more", href=address)
+
+
+def _rest(groups: list[FailureGroup], failed: int, where: Where) -> None:
+    from nicegui import html
+
+    if groups:
+        others = sum(group.count for group in groups)
+        address = f"{where.path('trials')}?{urlencode({'status': 'FAILED'})}"
+        html.a(f"{others} of {failed} failed trials failed in {len(groups)} other ways", href=address)
+
+
+def _sentence(group: FailureGroup) -> str:
+    """Why, with the last line where that is not the reason already."""
+    return group.reason if group.last_line in group.reason else f"{group.reason}: {group.last_line}"
+
+
+def _lines_before(group: FailureGroup) -> str:
+    """The lines that stand before the last one of the traceback."""
+    lines = [line for line in (group.error or "").rstrip().splitlines() if line.strip()][:-1]
+    return "\n".join(lines[-_LINES:])

@@ -1,0 +1,147 @@
+"""What every page has: the bar at the top, the way to its content, the theme, and how a missing thing is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .elements import set_badge
+from .live import Live
+from .theme import theme_button, use_theme
+from .wording import EXPERIMENT_TONES
+
+if TYPE_CHECKING:
+    from ..reading import ExperimentView
+    from .site import Site
+
+__all__ = ["PAGES", "Where", "add_style", "experiment_frame", "page_frame", "shown_status", "tell_missing"]
+
+# Path below an experiment, and the name in the bar.
+PAGES = (
+    ("", "Overview"),
+    ("trials", "Trials"),
+    ("plots", "Plots"),
+    ("settings", "Settings"),
+    ("logs", "Logs"),
+)
+
+
+@dataclass(slots=True)
+class Where:
+    """The experiment that a page is about; `badge` is the element in the bar that shows how it stands."""
+
+    root: str
+    experiment_id: str
+    name: str = ""
+    badge: Any = None
+
+    def path(self, page: str = "") -> str:
+        """The address of a page of the experiment.
+
+        >>> Where("/ui", "k3x9a2bq", "digits").path("trials/7")
+        '/ui/k3x9a2bq/trials/7'
+        """
+        return f"{self.root}/{self.experiment_id}/{page}".rstrip("/")
+
+    def show_status(self, summary: dict[str, Any]) -> None:
+        """Show in the bar how the experiment stands now."""
+        status = shown_status(summary)
+        set_badge(self.badge, status.replace("_", " "), EXPERIMENT_TONES.get(status, ""))
+
+
+def shown_status(summary: dict[str, Any]) -> str:
+    """The status of an experiment, or that nobody runs what should run.
+
+    >>> shown_status({"status": "RUNNING", "is_running": False}), shown_status({"status": "DONE", "is_running": False})
+    ('ABANDONED', 'DONE')
+    """
+    from ...manager.experiment_status import ExperimentStatus
+
+    is_final = ExperimentStatus(summary["status"]).is_final
+    return summary["status"] if is_final or summary["is_running"] else "ABANDONED"
+
+
+def add_style() -> None:
+    """Give every page the style sheet, in its head: nothing is drawn without it."""
+    from nicegui import ui
+
+    style = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+    ui.add_head_html(f"<style>\n{style}</style>", shared=True)
+
+
+@contextmanager
+def page_frame(title: str, root: str, where: Where | None = None, here: str | None = None) -> Iterator[None]:
+    """The frame of a page; what is made inside is its content. `here` is its path below the experiment."""
+    from nicegui import html, ui
+
+    ui.page_title(f"{title} · Pitchpipe")
+    use_theme()
+    with ui.header().classes("pp-header"):
+        html.a("Pitchpipe", href=f"{root}/").classes("pp-brand").props(
+            'aria-label="Pitchpipe: all experiments"'
+        )
+        if where is not None:
+            html.span(where.name or where.experiment_id).classes("pp-where")
+            where.badge = ui.label().classes("pp-status").props("role=status").mark("experiment-status")
+            _navigation(where, here)
+        else:
+            html.span().style("flex: 1")
+        theme_button()
+    with html.main().classes("pp-main") as main:
+        yield
+    ui.skip_link("Skip to the content", target=main)
+
+
+@asynccontextmanager
+async def experiment_frame(
+    site: Site, experiment_id: str, title: str, here: str
+) -> AsyncIterator[tuple[ExperimentView, Where, Live]]:
+    """The frame of a page about an experiment, kept up to date; raises `LookupError` if there is no such experiment."""
+    from nicegui import html
+
+    view = site.view(experiment_id)
+    live = Live(view, lambda why: _show_trouble(notice, why))
+    await live.begin()
+    summary = await asyncio.to_thread(view.summary)
+    where = Where(site.root, view.experiment_id, summary["name"] or "")
+    with page_frame(f"{title} · {where.name or where.experiment_id}", site.root, where, here):
+        where.show_status(summary)
+        notice = html.div().props("role=alert").classes("pp-panel pp-notice")
+        notice.set_visibility(False)
+        yield view, where, live
+        live.keep_up()
+
+
+def tell_missing(message: str, root: str) -> None:
+    """The page of something that does not exist, or cannot be read."""
+    from nicegui import html, ui
+
+    ui.context.client.content.clear()
+    ui.status_code(404)
+    with page_frame("Not found", root), html.section().classes("pp-panel pp-notice"):
+        html.h1("There is nothing to see here")
+        html.p(message)
+        html.a("All experiments", href=f"{root}/")
+
+
+def _navigation(where: Where, here: str | None) -> None:
+    from nicegui import html
+
+    with html.nav().classes("pp-nav").props('aria-label="Pages of the experiment"'):
+        for path, name in PAGES:
+            link = html.a(name, href=where.path(path))
+            if path == here:
+                link.props("aria-current=page")
+
+
+def _show_trouble(notice: Any, why: str) -> None:
+    from nicegui import html
+
+    notice.clear()
+    notice.set_visibility(True)
+    with notice:
+        html.p(f"This page is not up to date any more: {why}")

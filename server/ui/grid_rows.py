@@ -1,0 +1,131 @@
+"""The rows of the table of trials: what the grid in the browser asks for, as a query of the store and as texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...manager.words import duration_text, moment_text, number_text
+from ..trial_query import Condition, QueryError, TrialQuery
+from .wording import TRIAL_TONES, trial_word
+
+if TYPE_CHECKING:
+    from ..reading import ExperimentView
+    from .grid_columns import Column
+
+__all__ = ["GridRequest", "read_rows"]
+
+_MOST_ROWS = 500
+# The options of the grid's filters, as the symbols of a condition.
+_SYMBOLS: Mapping[str, str] = {
+    "lessThan": "<",
+    "lessThanOrEqual": "<=",
+    "greaterThan": ">",
+    "greaterThanOrEqual": ">=",
+    "equals": "=",
+    "notEqual": "!=",
+    "contains": "~",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GridRequest:
+    """What the grid asks for: rows `start` to `end` - 1 of those that are left by search, statuses and filters."""
+
+    start: int = 0
+    end: int = 100
+    search: str = ""
+    statuses: Sequence[str] = ()
+    sort: Sequence[Mapping[str, Any]] = ()
+    filters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, start: int, end: int, search: str, status: str, sort: str, filters: str) -> GridRequest:
+        """Read the query of the address; `sort` and `filters` are AG Grid's models as JSON. Raises `QueryError`."""
+        statuses = [word for word in status.split(",") if word]
+        try:
+            models = json.loads(sort or "[]"), json.loads(filters or "{}")
+        except ValueError as error:
+            raise QueryError(f"sort and filter have to be JSON: {error}") from error
+        if not isinstance(models[0], list) or not isinstance(models[1], dict):
+            raise QueryError("sort has to be a list, filter an object")
+        return cls(start, end, search, statuses, models[0], models[1])
+
+    def query(self) -> TrialQuery:
+        """The same as a query of the store; raises `QueryError`.
+
+        >>> request = GridRequest(filters={"parameters.lr": {"type": "lessThan", "filter": 0.1}})
+        >>> request.query().conditions
+        (Condition(field='parameters.lr', symbol='<', value=0.1),)
+        """
+        conditions = tuple(
+            condition for name, model in self.filters.items() for condition in _conditions(name, model)
+        )
+        by = self.sort[0] if self.sort else {"colId": "sequence_id", "sort": "desc"}
+        return TrialQuery(
+            statuses=tuple(self.statuses),
+            conditions=conditions,
+            search=self.search,
+            sort=str(by.get("colId")),
+            descending=by.get("sort") == "desc",
+            offset=max(0, self.start),
+            limit=max(0, min(self.end - self.start, _MOST_ROWS)),
+        )
+
+
+def _conditions(name: str, model: Mapping[str, Any]) -> Iterator[Condition]:
+    kind, value = str(model.get("type")), model.get("filter")
+    if kind == "blank":
+        yield Condition(name, "=", None)
+    elif kind == "notBlank":
+        yield Condition(name, "!=", None)
+    elif kind == "inRange":
+        yield Condition(name, ">=", value)
+        yield Condition(name, "<=", model.get("filterTo"))
+    elif kind in _SYMBOLS:
+        yield Condition(name, _SYMBOLS[kind], value)
+    else:
+        raise QueryError(f"'{kind}' is no filter: one of {', '.join(_SYMBOLS)}, inRange, blank, notBlank")
+
+
+def read_rows(
+    view: ExperimentView, columns: Sequence[Column], request: GridRequest, trial_root: str
+) -> dict[str, Any]:
+    """The rows as texts by field, and how many there are in all; each row has the address of its trial's page."""
+    page = view.trials(request.query())
+    return {"rows": [_row(trial, columns, trial_root) for trial in page.trials], "total": page.total}
+
+
+def _row(trial: dict[str, Any], columns: Sequence[Column], trial_root: str) -> dict[str, Any]:
+    number = trial["sequence_id"]
+    address = f"{trial_root}/{number}"
+    row: dict[str, Any] = {"number": number, "address": address, "tone": TRIAL_TONES.get(trial["status"], "")}
+    for column in columns:
+        if (text := _text(trial, column)) is not None:
+            row[column.field] = text
+    # The only cell that is HTML: made of a number and of our own address.
+    row["sequence_id"] = f'<a href="{address}">{number}</a>'
+    return row
+
+
+def _text(trial: dict[str, Any], column: Column) -> str | None:
+    """What a cell shows; None for nothing."""
+    head, _, name = column.field.partition(".")
+    if column.path:
+        value = trial["parameters"]
+        for step in column.path:
+            value = value.get(step) if isinstance(value, Mapping) else None
+    else:
+        value = trial["values"].get(name) if head == "value" else trial.get(head)
+    if value is None or value == "":
+        return None
+    return _WRITTEN.get(head, number_text)(value)
+
+
+_WRITTEN: Mapping[str, Any] = {
+    "status": trial_word,
+    "duration": duration_text,
+    "start_time": moment_text,
+}

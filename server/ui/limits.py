@@ -1,0 +1,76 @@
+"""The limits of an experiment as text fields: how each is written, and what has been changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["LIMITS", "Limit", "changes_of"]
+
+_UNITS = (("d", 86400), ("h", 3600), ("m", 60))
+_NUMBER = re.compile(r"\d+(\.\d*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit that can be changed while an experiment runs; an empty field lifts it where it `may_be_empty`."""
+
+    name: str
+    label: str
+    hint: str
+    is_duration: bool = False
+    may_be_empty: bool = True
+
+    def text(self, value: float | None) -> str:
+        """How a value is written in the field.
+
+        >>> [LIMITS[1].text(seconds) for seconds in (None, 5400, 7200.0, 90)]
+        ['', '90m', '2h', '90s']
+        """
+        if value is None:
+            return ""
+        if not self.is_duration:
+            return str(value)
+        for unit, seconds in _UNITS:
+            if value % seconds == 0:
+                return f"{value // seconds:.0f}{unit}"
+        return f"{value:g}s"
+
+    def value(self, text: str) -> Any:
+        """What the manager is told for a text; it has the last word about durations. Raises `ValueError`."""
+        if not text:
+            if not self.may_be_empty:
+                raise ValueError(f"{self.label} cannot be empty")
+            return None
+        if self.is_duration:
+            return float(text) if _NUMBER.fullmatch(text) else text
+        if not text.isdecimal():
+            raise ValueError(f"{self.label} has to be a whole number, not '{text}'")
+        return int(text)
+
+
+LIMITS = (
+    Limit("max_trial_number", "Number of trials", "No new trials after this many; empty: no bound"),
+    Limit(
+        "max_experiment_duration",
+        "Duration of the experiment",
+        "Such as 90m, 12h or 2d, from its beginning; empty: no bound",
+        is_duration=True,
+    ),
+    Limit("trial_concurrency", "Trials at a time", "How many may run at once", may_be_empty=False),
+)
+
+
+def changes_of(typed: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, Any]:
+    """What differs from what is stored, by the names of the limits; raises `ValueError` with the first problem.
+
+    >>> changes_of({"max_trial_number": "20", "trial_concurrency": "2"}, {"trial_concurrency": "2"})
+    {'max_trial_number': 20}
+    """
+    return {
+        limit.name: limit.value(typed[limit.name])
+        for limit in LIMITS
+        if limit.name in typed and typed[limit.name] != stored.get(limit.name, "")
+    }

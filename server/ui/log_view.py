@@ -1,0 +1,77 @@
+"""A log on a page: its last lines at once, and what is written to it while one looks."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..reading import Follow
+
+if TYPE_CHECKING:
+    from ..log_files import FilePiece
+
+__all__ = ["LogView", "clean_line"]
+
+Read = Callable[[Follow], "FilePiece"]
+_FIRST_LINES = 500
+_MOST_LINES = 3000
+_CONTROLS = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[()][A-B0-2])|[\x00-\x08\x0b-\x1f\x7f]")
+_LONGEST = 4000
+
+
+class LogView:
+    """Shows a file that grows; `read` answers a piece of it, and raises `LookupError` while there is no such file."""
+
+    def __init__(self, name: str, read: Read, *, tall: bool = False) -> None:
+        from nicegui import ui
+
+        self._read = read
+        self._offset: int | None = None
+        self._rest = ""
+        self._log = ui.log(max_lines=_MOST_LINES).classes("pp-log" + (" tall" if tall else ""))
+        self._log.props(f'role=log tabindex=0 aria-label="{name}"')
+        self._empty = ui.label("Nothing has been written yet.").classes("pp-dim")
+
+    async def look(self) -> None:
+        """Show what has been written since the last time."""
+        follow = Follow(lines=_FIRST_LINES) if self._offset is None else Follow(offset=self._offset)
+        try:
+            piece = await asyncio.to_thread(self._read, follow)
+        except LookupError:
+            return
+        if self._offset is not None and piece.size < self._offset:
+            self._offset, self._rest = None, ""  # it was begun anew
+            return
+        self._offset = piece.next_offset
+        self._add(piece.text)
+
+    def start_with(self, read: Read) -> None:
+        """Show another file instead."""
+        self._read, self._offset, self._rest = read, None, ""
+        self._log.clear()
+        self._empty.set_visibility(True)
+
+    def end(self) -> None:
+        """Show the last line although it does not end: nobody writes to the file any more."""
+        if self._rest:
+            self._add("\n")
+
+    def _add(self, text: str) -> None:
+        *lines, self._rest = (self._rest + text).split("\n")
+        if len(self._rest) > _LONGEST:
+            lines, self._rest = [*lines, self._rest], ""
+        for line in lines[-_MOST_LINES:]:
+            self._log.push(clean_line(line) or " ")
+        if lines:
+            self._empty.set_visibility(False)
+
+
+def clean_line(line: str) -> str:
+    """A line as a terminal would leave it: what was written over is gone, and so are colours.
+
+    >>> clean_line("10 %\\r50 %\\r\\x1b[32m100 %\\x1b[0m")
+    '100 %'
+    """
+    return _CONTROLS.sub("", line.rstrip("\r").rpartition("\r")[2])[:_LONGEST]

@@ -1,0 +1,63 @@
+"""The logs of the manager, the dispatcher and the agents, while they are written."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .frame import experiment_frame
+from .log_view import LogView
+
+if TYPE_CHECKING:
+    from ..reading import ExperimentView
+    from .live import Event
+    from .site import Site
+
+__all__ = ["logs_page"]
+
+_MEANINGS = {
+    "manager.log": "manager: what it did, and what went wrong",
+    "dispatcher.log": "dispatcher: the tuner and the assessor, and what they print",
+    "dispatcher.out": "dispatcher: what it said before its log began",
+    "agents.log": "agents: what ran the trials, and what functions print",
+}
+
+
+async def logs_page(site: Site, experiment_id: str, name: str = "") -> None:
+    """Show one of the logs, and go on showing it; `name` is the one to begin with."""
+    from nicegui import html, ui
+
+    async with experiment_frame(site, experiment_id, "Logs", "logs") as (view, where, live):
+        files = [file.name for file in await asyncio.to_thread(view.logs)]
+        html.h1("Logs").classes("pp-hidden")
+        if not files:
+            html.p("There are no logs yet.").classes("pp-panel")
+            return
+        first = name if name in files else "manager.log" if "manager.log" in files else files[0]
+        with html.section().classes("pp-panel pp-stack").props('aria-label="Log"'):
+            with html.div().classes("pp-row"):
+                options = {file: _MEANINGS.get(file, file) for file in files}
+                chosen = (
+                    ui.select(options, label="Log", value=first)
+                    .props("outlined dense")
+                    .style("min-width: 20rem")
+                )
+            log = LogView("Log", partial(_read, view, first), tall=True)
+            await log.look()
+        chosen.on_value_change(lambda event: _change(view, log, event.value))
+
+        async def refresh(_events: list[Event]) -> None:
+            where.show_status(await asyncio.to_thread(view.summary))
+
+        live.on_change(refresh)
+        live.on_tick(log.look)
+
+
+async def _change(view: ExperimentView, log: LogView, name: str) -> None:
+    log.start_with(partial(_read, view, name))
+    await log.look()
+
+
+def _read(view: ExperimentView, name: str, follow: Any) -> Any:
+    return view.log(name, follow)

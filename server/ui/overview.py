@@ -1,0 +1,208 @@
+"""The overview of an experiment: how it stands, how the best result came to be, what failed."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from ...manager.words import duration_text, flat, left_text, number_text, rate_text
+from ..figures.tables import Objective
+from .elements import badge, facts, figures, panel
+from .failures import FailuresPanel
+from .frame import experiment_frame, shown_status
+from .plotting import FigureView
+from .progress_figure import progress_figure
+from .theme import theme_name
+from .wording import TRIAL_TONES, trial_word
+
+if TYPE_CHECKING:
+    from ..failure_groups import FailureGroup
+    from ..figures.theme import ThemeName
+    from ..reading import ExperimentView
+    from .frame import Where
+    from .live import Event
+    from .site import Site
+
+__all__ = ["overview_page"]
+
+_BOXES = ("Trials that ended", "Best so far", "Throughput", "Time left", "Ran for")
+_OPEN = ("WAITING", "RUNNING", "PAUSED")
+_STATUSES = (
+    "RUNNING",
+    "WAITING",
+    "PAUSED",
+    "SUCCEEDED",
+    "EARLY_STOPPED",
+    "FAILED",
+    "USER_CANCELED",
+    "SYS_CANCELED",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """All that the page shows, read at once."""
+
+    summary: dict[str, Any]
+    history: list[dict[str, Any]]
+    failures: list[FailureGroup]
+
+    @classmethod
+    def of(cls, view: ExperimentView) -> _Snapshot:
+        return cls(view.summary(), view.history(), view.failures())
+
+
+async def overview_page(site: Site, experiment_id: str) -> None:
+    """Show how the experiment stands, and go on showing it."""
+    async with experiment_frame(site, experiment_id, "Overview", "") as (view, where, live):
+        page = _Overview(where)
+        page.show(await asyncio.to_thread(_Snapshot.of, view))
+
+        async def refresh(_events: list[Event]) -> None:
+            page.show(await asyncio.to_thread(_Snapshot.of, view))
+
+        live.on_change(refresh)
+        live.on_tick(page.tick)
+
+
+class _Overview:
+    """The parts of the page, each of which can be shown anew."""
+
+    def __init__(self, where: Where) -> None:
+        from nicegui import html
+
+        self._where = where
+        self._summary: dict[str, Any] = {}
+        self._theme: ThemeName = theme_name()
+        html.h1("Overview").classes("pp-hidden")
+        self._notice = html.div()
+        self._boxes = figures(_BOXES)
+        self._counts = html.nav().classes("pp-row").props('aria-label="Trials by status"')
+        with html.div().classes("pp-columns"):
+            with panel("Best so far, over time"):
+                self._figure = FigureView("Results by time, and the best so far")
+            with panel("Best trial") as self._best_panel:
+                self._best = html.div()
+        self._failures = FailuresPanel(where)
+        self._shown_best: Any = None
+        self._shown_counts: Any = None
+
+    def show(self, found: _Snapshot) -> None:
+        """Show what was read."""
+        self._summary = summary = found.summary
+        self._where.show_status(summary)
+        self._show_notice(summary)
+        self._show_boxes(summary)
+        self._show_counts(summary["counts"])
+        self._show_best(summary)
+        first = summary["objectives"][0]
+        objective = Objective(first["name"], first["direction"])
+        self._figure.show(progress_figure(found.history, objective, self._theme))
+        self._failures.show(found.failures, summary["counts"].get("FAILED", 0))
+
+    async def tick(self) -> None:
+        """Let the clock go on between two changes."""
+        summary = self._summary
+        if summary.get("is_running"):
+            summary["run_time"] += 1.0
+            if summary["remaining"] is not None:
+                summary["remaining"] = max(0.0, summary["remaining"] - 1.0)
+            self._show_boxes(summary)
+
+    def _show_boxes(self, summary: dict[str, Any]) -> None:
+        ended = sum(count for status, count in summary["counts"].items() if status not in _OPEN)
+        total = summary["limits"].get("max_trial_number")
+        left = summary["remaining"]
+        texts = {
+            "Trials that ended": f"{ended} of {total}" if total is not None else str(ended),
+            "Best so far": _best_text(summary),
+            "Throughput": rate_text(_rate(summary, ended)) if ended else "–",
+            "Time left": "–" if left is None else left_text(left, at_most=False).removesuffix(" left"),
+            "Ran for": duration_text(summary["run_time"]),
+        }
+        for name, text in texts.items():
+            self._boxes[name].set_text(text)
+
+    def _show_notice(self, summary: dict[str, Any]) -> None:
+        from nicegui import html
+
+        self._notice.clear()
+        text, severe = _notice(summary)
+        if text:
+            with self._notice, html.section().classes(f"pp-panel pp-notice {'' if severe else 'pp-mild'}"):
+                html.p(text).props("role=status")
+                if summary["error"]:
+                    html.pre(summary["error"])
+
+    def _show_counts(self, counts: dict[str, int]) -> None:
+        from nicegui import html
+
+        if counts == self._shown_counts:
+            return
+        self._shown_counts = counts
+        self._counts.clear()
+        with self._counts:
+            for status in _STATUSES:
+                if counts.get(status):
+                    address = f"{self._where.path('trials')}?{urlencode({'status': status})}"
+                    with html.a(href=address).style("text-decoration: none"):
+                        badge(f"{counts[status]} {trial_word(status)}", TRIAL_TONES.get(status, ""))
+
+    def _show_best(self, summary: dict[str, Any]) -> None:
+        from nicegui import html
+
+        if summary["best"] == self._shown_best:
+            return
+        self._shown_best = summary["best"]
+        self._best.clear()
+        with self._best:
+            if not summary["best"]:
+                html.p("No trial has succeeded yet.").classes("pp-dim")
+            for trial in summary["best"][:10]:
+                _best_trial(trial, self._where)
+            if len(summary["best"]) > 10:
+                html.p(f"and {len(summary['best']) - 10} more that none beats in every objective: see Plots")
+
+
+def _best_trial(trial: dict[str, Any], where: Where) -> None:
+    from nicegui import html
+
+    values = ", ".join(
+        number_text(value) if name == "default" else f"{name} {number_text(value)}"
+        for name, value in trial["values"].items()
+    )
+    with html.div().classes("pp-row").style("margin-bottom: .4rem"):
+        html.a(f"Trial {trial['sequence_id']}", href=where.path(f"trials/{trial['sequence_id']}"))
+        html.strong(values).classes("pp-mono")
+    facts((name, number_text(value)) for name, value in flat(trial["parameters"]).items())
+
+
+def _best_text(summary: dict[str, Any]) -> str:
+    best = summary["best"]
+    if not best:
+        return "–"
+    return number_text(best[0]["value"]) if len(best) == 1 else f"{len(best)} trade-offs"
+
+
+def _rate(summary: dict[str, Any], ended: int) -> float:
+    """Trials a second: of the last minute while it runs, of the whole time after."""
+    if summary["is_running"]:
+        return summary["trials_per_minute"] / 60.0
+    return ended / max(summary["run_time"], 1e-3)
+
+
+def _notice(summary: dict[str, Any]) -> tuple[str, bool]:
+    """What has to be said first, and whether it is bad."""
+    if shown_status(summary) == "ABANDONED":
+        return (
+            "The manager of this experiment is gone, perhaps killed. Trials may go on for a while; "
+            f"pitchpipe resume {summary['id']} goes on with it.",
+            True,
+        )
+    if summary["status"] == "ERROR":
+        return f"The experiment failed: {summary['reason'] or 'no reason was given'}.", True
+    if summary["reason"] and summary["status"] != "RUNNING":
+        return f"It ended early: {summary['reason']}.", False
+    return "", False

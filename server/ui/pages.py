@@ -1,0 +1,142 @@
+"""Puts the pages on a web application."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from .compare import compare_page
+from .experiments import experiments_page
+from .frame import add_style, tell_missing
+from .grid_columns import columns_of
+from .grid_rows import GridRequest, read_rows
+from .logs import logs_page
+from .overview import overview_page
+from .settings import settings_page
+from .theme import SYSTEM_THEME_SCRIPT
+from .trial import trial_page
+from .trials import trials_page
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from .site import Site
+
+__all__ = ["add_pages"]
+
+_JSON = "application/json"
+
+
+def add_pages(app: FastAPI, site: Site) -> None:
+    """Serve the pages below `site.root`; once a process, because NiceGUI keeps its pages for itself."""
+    from nicegui import app as pages
+    from nicegui import ui
+
+    add_style()
+    ui.add_head_html(f"<script>{SYSTEM_THEME_SCRIPT}</script>", shared=True)
+    _add_routes(site)
+    _add_rows(site)
+    ui.run_with(
+        app,
+        mount_path=site.root,
+        title="Pitchpipe",
+        favicon=_FAVICON,
+        language="en-US",
+        dark=None,
+        tailwind=False,
+        binding_refresh_interval=None,
+        show_welcome_message=False,
+        reconnect_timeout=10.0,
+    )
+    pages.on_startup(_warm_up)
+
+
+# A tuning fork.
+_FAVICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path d="M11 3v10a5 5 0 0 0 10 0V3M16 18v11"'
+    ' fill="none" stroke="#0f6cbd" stroke-width="4" stroke-linecap="round"/></svg>'
+)
+
+
+def _add_routes(site: Site) -> None:
+    from nicegui import ui
+
+    @ui.page("/")
+    async def show_experiments() -> None:
+        await _shown(site, experiments_page(site))
+
+    @ui.page("/{experiment}")
+    async def show_overview(experiment: str) -> None:
+        await _shown(site, overview_page(site, experiment))
+
+    @ui.page("/{experiment}/trials")
+    async def show_trials(experiment: str, search: str = "", status: str = "") -> None:
+        await _shown(site, trials_page(site, experiment, search, status))
+
+    @ui.page("/{experiment}/trials/{trial}")
+    async def show_trial(experiment: str, trial: str) -> None:
+        await _shown(site, trial_page(site, experiment, trial))
+
+    @ui.page("/{experiment}/compare")
+    async def show_compared(experiment: str, trials: str = "") -> None:
+        await _shown(site, compare_page(site, experiment, trials))
+
+    @ui.page("/{experiment}/settings")
+    async def show_settings(experiment: str) -> None:
+        await _shown(site, settings_page(site, experiment))
+
+    @ui.page("/{experiment}/logs")
+    async def show_logs(experiment: str, name: str = "") -> None:
+        await _shown(site, logs_page(site, experiment, name))
+
+
+def _add_rows(site: Site) -> None:
+    """The address from which the table of trials fetches its rows."""
+    from fastapi import Response
+    from nicegui import app as pages
+
+    @pages.get("/{experiment}/rows", include_in_schema=False)
+    def give_rows(
+        experiment: str,
+        start: int = 0,
+        end: int = 100,
+        search: str = "",
+        status: str = "",
+        sort: str = "",
+        filter: str = "",
+    ) -> Response:
+        return Response(_rows(site, experiment, (start, end, search, status, sort, filter)), media_type=_JSON)
+
+
+def _rows(site: Site, experiment: str, asked: tuple[int, int, str, str, str, str]) -> bytes:
+    """A block of rows as JSON, or `{"error": why not}`."""
+    import orjson
+
+    from ...manager.store import StoreError
+    from ..trial_query import QueryError
+
+    try:
+        view = site.view(experiment)
+        columns = columns_of(view.config(), view.objectives())
+        root = f"{site.root}/{view.experiment_id}/trials"
+        return orjson.dumps(read_rows(view, columns, GridRequest.parse(*asked), root))
+    except (LookupError, QueryError, StoreError) as error:
+        return orjson.dumps({"error": str(error)})
+
+
+async def _shown(site: Site, page: Awaitable[None]) -> None:
+    """Show a page, or say in a sentence why there is nothing to show."""
+    from ...manager.store import StoreError
+
+    try:
+        await page
+    except (LookupError, StoreError) as error:
+        tell_missing(str(error), site.root)
+
+
+def _warm_up() -> None:
+    """Load plotly while nobody waits for it."""
+    import threading
+    from importlib import import_module
+
+    threading.Thread(target=lambda: import_module("plotly.subplots"), daemon=True).start()

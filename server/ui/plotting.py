@@ -1,0 +1,34 @@
+"""Figures on a page: drawn anew in place, named for screen readers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["FigureView"]
+
+_CLEAR = "rgba(0, 0, 0, 0)"
+_CONFIG = {
+    "displaylogo": False,
+    "responsive": True,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+}
+
+
+class FigureView:
+    """A place for a figure; what the user has zoomed to stays when it is drawn anew."""
+
+    def __init__(self, name: str) -> None:
+        from nicegui import ui
+
+        self._plot = ui.plotly({"data": [], "layout": {"height": 300}, "config": _CONFIG}).classes("pp-plot")
+        self._plot.props(f'role=img aria-label="{name}"')
+
+    def show(self, figure: go.Figure) -> None:
+        """Draw a figure."""
+        figure.update_layout(paper_bgcolor=_CLEAR, plot_bgcolor=_CLEAR)  # the panel's own colour shows
+        made: dict[str, Any] = figure.to_plotly_json()
+        self._plot.style(f"height: {made['layout'].get('height', 420)}px")
+        self._plot.update_figure({**made, "config": _CONFIG})

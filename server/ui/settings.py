@@ -1,0 +1,144 @@
+"""The settings of an experiment: limits and search space can be changed while it runs, and it can be stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from .changes import ask_for, confirmed, tell_refusal
+from .elements import action, panel
+from .frame import experiment_frame
+from .limits import LIMITS, Limit, changes_of
+from .space_editor import SpaceEditor
+
+if TYPE_CHECKING:
+    from ..reading import ExperimentView
+    from .frame import Where
+    from .live import Event
+    from .site import Site
+
+__all__ = ["settings_page"]
+
+
+async def settings_page(site: Site, experiment_id: str) -> None:
+    """Show what can be changed, and the config as it was given."""
+    from nicegui import html
+
+    async with experiment_frame(site, experiment_id, "Settings", "settings") as (view, where, live):
+        summary, config, given = await asyncio.to_thread(_read, view)
+        html.h1("Settings").classes("pp-hidden")
+        page = _Settings(view, where)
+        page.build(summary, config)
+        with panel("The config as it was given"):
+            html.pre(given)
+
+        async def refresh(_events: list[Event]) -> None:
+            page.show(await asyncio.to_thread(view.summary))
+
+        live.on_change(refresh)
+
+
+def _read(view: ExperimentView) -> tuple[dict[str, Any], dict[str, Any], str]:
+    path = view.folder.path / "experiment.yml"
+    given = (
+        path.read_text(errors="replace") if path.is_file() else "It was made from Python: there is no file."
+    )
+    return view.summary(), view.config(), given
+
+
+class _Settings:
+    """The forms; what they hold is the user's, so only what has not been touched follows the store."""
+
+    def __init__(self, view: ExperimentView, where: Where) -> None:
+        self._view = view
+        self._where = where
+        self._fields: dict[str, Any] = {}
+        self._stored: dict[str, str] = {}
+        self._controls: list[Any] = []
+        self._over: Any = None
+
+    def build(self, summary: dict[str, Any], config: dict[str, Any]) -> None:
+        """Make the forms."""
+        from nicegui import ui
+
+        self._over = ui.label().classes("pp-panel pp-notice pp-mild")
+        with panel("Limits"):
+            self._limit_form()
+        with panel("Search space"):
+            editor = SpaceEditor(config.get("searchSpace") or {})
+            self._controls.append(
+                action("Change the search space", lambda: self._change_space(editor), kind="outline")
+            )
+        with panel("End"):
+            self._stop_form()
+        self.show(summary)
+
+    def show(self, summary: dict[str, Any]) -> None:
+        """Show the limits as they are now, and whether they can be changed."""
+        self._where.show_status(summary)
+        for limit in LIMITS:
+            text = limit.text(summary["limits"].get(limit.name))
+            field = self._fields[limit.name]
+            if field.value == self._stored.get(limit.name, field.value):
+                field.set_value(text)
+            self._stored[limit.name] = text
+        for control in (*self._fields.values(), *self._controls):
+            control.set_enabled(summary["is_running"])
+        self._over.set_visibility(not summary["is_running"])
+        self._over.set_text(
+            "Nothing runs this experiment, so nothing can be changed here. In a terminal,"
+            f" pitchpipe resume {summary['id']} --extend --max-trial-number N goes on with it."
+        )
+
+    def _limit_form(self) -> None:
+        from nicegui import html, ui
+
+        with html.form().classes("pp-stack").style("max-width: 34rem") as form:
+            for limit in LIMITS:
+                self._fields[limit.name] = _field(limit)
+            save = (
+                ui.button("Save limits")
+                .props("unelevated no-caps type=submit")
+                .style("align-self: flex-start")
+            )
+            self._controls.append(save)
+        form.on("submit.prevent", self._save)
+
+    async def _save(self) -> None:
+        typed = {name: str(field.value or "").strip() for name, field in self._fields.items()}
+        try:
+            changes = changes_of(typed, self._stored)
+        except ValueError as error:
+            tell_refusal(str(error))
+            return
+        if not changes:
+            tell_refusal("Nothing was changed")
+            return
+        if await ask_for(self._view, {"op": "update", "changes": changes}, "The limits have been changed"):
+            self._stored = typed
+            self.show(await asyncio.to_thread(self._view.summary))
+
+    async def _change_space(self, editor: SpaceEditor) -> None:
+        space = editor.read()
+        if space is not None:
+            request = {"op": "update", "changes": {"search_space": space}}
+            await ask_for(self._view, request, "The tuner has been told of the new search space")
+
+    def _stop_form(self) -> None:
+        from nicegui import html
+
+        html.p("Its trials get their grace, what is done is kept, and it can be resumed.").classes("pp-dim")
+        button = action("Stop the experiment", self._stop, icon="stop", kind="outline color=negative")
+        self._controls.append(button.style("margin-top: .6rem"))
+
+    async def _stop(self) -> None:
+        question = f"Stop experiment {self._where.name or self._where.experiment_id}?"
+        told = "Trials that run are stopped and count as cancelled. What is done is kept; resume goes on."
+        if await confirmed(question, told, "Stop it"):
+            await ask_for(self._view, {"op": "stop"}, "The experiment is being stopped")
+
+
+def _field(limit: Limit) -> Any:
+    from nicegui import ui
+
+    return ui.input(limit.label).props(f'outlined dense autocomplete=off hint="{limit.hint}"')

@@ -1,0 +1,61 @@
+"""The search space as text that can be edited, with what is wrong with it below."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["SpaceEditor"]
+
+
+class SpaceEditor:
+    """A text field with the search space as JSON, one parameter a line."""
+
+    def __init__(self, space: Mapping[str, Any]) -> None:
+        from nicegui import html, ui
+
+        html.p(
+            "What the tuner proposes from now on comes from here; trials that are made stay as they are."
+        ).classes("pp-dim")
+        self._text = ui.textarea("Search space (JSON)", value=_written(space)).classes("pp-mono")
+        self._text.props("outlined autogrow spellcheck=false").style("width: 100%; margin: .5rem 0")
+        self._problems = html.div().classes("pp-bad").props("role=alert")
+
+    def read(self) -> dict[str, Any] | None:
+        """The search space that has been typed; None if something is wrong with it, which is shown."""
+        from nicegui import html
+
+        space, problems = _examined(self._text.value or "")
+        self._problems.clear()
+        with self._problems:
+            for problem in problems:
+                html.p(problem)
+        return None if problems else space
+
+
+def _written(space: Mapping[str, Any]) -> str:
+    """The search space as JSON, one parameter a line.
+
+    >>> print(_written({"x": {"_type": "uniform", "_value": [0, 1]}}))
+    {
+      "x": {"_type": "uniform", "_value": [0, 1]}
+    }
+    """
+    lines = [f"  {json.dumps(name)}: {json.dumps(inner)}" for name, inner in space.items()]
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _examined(text: str) -> tuple[dict[str, Any], list[str]]:
+    """The search space in a text, and what is wrong with it.
+
+    >>> _examined('{"x": {"_type": "uniform"')[1]
+    ["this is not JSON: Expecting ',' delimiter in line 1, column 26"]
+    """
+    from ...search_space import check
+
+    try:
+        space = json.loads(text)
+    except json.JSONDecodeError as error:
+        return {}, [f"this is not JSON: {error.msg} in line {error.lineno}, column {error.colno}"]
+    return space, [str(problem) for problem in check(space)]

@@ -1,0 +1,49 @@
+"""Light and dark: what the user chose is in a cookie, what the system wants in another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..figures.theme import ThemeName
+
+__all__ = ["SYSTEM_THEME_SCRIPT", "theme_button", "theme_name", "use_theme"]
+
+_CHOSEN = "pitchpipe-theme"
+_SYSTEM = "pitchpipe-system-theme"
+_LASTING = "path=/; max-age=31536000; SameSite=Strict"
+# The server cannot see what the system of the browser is set to: each page tells it for the next.
+SYSTEM_THEME_SCRIPT = (
+    f"document.cookie = '{_SYSTEM}=' + (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')"
+    f" + '; {_LASTING}'"
+)
+
+
+def use_theme() -> None:
+    """Show the page in the theme that was chosen, else in that of the system."""
+    from nicegui import ui
+
+    chosen = _cookie(_CHOSEN)
+    ui.dark_mode({"light": False, "dark": True}.get(chosen))
+
+
+def theme_name() -> ThemeName:
+    """The theme in which figures are drawn."""
+    return "dark" if (_cookie(_CHOSEN) or _cookie(_SYSTEM)) == "dark" else "light"
+
+
+def theme_button() -> None:
+    """A button that turns the page over, and remembers it."""
+    from nicegui import ui
+
+    other = "light" if theme_name() == "dark" else "dark"
+    script = f"() => {{ document.cookie = '{_CHOSEN}={other}; {_LASTING}'; location.reload() }}"
+    button = ui.button(icon="contrast").on("click", js_handler=script).props("flat round dense color=grey")
+    button.props(f'aria-label="Show in {other} colours"').tooltip(f"Show in {other} colours")
+
+
+def _cookie(name: str) -> str:
+    from nicegui import ui
+
+    request = ui.context.client.request
+    return "" if request is None else request.cookies.get(name, "")

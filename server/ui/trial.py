@@ -1,0 +1,223 @@
+"""The page of one trial: its parameters, its curve, its log, why it ended, and how to run it again."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...manager.words import flat, moment_text, number_text
+from .curve_figure import curve_figure
+from .elements import action, facts, panel, set_badge, table
+from .frame import experiment_frame
+from .plotting import FigureView
+from .theme import theme_name
+from .trial_actions import TrialActions
+from .trial_log import TrialLog
+from .trial_story import Ending, ending_of, facts_of
+from .wording import TRIAL_TONES, trial_word
+
+if TYPE_CHECKING:
+    from ..curves import Curve
+    from ..figures.theme import ThemeName
+    from ..reading import ExperimentView
+    from .frame import Where
+    from .live import Event
+    from .site import Site
+
+__all__ = ["trial_page"]
+
+_POINTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """What is read of the trial at once; `metrics` are the names of the numbers in its intermediate results."""
+
+    trial: dict[str, Any]
+    config: dict[str, Any]
+    metrics: list[str]
+    curve: Curve
+    count: int
+    ending: Ending
+
+    @classmethod
+    def of(cls, view: ExperimentView, name: str, metric: str) -> _Snapshot:
+        trial = view.trial(name)
+        number = trial["sequence_id"]
+        first = view.metrics(number, limit=1).results
+        curve = view.curve(number, metric, _POINTS)
+        return cls(
+            trial, view.config(), _metrics(first), curve, view.summary()["trials"], ending_of(trial, view)
+        )
+
+
+async def trial_page(site: Site, experiment_id: str, name: str) -> None:
+    """Show a trial, named by its number or id, and go on showing it."""
+    async with experiment_frame(site, experiment_id, f"Trial {name}", "trials") as (view, where, live):
+        found = await asyncio.to_thread(_Snapshot.of, view, name, "default")
+        number = found.trial["sequence_id"]
+        page = _TrialPage(view, where, found, TrialActions(site, view, where))
+        page.show(found)
+
+        async def refresh(events: list[Event]) -> None:
+            if not events or any(event.get("sequence_id") == number for event in events):
+                page.show(await asyncio.to_thread(_Snapshot.of, view, str(number), page.metric))
+            if not events or any(event["kind"] == "experiment" for event in events):
+                where.show_status(await asyncio.to_thread(view.summary))
+
+        live.on_change(refresh)
+        live.on_tick(page.tick)
+
+
+class _TrialPage:
+    """The parts of the page, each of which can be shown anew."""
+
+    def __init__(self, view: ExperimentView, where: Where, found: _Snapshot, actions: TrialActions) -> None:
+        from nicegui import html
+
+        self.metric = "default"
+        self._view = view
+        self._where = where
+        self._theme: ThemeName = theme_name()
+        self._trial = found.trial
+        self._shown: Any = None
+        self._heading(found, actions)
+        self._ending = html.section().classes("pp-panel").props('aria-label="How it ended"')
+        with html.div().classes("pp-columns"):
+            with panel("Parameters"):
+                facts((name, number_text(value)) for name, value in flat(found.trial["parameters"]).items())
+            with panel("Facts"):
+                self._facts = html.div()
+        with panel("Intermediate results"):
+            if len(found.metrics) > 1:
+                self._metric_field(found.metrics)
+            self._figure = FigureView("Intermediate results of the trial")
+        self._log = TrialLog(view, found.trial)
+        with panel("Environment, and how to run it again"):
+            _environment(view, found)
+        self._attempts = html.div()
+
+    def show(self, found: _Snapshot) -> None:
+        """Show what was read."""
+        self._trial = trial = found.trial
+        set_badge(self._badge, trial_word(trial["status"]), TRIAL_TONES.get(trial["status"], ""))
+        is_over = trial["status"] not in ("WAITING", "RUNNING", "PAUSED")
+        self._kill.set_visibility(not is_over)
+        number = trial["sequence_id"]
+        self._figure.show(curve_figure([found.curve], {number: f"trial {number}"}, self.metric, self._theme))
+        if trial == self._shown:
+            return
+        self._shown = trial
+        self._show_ending(found.ending)
+        self._facts.clear()
+        with self._facts:
+            facts(facts_of(trial, self._view.folder))
+        self._show_attempts(trial["earlier_attempts"])
+
+    async def tick(self) -> None:
+        """Look whether something has been printed."""
+        await self._log.look(is_over=self._trial["end_time"] is not None)
+
+    def _heading(self, found: _Snapshot, actions: TrialActions) -> None:
+        from nicegui import html, ui
+
+        number = found.trial["sequence_id"]
+
+        async def this() -> list[int]:
+            return [number]
+
+        with html.div().classes("pp-row"):
+            html.h1(f"Trial {number}")
+            html.span(found.trial["trial_id"]).classes("pp-dim pp-mono")
+            self._badge = ui.label().classes("pp-status").mark("trial-status")
+            html.span().style("flex: 1")
+            if number > 0:
+                html.a("Previous", href=self._where.path(f"trials/{number - 1}"))
+            if number + 1 < found.count:
+                html.a("Next", href=self._where.path(f"trials/{number + 1}"))
+            action("Copy parameters", lambda: actions.copy(this), icon="content_copy")
+            action(
+                "Rerun", lambda: actions.rerun(this), icon="replay", tip="Run again with the same parameters"
+            )
+            self._kill = action(
+                "Kill", lambda: actions.kill(this), icon="cancel", kind="outline color=negative"
+            )
+
+    def _metric_field(self, metrics: list[str]) -> None:
+        from nicegui import ui
+
+        async def choose(event: Any) -> None:
+            self.metric = event.value
+            number = self._trial["sequence_id"]
+            curve = await asyncio.to_thread(self._view.curve, number, self.metric, _POINTS)
+            self._figure.show(curve_figure([curve], {number: f"trial {number}"}, self.metric, self._theme))
+
+        ui.select(metrics, label="Metric", value=self.metric, on_change=choose).props("outlined dense")
+
+    def _show_ending(self, ending: Ending) -> None:
+        from nicegui import html
+
+        self._ending.clear()
+        self._ending.classes(replace=f"pp-panel {'pp-notice' if ending.is_bad else ''}")
+        with self._ending:
+            html.h2(ending.title)
+            html.p(ending.sentence).classes("pp-reason").mark("reason")
+            for note in ending.notes:
+                html.p(note)
+            if ending.error:
+                html.pre(ending.error)
+
+    def _show_attempts(self, attempts: list[dict[str, Any]]) -> None:
+        from nicegui import html
+
+        self._attempts.clear()
+        if not attempts:
+            return
+        heads = ("Attempt", "Outcome", "Why", "Kind", "Where", "Ended")
+        with self._attempts, panel("Earlier attempts"), table(heads, "Earlier attempts"):
+            for row in attempts:
+                with html.tr():
+                    told = (row["attempt"], row["outcome"], row["reason"], row["kind"], row["agent"])
+                    for value in (*told, moment_text(row["end_time"])):
+                        html.td("" if value is None else str(value))
+
+
+def _metrics(results: list[dict[str, Any]]) -> list[str]:
+    """The names of the numbers in a result; `default` comes first."""
+    value = results[0]["value"] if results else None
+    names = (
+        [key for key, inner in value.items() if isinstance(inner, int | float)]
+        if isinstance(value, dict)
+        else []
+    )
+    return sorted({"default", *names}, key=lambda name: (name != "default", name))
+
+
+def _environment(view: ExperimentView, found: _Snapshot) -> None:
+    from nicegui import html, ui
+
+    command = _rerun_command(view, found.trial["sequence_id"])
+    facts(_environment_facts(found.config))
+    with html.div().classes("pp-row").style("margin-top: .7rem"):
+        html.span("Again, in a terminal:").classes("pp-dim")
+        html.code(command).classes("pp-box").mark("rerun-command")
+        action("Copy", lambda: ui.clipboard.write(command), icon="content_copy").props(
+            'aria-label="Copy the command"'
+        )
+
+
+def _rerun_command(view: ExperimentView, number: int) -> str:
+    directory = shlex.quote(str(view.folder.path.parent))
+    return f"pitchpipe trial rerun {view.experiment_id} {number} --dir {directory}"
+
+
+def _environment_facts(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    yield "Command", config.get("trialCommand") or "a function or class of Python"
+    yield "Code", config.get("trialCodeDirectory")
+    service = config.get("trainingService") or {}
+    yield "Runs on", service.get("platform")
+    yield from sorted((config.get("trialEnvironment") or {}).items())
+    yield "Seed of the experiment", config.get("seed")

@@ -1,0 +1,125 @@
+"""What can be done with trials: kill, rerun, compare, copy their parameters, and add one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .changes import ask_for, confirmed, say, tell_refusal
+from .elements import action
+from .trial_form import TrialForm
+
+if TYPE_CHECKING:
+    from ..reading import ExperimentView
+    from .frame import Where
+    from .site import Site
+
+__all__ = ["TrialActions"]
+
+Chosen = Callable[[], Awaitable[list[int]]]
+_MOST_COMPARED = 20
+
+
+class TrialActions:
+    """The actions of one page; `chosen` tells which trials are meant when one is asked for."""
+
+    def __init__(self, site: Site, view: ExperimentView, where: Where) -> None:
+        self._site = site
+        self._view = view
+        self._where = where
+        self._buttons: list[Any] = []
+        self._form: TrialForm | None = None
+
+    def toolbar(self, chosen: Chosen) -> None:
+        """The buttons above the table; those that need selected trials wake when there are some."""
+        self._buttons = [
+            action(
+                "Compare",
+                lambda: self.compare(chosen),
+                icon="compare_arrows",
+                tip="Compare the selected trials",
+            ),
+            action("Copy", lambda: self.copy(chosen), icon="content_copy", tip="Copy the parameters"),
+            action(
+                "Rerun", lambda: self.rerun(chosen), icon="replay", tip="Run again with the same parameters"
+            ),
+            action("Kill", lambda: self.kill(chosen), icon="cancel", tip="End the selected trials"),
+        ]
+        for button in self._buttons:
+            button.disable()
+        action("Add trial", lambda: self.add(chosen), icon="add", kind="outline")
+
+    async def show_selected(self, chosen: Chosen) -> None:
+        """Wake or lull the buttons."""
+        some = bool(await chosen())
+        for button in self._buttons:
+            button.set_enabled(some)
+
+    async def compare(self, chosen: Chosen) -> None:
+        """Go to the page that shows the trials side by side."""
+        from nicegui import ui
+
+        numbers = await chosen()
+        if len(numbers) > _MOST_COMPARED:
+            tell_refusal(
+                f"{len(numbers)} trials are too many to be compared: select at most {_MOST_COMPARED}"
+            )
+            return
+        ui.navigate.to(f"{self._where.path('compare')}?trials={','.join(map(str, numbers))}")
+
+    async def copy(self, chosen: Chosen) -> None:
+        """Put the parameters of the trials on the clipboard: an object, or a list of objects."""
+        from nicegui import ui
+
+        numbers = await chosen()
+        found = [trial["parameters"] for trial in await self._trials(numbers)]
+        ui.clipboard.write(json.dumps(found[0] if len(found) == 1 else found))
+        say(f"The parameters of {_named(numbers)} are on the clipboard")
+
+    async def kill(self, chosen: Chosen) -> None:
+        """End the trials, after a question."""
+        numbers = await chosen()
+        what = _named(numbers)
+        if await confirmed(
+            f"Kill {what}?",
+            "The processes get their grace and end; the experiment goes on with others.",
+            "Kill",
+        ):
+            for trial in await self._trials(numbers):
+                told = f"Trial {trial['sequence_id']} is being killed"
+                await ask_for(self._view, {"op": "kill", "trial": trial["trial_id"]}, told)
+
+    async def rerun(self, chosen: Chosen) -> None:
+        """Have the same parameters tried again, as new trials."""
+        for trial in await self._trials(await chosen()):
+            told = f"The parameters of trial {trial['sequence_id']} are run again"
+            await ask_for(self._view, {"op": "rerun", "trial": trial["trial_id"]}, told)
+
+    async def add(self, chosen: Chosen) -> None:
+        """Show the form of a new trial, filled in from the first selected one, else from the best."""
+        numbers = await chosen()
+        config = await asyncio.to_thread(self._view.config)
+        filled = await self._trials(numbers[:1]) or await asyncio.to_thread(self._view.best)
+        form = TrialForm(config, filled[0]["parameters"] if filled else {})
+        parameters = await form.ask()
+        if parameters is not None:
+            answer = await ask_for(self._view, {"op": "add", "parameters": parameters})
+            if answer is not None:
+                say("The trial has been added: it runs as soon as there is room")
+
+    async def _trials(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
+        return await asyncio.to_thread(lambda: [self._view.trial(number) for number in numbers])
+
+
+def _named(numbers: Sequence[int]) -> str:
+    """Trials as a sentence names them.
+
+    >>> _named([3]), _named([3, 5]), _named(range(30))
+    ('trial 3', 'trials 3 and 5', '30 trials')
+    """
+    if len(numbers) > 5:
+        return f"{len(numbers)} trials"
+    words = [str(number) for number in numbers]
+    return f"trial {words[0]}" if len(words) == 1 else f"trials {', '.join(words[:-1])} and {words[-1]}"

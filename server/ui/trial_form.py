@@ -1,0 +1,140 @@
+"""The form of a new trial: one field for each parameter of the search space, nested ones below their choice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["TrialForm"]
+
+Value = Callable[[], Any]
+
+
+class TrialForm:
+    """Asks for the parameters of a trial, with those of another filled in."""
+
+    def __init__(self, config: Mapping[str, Any], filled: Mapping[str, Any]) -> None:
+        self._space: Mapping[str, Any] = config.get("searchSpace") or {}
+        self._constraints = config.get("constraints") or ()
+        self._filled = filled
+        self._problems: Any = None
+
+    async def ask(self) -> dict[str, Any] | None:
+        """Show the form until it is sent with parameters of the search space; None if it was cancelled."""
+        from nicegui import html, ui
+
+        with ui.dialog() as dialog, ui.card().style("min-width: min(30rem, 92vw)"):
+            html.h2("Add a trial")
+            html.p("It runs with exactly these parameters, before what the tuner proposes.").classes("pp-dim")
+            with html.div().classes("pp-stack").style("width: 100%; gap: .4rem"):
+                read = _Fields(self._space, self._filled).read
+            self._problems = html.div().classes("pp-bad").props("role=alert")
+            with html.div().classes("pp-row").style("align-self: flex-end"):
+                ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat no-caps")
+                ui.button("Run it", on_click=lambda: self._send(dialog, read)).props("unelevated no-caps")
+        answer = await dialog
+        dialog.delete()
+        return answer
+
+    def _send(self, dialog: Any, read: Value) -> None:
+        from nicegui import html
+
+        parameters = read()
+        self._problems.clear()
+        problems = self._problems_of(parameters)
+        with self._problems:
+            for problem in problems:
+                html.p(problem)
+        if not problems:
+            dialog.submit(parameters)
+
+    def _problems_of(self, parameters: dict[str, Any]) -> list[str]:
+        """What is wrong with the parameters, in sentences."""
+        from ...search_space import SearchSpace
+
+        space = SearchSpace.parse(self._space, self._constraints)
+        if faults := space.validate(parameters):
+            return [str(fault) for fault in faults]
+        return [f"the constraint {text} is not met" for text in space.violations(parameters)]
+
+
+class _Fields:
+    """The fields of one level of the search space."""
+
+    def __init__(self, space: Mapping[str, Any], filled: Mapping[str, Any]) -> None:
+        self._values: dict[str, Value] = {}
+        for name, parameter in space.items():
+            if name != "_name" and isinstance(parameter, Mapping):
+                self._values[name] = _field(name, parameter, filled.get(name))
+
+    def read(self) -> dict[str, Any]:
+        """What has been filled in."""
+        return {name: value() for name, value in self._values.items()}
+
+
+def _field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
+    if parameter.get("_type") == "choice":
+        options = list(parameter.get("_value", ()))
+        if options and all(isinstance(option, Mapping) and "_name" in option for option in options):
+            return _nested_field(name, options, filled)
+        return _choice_field(name, options, filled)
+    return _number_field(name, parameter, filled)
+
+
+def _number_field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
+    from nicegui import ui
+
+    arguments = ", ".join(map(str, parameter.get("_value", ())))
+    field = ui.input(name, value="" if filled is None else repr(filled)).props(
+        "outlined dense inputmode=decimal"
+    )
+    field.style("width: 100%").props(f'hint="{parameter.get("_type")} {arguments}" autocomplete=off')
+    return lambda: _number(field.value)
+
+
+def _number(text: Any) -> Any:
+    """The number that was typed; the text itself where it is none, for the search space to refuse.
+
+    >>> _number("16"), _number(" 1e-3"), _number("many")
+    (16, 0.001, 'many')
+    """
+    for kind in (int, float):
+        try:
+            return kind(str(text).strip())
+        except ValueError:
+            pass
+    return text
+
+
+def _choice_field(name: str, options: list[Any], filled: Any) -> Value:
+    from nicegui import ui
+
+    words = [option if isinstance(option, str) else json.dumps(option) for option in options]
+    chosen = options.index(filled) if filled in options else 0
+    field = ui.select(dict(enumerate(words)), label=name, value=chosen).props("outlined dense options-dense")
+    field.style("width: 100%")
+    return lambda: options[field.value]
+
+
+def _nested_field(name: str, options: list[Mapping[str, Any]], filled: Any) -> Value:
+    from nicegui import html, ui
+
+    names = [str(option["_name"]) for option in options]
+    before: Mapping[str, Any] = filled if isinstance(filled, Mapping) else {}
+    chosen = before.get("_name") if before.get("_name") in names else names[0]
+    field = (
+        ui.select(names, label=name, value=chosen).props("outlined dense options-dense").style("width: 100%")
+    )
+    parts: dict[str, tuple[Any, _Fields]] = {}
+    for option in options:
+        with html.fieldset().classes("pp-nested").props(f'aria-label="{name}: {option["_name"]}"') as group:
+            parts[str(option["_name"])] = group, _Fields(option, before)
+
+    def show() -> None:
+        for option_name, (group, fields) in parts.items():
+            group.set_visibility(option_name == field.value and bool(fields.read()))
+
+    show()
+    field.on_value_change(show)
+    return lambda: {"_name": field.value, **parts[field.value][1].read()}

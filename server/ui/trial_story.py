@@ -1,0 +1,109 @@
+"""What there is to say about a trial: why it ended, in a sentence with its numbers, and the facts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...manager.failed_trial import ending_text, hint_text
+from ...manager.words import duration_text, moment_text, number_text, result_text
+
+if TYPE_CHECKING:
+    from ...manager.folder import ExperimentFolder
+    from ..reading import ExperimentView
+
+__all__ = ["Ending", "ending_of", "facts_of"]
+
+_OPEN = ("WAITING", "RUNNING", "PAUSED")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a trial stands or ended: a heading, a sentence, what else there is to say, and the traceback it left."""
+
+    title: str
+    sentence: str
+    notes: tuple[str, ...] = ()
+    error: str = ""
+    is_bad: bool = False
+
+
+def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
+    """How a trial stands or ended."""
+    status, reason = trial["status"], trial["reason"]
+    result = "" if trial["final"] is None else result_text(trial["final"])
+    if status == "FAILED":
+        return _failed(trial)
+    if status == "SUCCEEDED":
+        return Ending("It succeeded", f"Its result is {result}.", (reason,) if reason else ())
+    if status == "EARLY_STOPPED":
+        return Ending("It was stopped early", reason or "The assessor stopped it.", _last_result(trial))
+    if status == "WAITING":
+        return Ending("It waits", _why_waiting(trial, view))
+    if status == "RUNNING":
+        return Ending(
+            "It runs",
+            f"It has reported {_counted(trial['intermediate_results'])} so far.",
+            _last_result(trial),
+        )
+    if status == "PAUSED":
+        return Ending("It is paused", reason or "It goes on when the tuner says so.")
+    if status == "USER_CANCELED":
+        return Ending("It was killed by you", reason or "You asked for it.")
+    return Ending("It was cancelled", reason or "The experiment ended before it did.")
+
+
+def _failed(trial: dict[str, Any]) -> Ending:
+    ending = ending_text(trial["exit_code"])
+    told = [trial["kind"] or "", "" if ending.removeprefix("signal ") in trial["reason"] else ending]
+    attempts = f"{trial['attempt']} attempts" if trial["attempt"] > 1 else ""
+    facts = ", ".join(fact for fact in (*told, attempts) if fact)
+    notes = tuple(note for note in (facts, hint_text(trial["error"] or trial["reason"])) if note)
+    return Ending("Why it failed", trial["reason"], notes, (trial["error"] or "").rstrip(), is_bad=True)
+
+
+def _last_result(trial: dict[str, Any]) -> tuple[str, ...]:
+    if trial["last"] is None:
+        return ()
+    step = trial["intermediate_results"] - 1
+    return (f"Its last intermediate result, number {step}, was {number_text(trial['last'])}.",)
+
+
+def _counted(results: int) -> str:
+    return "1 intermediate result" if results == 1 else f"{results} intermediate results"
+
+
+def _why_waiting(trial: dict[str, Any], view: ExperimentView) -> str:
+    """Why nothing has started it; only its manager knows."""
+    from ...manager.control import ControlError, ask_manager
+
+    if view.folder.manager() is None:
+        return "The experiment does not run."
+    try:
+        waiting = ask_manager(view.folder.path, {"op": "status"}, timeout=2.0)["waiting"]
+    except ControlError as error:
+        return f"Why, its manager does not say: {error}."
+    return waiting.get(trial["trial_id"]) or "It starts as soon as there is room."
+
+
+def facts_of(trial: dict[str, Any], folder: ExperimentFolder) -> Iterator[tuple[str, object]]:
+    """Names with values; those without a value are None or empty."""
+    began, ended = trial["start_time"], trial["end_time"]
+    yield "Result", None if trial["final"] is None else result_text(trial["final"])
+    yield "Intermediate results", trial["intermediate_results"]
+    yield "Created", moment_text(trial["created"])
+    yield "Began", None if began is None else moment_text(began)
+    yield "Ended", None if ended is None else moment_text(ended)
+    if began is not None:
+        yield "Took", duration_text((ended or time.time()) - began)
+    yield "Attempt", trial["attempt"]
+    yield "Where", trial["agent"]
+    yield "GPUs", ", ".join(map(str, trial["gpus"] or ()))
+    yield "Process", trial["pid"] if trial["status"] == "RUNNING" else None
+    yield "Exit code", trial["exit_code"]
+    yield "Budget", None if trial["budget"] is None else number_text(trial["budget"])
+    yield "Checkpoint", trial["checkpoint"]
+    files = folder.trial(trial["sequence_id"])
+    yield "Files", files if files.is_dir() else None

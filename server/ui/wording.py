@@ -1,0 +1,27 @@
+"""Status words for the pages, and the tone in which each is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ...manager.words import STATUS_WORDS
+
+__all__ = ["EXPERIMENT_TONES", "TRIAL_TONES", "trial_word"]
+
+# Tones are classes of style.css; what is not here is shown without one.
+TRIAL_TONES: Mapping[str, str] = MappingProxyType(
+    {"RUNNING": "move", "SUCCEEDED": "good", "EARLY_STOPPED": "warn", "FAILED": "bad"}
+)
+EXPERIMENT_TONES: Mapping[str, str] = MappingProxyType(
+    {"RUNNING": "move", "DONE": "good", "ERROR": "bad", "STOPPING": "warn", "STOPPED": "warn"}
+)
+
+
+def trial_word(status: str) -> str:
+    """A trial's status in words.
+
+    >>> trial_word("EARLY_STOPPED"), trial_word("SOMETHING_NEW")
+    ('stopped early', 'something new')
+    """
+    return STATUS_WORDS.get(status, status.lower().replace("_", " "))
