@@ -38,7 +38,7 @@ FILE_MAY_IMPORT: dict[str, frozenset[str]] = {
 LIBRARIES: dict[str, frozenset[str]] = {
     "protocol": frozenset({"orjson", "json_tricks", "numpy"}),
     "search_space": frozenset({"numpy", "scipy"}),
-    "tuners": frozenset({"numpy", "scipy", "pytest", "cloudpickle"}),  # the last two: the conformance suite
+    "tuners": frozenset({"numpy", "scipy", "cmaes", "optuna", "pytest", "cloudpickle"}),  # two for the suite
     "assessors": frozenset({"numpy", "scipy", "pytest", "cloudpickle"}),
     "trial_agent": frozenset({"psutil", "orjson", "cloudpickle", "inotify_simple"}),
     "dispatcher": frozenset({"cloudpickle", "orjson", "psutil", "numpy"}),
@@ -46,9 +46,22 @@ LIBRARIES: dict[str, frozenset[str]] = {
         {"cloudpickle", "orjson", "psutil", "pydantic", "pydantic_core", "ruamel", "filelock", "fsspec"}
     ),
     "server": frozenset(
-        {"fastapi", "starlette", "uvicorn", "pydantic", "anyio", "nicegui", "plotly", "numpy", "orjson", "psutil"}
+        {
+            "fastapi",
+            "starlette",
+            "uvicorn",
+            "pydantic",
+            "anyio",
+            "nicegui",
+            "plotly",
+            "numpy",
+            "orjson",
+            "psutil",
+        }
     ),
-    "cli": frozenset({"click", "rich", "psutil", "orjson", "optuna"}),  # optuna: where it is installed, for a study
+    "cli": frozenset(
+        {"click", "rich", "psutil", "orjson", "optuna"}
+    ),  # optuna: where it is installed, for a study
     "pitchpipe": frozenset({"cloudpickle", "pandas"}),  # pandas: where it is installed, for a table
 }
 # Holders of state that has to be per process, each explained where it is: (file, name).
