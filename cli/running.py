@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..manager.control import ControlError, ControlServer
+from ..manager.control import ControlServer
 from ..manager.executor import ExecutorError
 from ..manager.experiment_status import ExperimentStatus
+from ..manager.live_changes import LiveChanges
 from ..manager.manager import Manager
 from ..manager.store import Store, StoreError
 from .display import Display
@@ -170,7 +171,8 @@ class RunningExperiment:
     # ------------------------------------------------------------------ being asked
 
     def _operations(self) -> dict[str, Any]:
-        return {"status": self._tell_status, "stop": self._stop_for_user, "kill": self._kill_trial}
+        changes = LiveChanges(self._manager).operations()
+        return {**changes, "status": self._tell_status, "stop": self._stop_for_user}
 
     def _tell_status(self, _request: dict[str, Any]) -> dict[str, Any]:
         progress = self._meter.read(time.time())
@@ -186,21 +188,11 @@ class RunningExperiment:
             "remaining": progress.remaining,
             "is_bound": progress.is_bound,
             "waiting": waiting,
+            "troubles": progress.troubles,
         }
 
-            "troubles": progress.troubles,
-    def _stop_for_user(self, _request: dict[str, Any]) -> dict[str, Any]:
-        self._stop(_BY_USER)
-        return {}
-
-    def _kill_trial(self, request: dict[str, Any]) -> dict[str, Any]:
-        runner = self._manager.runner
-        trial = None if runner is None else runner.get_trial(str(request.get("trial")))
-        if trial is None:
-            raise ControlError(f"there is no trial {request.get('trial')}")
-        if trial.status.is_final:
-            raise ControlError(f"trial {trial.trial_id} has ended already: {trial.status}")
-        self._manager.kill_trial(trial.trial_id)
+    def _stop_for_user(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._stop(str(request.get("reason") or _BY_USER))
         return {}
 
 

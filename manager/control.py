@@ -1,10 +1,10 @@
 """How a verb talks to the manager that runs an experiment: a Unix socket, one JSON line each way.
 
     {"op": "status"}                     -> {"ok": true, "pid": 4711, "status": "RUNNING", ...}
-    {"op": "stop"}                       -> {"ok": true}
     {"op": "kill", "trial": "Xy3fA"}     -> {"ok": true}
-    anything that cannot be done         -> {"error": "a sentence"}
+    anything that cannot be done         -> {"error": "a sentence", "kind": "conflict"}
 
+The operations are listed in `live_changes.py`; who asks for a change uses `steering.py`.
 The socket has a short name in the user's runtime directory; `control.sock` in the experiment's folder is a
 link to it: it is found whatever the runtime directory of the asking process is. Only the same user is
 listened to.
@@ -19,19 +19,28 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from .runtime_directory import runtime_directory
 
 __all__ = ["ControlError", "ControlServer", "ask_manager", "control_socket"]
 
 Answer = dict[str, Any]
-_MAX_LINE = 64 * 1024
+RefusalKind = Literal["unreachable", "not found", "conflict", "invalid"]
+_MAX_LINE = 256 * 1024
 _TIMEOUT = 10.0
 
 
 class ControlError(Exception):
-    """The manager could not be asked, or refused; the message says why."""
+    """The manager could not be asked, or refused; the message says why.
+
+    `kind`: "unreachable"; or the refusal is because something is "not found", is in "conflict" with how the experiment
+    stands, or is "invalid" at any time.
+    """
+
+    def __init__(self, message: str, kind: RefusalKind = "conflict") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 def control_socket(folder: Path) -> Path:
@@ -95,11 +104,14 @@ class ControlServer:
             request = json.loads(line)
             operation = self._operations[request["op"]]
         except (ValueError, KeyError, TypeError):
-            return {"error": f"a request is one of {', '.join(sorted(self._operations))}, not {line[:80]!r}"}
+            return {
+                "error": f"a request is one of {', '.join(sorted(self._operations))}, not {line[:80]!r}",
+                "kind": "invalid",
+            }
         try:
             return {"ok": True, **operation(request)}
         except ControlError as error:
-            return {"error": str(error)}
+            return {"error": str(error), "kind": error.kind}
 
 
 def ask_manager(folder: Path, request: Answer, timeout: float = _TIMEOUT) -> Answer:
@@ -114,13 +126,14 @@ def ask_manager(folder: Path, request: Answer, timeout: float = _TIMEOUT) -> Ans
             line.sendall(json.dumps(request).encode() + b"\n")
             answer = json.loads(line.makefile("rb").readline() or b"{}")
         except TimeoutError:
-            raise ControlError(f"the manager of {folder.name} does not answer") from None
+            raise ControlError(f"the manager of {folder.name} does not answer", "unreachable") from None
         except (OSError, ValueError) as error:
-            raise ControlError(f"the manager of {folder.name} cannot be reached: {error}") from error
+            message = f"the manager of {folder.name} cannot be reached: {error}"
+            raise ControlError(message, "unreachable") from error
     if "error" in answer:
-        raise ControlError(answer["error"])
+        raise ControlError(answer["error"], answer.get("kind", "conflict"))
     if not answer:
-        raise ControlError(f"the manager of {folder.name} went away before it answered")
+        raise ControlError(f"the manager of {folder.name} went away before it answered", "unreachable")
     return answer
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "BadReport",
     "CheckpointSaved",
     "CompleteAsked",
+    "DataImported",
     "DispatcherAnswered",
     "DispatcherFailed",
     "DispatcherReady",
@@ -34,6 +35,7 @@ __all__ = [
     "TotalsChanged",
     "ExecutorFailed",
     "ReviveAsked",
+    "SearchSpaceChanged",
     "StartRefused",
     "StopAsked",
     "Tick",
@@ -286,12 +288,28 @@ class StopAsked:
 
 @dataclass(slots=True)
 class LimitsChanged:
-    """A user changed a limit of the running experiment; None leaves a limit as it is."""
+    """A user changed the limits of the running experiment: all of them as they are now, None is no bound."""
 
     time: float
-    trial_concurrency: int | None = None
+    trial_concurrency: int
     max_trial_number: int | None = None
     max_experiment_duration: float | None = None
+
+
+@dataclass(slots=True)
+class SearchSpaceChanged:
+    """A user changed the search space of the running experiment; `search_space` is its JSON text."""
+
+    time: float
+    search_space: str
+
+
+@dataclass(slots=True)
+class DataImported:
+    """A user tells the tuner results measured elsewhere; `data` is the JSON text of a list of them."""
+
+    time: float
+    data: str
 
 
 @dataclass(slots=True)
@@ -323,6 +341,8 @@ Event = (
     | CompleteAsked
     | StopAsked
     | LimitsChanged
+    | SearchSpaceChanged
+    | DataImported
     | Tick
 )
     | AgentSilent

@@ -40,6 +40,7 @@ from .folder import ExperimentFolder
 from .ledger import Ledger
 from .limits import agent_timeout_of, limits_of, objectives_of, request_of, run_of
 from .listeners import Listeners
+from .live_changes import user_imports
 from .mirror import Mirror
 from .rows import committed_results, experiment_row
 from .store import Store, StoreError
@@ -93,6 +94,7 @@ class Manager:
         self._stop_reason: str | None = None
         self._closing = False
         self._is_sound = True  # what the runner knows is in the store, or will be
+        self._new_config: str | None = None  # to be committed with the next tick
         self._unheard = 0  # so many of the last replies came when all was over
         self._heard: int | None = None  # the last reply that was acted upon; None: all were
 
@@ -151,6 +153,18 @@ class Manager:
         if why_not:
             raise ValueError(f"no trial can be added: {why_not}")
         self._post([added_trial(parameters, self._clock())])
+
+    def now(self) -> float:
+        """The experiment's time: seconds since the epoch."""
+        return self._clock()
+
+    def apply(self, events: Sequence[Event], config: ExperimentConfig | None = None) -> bool:
+        """Take in what a user asked for, with the config that it makes, and commit it; False if that failed."""
+        if config is not None:
+            self.config, self._new_config = config, json.dumps(config.canonical())
+        self._inbox.extend(events)
+        self._guarded_tick()
+        return self._is_sound
 
     async def cleanup_trials(self) -> None:
         """End all agents and what they run."""
@@ -338,6 +352,7 @@ class Manager:
             runner.elapsed(now),
             now if runner.is_finished() else None,
             self._snapshot(runner),
+            self._new_config,
             checkpoints,
         )
         try:
@@ -345,6 +360,7 @@ class Manager:
         except StoreError:
             self._is_sound = False
             raise
+        self._new_config = None
         if checkpoints:
             for path in self.store.prune_dispatcher_checkpoints():
                 (self.folder.path / "checkpoint" / path).unlink(missing_ok=True)
@@ -448,6 +464,7 @@ class Manager:
             self.step()
         runner = self._opened_runner
         first = [(CommandType.Initialize, json.dumps(self.config.search_space)), *history_of(runner)]
+        first += user_imports(self.store.commands(), runner.get_trials())
         if missing := runner.ask_in_one():
             first.append((CommandType.RequestTrialJobs, str(missing)))
         commands = [

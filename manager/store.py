@@ -69,6 +69,7 @@ class Tick:
     run_time: float = 0.0
     end_time: float | None = None
     snapshot: str = "{}"
+    config: str | None = None  # canonical JSON, if it has changed
     dispatcher_checkpoints: Sequence[SavedState] = ()
 
 
@@ -142,6 +143,8 @@ class Store:
                 "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
                 (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
             )
+            if tick.config is not None:
+                db.execute("UPDATE experiment SET config=?", (tick.config,))
 
     def set_config(self, config: dict[str, Any]) -> None:
         """Replace the configuration, of an experiment that is extended."""

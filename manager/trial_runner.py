@@ -153,6 +153,8 @@ class TrialRunner:
             happened.CompleteAsked: self._on_complete_asked,
             happened.StopAsked: self._on_stop_asked,
             happened.LimitsChanged: self._on_limits_changed,
+            happened.SearchSpaceChanged: self._on_search_space_changed,
+            happened.DataImported: self._on_data_imported,
             happened.Tick: self._on_tick,
         }
 
@@ -548,13 +550,25 @@ class TrialRunner:
         self._stop(ExperimentStatus(event.outcome), event.reason)
 
     def _on_limits_changed(self, event: happened.LimitsChanged) -> None:
-        old = self.limits
         self.limits = replace(
-            old,
-            trial_concurrency=event.trial_concurrency or old.trial_concurrency,
-            max_trial_number=event.max_trial_number or old.max_trial_number,
-            max_experiment_duration=event.max_experiment_duration or old.max_experiment_duration,
+            self.limits,
+            trial_concurrency=event.trial_concurrency,
+            max_trial_number=event.max_trial_number,
+            max_experiment_duration=event.max_experiment_duration,
         )
+        self._go_on()
+
+    def _on_search_space_changed(self, event: happened.SearchSpaceChanged) -> None:
+        self._send(CommandType.UpdateSearchSpace, event.search_space)
+        self._ask_again()
+
+    def _on_data_imported(self, event: happened.DataImported) -> None:
+        self._send(CommandType.ImportData, event.data)
+        self._ask_again()
+
+    def _ask_again(self) -> None:
+        """A tuner that had nothing to propose may have something now that it was told more."""
+        self._has_told_since = True
         self._go_on()
 
     def _on_tick(self, event: happened.Tick) -> None:

@@ -194,6 +194,13 @@ class Experiment:
             manager.folder.disown()
 
     async def _watched(self, manager: Any) -> None:
+        from .manager.control import ControlServer
+        from .manager.live_changes import LiveChanges
+
+        async with ControlServer(manager.folder.path, LiveChanges(manager).operations()):
+            await self._run_manager(manager)
+
+    async def _run_manager(self, manager: Any) -> None:
         loop = asyncio.get_running_loop()
         running = loop.create_task(manager.run())
         await asyncio.sleep(0)  # the manager takes its first step before it can be asked for anything
