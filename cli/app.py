@@ -21,6 +21,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 # verb: (module and attribute, what it does)
 VERBS = {
+    "init": ("init:init", "Write an experiment.yml for a script."),
     "run": ("run:run", "Run an experiment and watch it."),
     "create": ("create:create", "Start an experiment in the background."),
     "resume": ("resume:resume", "Go on with an experiment that nobody runs."),

@@ -1,0 +1,172 @@
+"""What a training script says of itself, read from its text and never run: parameters, defaults, reports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["ScriptFacts", "guessed_spec", "read_script"]
+
+_ASKS = frozenset({"get_next_parameter", "get_next_parameters"})
+_FINAL = "report_final_result"
+_INTERMEDIATE = "report_intermediate_result"
+_FLAG = "--"
+
+
+@dataclass(slots=True)
+class ScriptFacts:
+    """`parameters` maps the names that the script looks up to their defaults (None: there is none).
+
+    `choices` holds the values that argparse allows; `flags` are the options of its command line, with defaults.
+    """
+
+    parameters: dict[str, Any] = field(default_factory=dict)
+    flags: dict[str, Any] = field(default_factory=dict)
+    choices: dict[str, list[Any]] = field(default_factory=dict)
+    asks: bool = False
+    reports_final: bool = False
+    reports_intermediate: bool = False
+
+
+def read_script(text: str) -> ScriptFacts:
+    """Read a Python script; raises SyntaxError.
+
+    >>> facts = read_script("p = {'lr': 0.1}; p.update(pitchpipe.get_next_parameter()); print(p['lr'], p['units'])")
+    >>> facts.parameters, facts.asks, facts.reports_final
+    ({'lr': 0.1, 'units': None}, True, False)
+    """
+    tree = ast.parse(text)
+    facts = ScriptFacts()
+    holders = _holders(tree)
+    literals = dict(_literals(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            _note_call(facts, node, holders)
+        elif isinstance(node, ast.Subscript) and _is_holder(node.value, holders):
+            _note_parameter(facts, node.slice)
+        elif isinstance(node, ast.Dict) and any(map(_asks, node.values)):
+            _note_defaults(facts, node, literals)
+        elif isinstance(node, ast.Assign) and _held(node) & holders and isinstance(node.value, ast.Dict):
+            _note_defaults(facts, node.value, literals)
+    return facts
+
+
+def _literals(tree: ast.AST) -> Iterator[tuple[str, ast.Dict]]:
+    """The dictionaries that are written out, by the names they are assigned to."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
+            if isinstance(node.target, ast.Name):
+                yield node.target.id, node.value
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+            yield from ((name, node.value) for name in _held(node))
+
+
+def _holders(tree: ast.AST) -> frozenset[str]:
+    """The names of variables that hold the parameters: assigned from the call, or updated with it."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(_asks(inner) for inner in ast.walk(node.value)):
+            found |= _held(node)
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.attr == "update"
+            and any(_asks(argument) for argument in node.args)
+        ):
+            found.add(node.func.value.id)
+    return frozenset(found)
+
+
+def _held(node: ast.Assign) -> set[str]:
+    return {target.id for target in node.targets if isinstance(target, ast.Name)}
+
+
+def _asks(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and _called(node) in _ASKS
+
+
+def _called(node: ast.Call) -> str:
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _is_holder(node: ast.AST, holders: frozenset[str]) -> bool:
+    return _asks(node) or (isinstance(node, ast.Name) and node.id in holders)
+
+
+def _note_call(facts: ScriptFacts, node: ast.Call, holders: frozenset[str]) -> None:
+    name = _called(node)
+    facts.asks |= name in _ASKS
+    facts.reports_final |= name == _FINAL
+    facts.reports_intermediate |= name == _INTERMEDIATE
+    if name == "add_argument":
+        _note_flag(facts, node)
+    elif name == "get" and isinstance(node.func, ast.Attribute) and _is_holder(node.func.value, holders):
+        default = _literal(node.args[1]) if len(node.args) > 1 else None
+        _note_parameter(facts, node.args[0] if node.args else None, default)
+
+
+def _note_parameter(facts: ScriptFacts, key: ast.AST | None, default: Any = None) -> None:
+    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+        known = facts.parameters.get(key.value)
+        facts.parameters[key.value] = default if known is None else known
+
+
+def _note_defaults(facts: ScriptFacts, found: ast.Dict, literals: Mapping[str, ast.Dict]) -> None:
+    """`{"lr": 0.1, **DEFAULTS, **get_next_parameter()}`, or the dictionary that is updated later."""
+    for key, default in zip(found.keys, found.values, strict=True):
+        if key is not None:
+            _note_parameter(facts, key, _literal(default))
+        elif isinstance(default, ast.Name) and default.id in literals and literals[default.id] is not found:
+            _note_defaults(facts, literals[default.id], {})
+
+
+def _note_flag(facts: ScriptFacts, node: ast.Call) -> None:
+    long = [word for word in _constants(node.args) if isinstance(word, str) and word.startswith(_FLAG)]
+    if not long:
+        return
+    name = long[0].removeprefix(_FLAG).replace("-", "_")
+    given = {keyword.arg: _literal(keyword.value) for keyword in node.keywords if keyword.arg}
+    facts.flags[name] = given.get("default")
+    if isinstance(given.get("choices"), list | tuple):
+        facts.choices[name] = list(given["choices"])
+
+
+def _constants(nodes: Sequence[ast.AST]) -> Iterator[Any]:
+    return (node.value for node in nodes if isinstance(node, ast.Constant))
+
+
+def _literal(node: ast.AST) -> Any:
+    try:
+        return ast.literal_eval(node)  # type: ignore[arg-type]
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def guessed_spec(default: Any, choices: Sequence[Any] = ()) -> str:
+    """A range around a default, as `--param` takes it; empty where nothing can be guessed.
+
+    >>> guessed_spec(0.01), guessed_spec(64), guessed_spec(0.0), guessed_spec(True)
+    ('loguniform:0.0001:1', 'randint:16:257', 'uniform:0:1', 'choice:true,false')
+    >>> guessed_spec("adam", ["adam", "sgd"]), guessed_spec("relu"), guessed_spec(None)
+    ('choice:adam,sgd', 'choice:relu', '')
+    """
+    if choices:
+        return "choice:" + ",".join(_word(choice) for choice in choices)
+    if isinstance(default, bool):
+        return "choice:true,false"
+    if isinstance(default, int) and default > 0:
+        return f"randint:{max(1, default // 4)}:{default * 4 + 1}"
+    if isinstance(default, float) and default > 0:
+        return f"loguniform:{default / 100:.6g}:{default * 100:.6g}"
+    if isinstance(default, str) and default:
+        return f"choice:{default}"
+    return "uniform:0:1" if isinstance(default, float) else ""
+
+
+def _word(choice: Any) -> str:
+    return str(choice).lower() if isinstance(choice, bool) else str(choice)

@@ -1,0 +1,156 @@
+"""`pitchpipe init`: an experiment.yml from a script."""
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.cli.script_facts import read_script
+from pitchpipe.manager.config import load_config
+
+SCRIPT = """\
+import pitchpipe
+DEFAULTS = {"lr": 0.01, "units": 64, "solver": {"_name": "sgd"}}
+parameters = {**DEFAULTS, "act": "relu", **pitchpipe.get_next_parameter()}
+print(parameters["lr"], parameters.get("drop", 0.0), parameters["units"])
+pitchpipe.report_final_result(parameters["lr"])
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A training script; its folder is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(SCRIPT)
+    return Path("train.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("p = get_next_parameter()\nprint(p['a'], p.get('b', 3))", {"a": None, "b": 3}),
+        ("p = {'a': 1}\np.update(nni.get_next_parameter())\np['b']", {"a": 1, "b": None}),
+        ("run({'a': .5, **pitchpipe.get_next_parameter()})", {"a": 0.5}),
+        ("get_next_parameter()['a']", {"a": None}),
+        ("D = {'a': 1}\np = {**D}\nother['b']", {}),
+        ("p: dict = {'a': f(1)}\nq = {**p, **get_next_parameter()}", {"a": None}),
+    ],
+)
+def test_parameters_of_a_script(text: str, found: dict[str, Any]) -> None:
+    assert read_script(text).parameters == found
+
+
+def test_init_proposes_ranges_around_the_defaults(call: Callable[..., Any], script: Path) -> None:
+    called = call("init", script, "--yes", "--maximize", "--trials", 7)
+    assert called.code == 0, called.err
+    config = load_config("experiment.yml")
+    assert config.search_space == {
+        "lr": {"_type": "loguniform", "_value": [0.0001, 1]},
+        "units": {"_type": "randint", "_value": [16, 257]},
+        "act": {"_type": "choice", "_value": ["relu"]},
+        "drop": {"_type": "uniform", "_value": [0, 1]},
+    }
+    assert config.trial_command == "python train.py"
+    assert (config.max_trial_number, config.objectives[0].direction) == (7, "maximize")
+    assert "left out, because it has a structure: solver" in called.out
+    assert "report_intermediate_result" in called.out
+    assert "report_final_result" not in called.out
+
+
+def test_init_by_options_alone(call: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "shell.yml"
+    words = ["--command", "sh run.sh", "--param", "x=quniform:0:1:0.25", "--param", "k=choice:a,2,true"]
+    called = call("init", *words, "--tuner", "random", "--assessor", "Medianstop", "-o", path)
+    assert called.code == 0, called.err
+    config = load_config(path)
+    assert config.search_space == {
+        "x": {"_type": "quniform", "_value": [0, 1, 0.25]},
+        "k": {"_type": "choice", "_value": ["a", 2, True]},
+    }
+    assert config.trial_command == "sh run.sh"
+    assert (config.tuner.name or "").lower() == "random"
+    assert config.assessor is not None
+    assert "lower results are taken to be better" in called.out
+
+
+def test_init_takes_the_options_of_a_command_line_where_nothing_is_looked_up(
+    call: Callable[..., Any], script: Path
+) -> None:
+    script.write_text(
+        "p = argparse.ArgumentParser()\n"
+        "p.add_argument('-l', '--learning-rate', type=float, default=0.1)\n"
+        "p.add_argument('--act', choices=['relu', 'tanh'])\n"
+        "p.add_argument('--data')\n"
+    )
+    assert call("init", script).code == 0
+    space = load_config("experiment.yml").search_space or {}
+    assert list(space) == ["learning_rate", "act"]
+    assert space["act"]["_value"] == ["relu", "tanh"]
+
+
+def test_init_writes_the_command_relative_to_the_file(call: Callable[..., Any], script: Path) -> None:
+    Path("configs").mkdir()
+    assert call("init", script, "--yes", "-o", "configs/e.yml").code == 0
+    assert load_config("configs/e.yml").trial_command == "python ../train.py"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train.py", "--param", "lr"], "write it as lr=loguniform:1e-5:1e-1"),
+        (["train.py", "--param", "lr=logunform:1:2"], "did you mean 'loguniform'?"),
+        (["train.py", "--param", "lr=uniform:2:1"], "--param lr=uniform:2:1: "),
+        (["train.py", "--tuner", "Randm"], "did you mean"),
+        (["nowhere.py"], "there is no file nowhere.py"),
+        (["broken.py"], "broken.py is not a Python script that can be read"),
+        (["empty.py"], "no parameters were found"),
+        (["unknown.py"], "what may a be? add --param a=..."),
+        (["train.py", "-o", "there.yml"], "there.yml exists already"),
+        ([], "give a SCRIPT, or a --command"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+@pytest.mark.usefixtures("script")
+def test_init_with_bad_input_writes_nothing(call: Callable[..., Any], words: list[str], said: str) -> None:
+    Path("broken.py").write_text("def (")
+    Path("empty.py").write_text("print(1)")
+    Path("unknown.py").write_text("pitchpipe.get_next_parameter()['a']")
+    Path("there.yml").write_text("mine")
+    before = sorted(os.listdir())
+    called = call("init", *words, "--yes")
+    assert called.code == 2
+    assert said in called.err
+    assert sorted(os.listdir()) == before
+    assert Path("there.yml").read_text() == "mine"
+
+
+def test_init_asks_on_a_terminal(script: Path) -> None:
+    ours, its = pty.openpty()
+    answers = ["uniform:0:2", "", "-", "what", "choice:0.1,0.2", "n", "higher", "12", "", ""]
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "pitchpipe", "init", str(script)],
+        stdin=its,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    os.close(its)
+    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+    said, _ = process.communicate(timeout=60)
+    os.close(ours)
+
+    assert process.returncode == 0, said
+    assert "unknown type 'what'" in said
+    config = load_config("experiment.yml")
+    assert config.search_space == {
+        "lr": {"_type": "uniform", "_value": [0, 2]},
+        "units": {"_type": "randint", "_value": [16, 257]},
+        "drop": {"_type": "choice", "_value": [0.1, 0.2]},
+    }
+    assert (config.max_trial_number, config.trial_concurrency) == (12, 2)
+    assert config.objectives[0].direction == "maximize"
