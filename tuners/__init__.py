@@ -11,6 +11,7 @@ from .requests import Suggestion, TrialControl
 
 if TYPE_CHECKING:
     from .anneal import AnnealTuner
+    from .auto import AutoTuner
     from .batch import BatchTuner
     from .cma_es import CMAESTuner
     from .evolution import EvolutionTuner
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnnealTuner",
+    "AutoTuner",
     "BatchTuner",
     "CMAESTuner",
     "EvolutionTuner",
@@ -46,6 +48,7 @@ __all__ = [
 
 _LAZY = {
     "AnnealTuner": "anneal",
+    "AutoTuner": "auto",
     "BatchTuner": "batch",
     "CMAESTuner": "cma_es",
     "EvolutionTuner": "evolution",

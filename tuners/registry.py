@@ -26,6 +26,7 @@ REGISTRY: Registry[Tuner] = Registry(
     "tuner",
     __package__,
     {
+        "Auto": ".auto:AutoTuner",
         "Anneal": ".anneal:AnnealTuner",
         "Batch": ".batch:BatchTuner",
         "CMAES": ".cma_es:CMAESTuner",
