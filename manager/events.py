@@ -24,6 +24,7 @@ __all__ = [
     "DispatcherFailed",
     "DispatcherReady",
     "Event",
+    "ExecutorFailed",
     "KillVerdict",
     "LimitsChanged",
     "NoMoreParameters",
@@ -32,13 +33,12 @@ __all__ = [
     "Reported",
     "ResourcesChanged",
     "ResumeAsked",
-    "TotalsChanged",
-    "ExecutorFailed",
     "ReviveAsked",
     "SearchSpaceChanged",
     "StartRefused",
     "StopAsked",
     "Tick",
+    "TotalsChanged",
     "TrialAddAsked",
     "TrialKillAsked",
 ]
@@ -210,8 +210,6 @@ class StartRefused:
 
 
 @dataclass(slots=True)
-class ResourcesChanged:
-@dataclass(slots=True)
 class AgentSilent:
     """An agent has given no sign of life for some seconds, or (`is_over`) gives them again."""
 
@@ -228,14 +226,14 @@ class AgentLost:
     agent: str
 
 
+@dataclass(slots=True)
+class ResourcesChanged:
     """What the executor can give has changed: the GPUs that others hold now."""
 
     time: float
     busy_devices: tuple[int, ...] = ()
 
 
-@dataclass(slots=True)
-class TrialKillAsked:
 @dataclass(slots=True)
 class TotalsChanged:
     """There is more or less to give out: a node came or went."""
@@ -252,6 +250,8 @@ class ExecutorFailed:
     reason: str
 
 
+@dataclass(slots=True)
+class TrialKillAsked:
     """A user asks for the end of one trial."""
 
     time: float
@@ -335,7 +335,11 @@ Event = (
     | CheckpointSaved
     | AttemptEnded
     | StartRefused
+    | AgentSilent
+    | AgentLost
     | ResourcesChanged
+    | TotalsChanged
+    | ExecutorFailed
     | TrialKillAsked
     | TrialAddAsked
     | CompleteAsked
@@ -345,7 +349,3 @@ Event = (
     | DataImported
     | Tick
 )
-    | AgentSilent
-    | AgentLost
-    | TotalsChanged
-    | ExecutorFailed

@@ -93,6 +93,14 @@ class Ledger:
         if held is not None:
             self._book(*held, 1.0)
 
+    def set_totals(self, totals: Totals) -> None:
+        """There is more or less to give out from now on; what is held stays held. Devices do not come and go."""
+        before, self.totals = self.totals, totals
+        for name in before.amounts.keys() | totals.amounts.keys():
+            change = totals.amounts.get(name, 0.0) - before.amounts.get(name, 0.0)
+            self._free[name] = self._free.get(name, 0.0) + change
+        self._anonymous += totals.anonymous_gpus - before.anonymous_gpus
+
     def set_busy_elsewhere(self, devices: frozenset[int]) -> None:
         """GPUs that other experiments or users hold: none of them is given out."""
         self._busy_elsewhere = devices

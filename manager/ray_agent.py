@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import hmac
 import os
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from ..trial_agent.core import Agent
 from ..trial_agent.environ import base_environment
+from .ray_files import pack, unpack, working_folder
+from .ray_strays import Whereabouts
 
 __all__ = ["POLL_SECONDS", "AgentSetup", "RayAgent"]
 
@@ -37,7 +41,9 @@ class AgentSetup:
 
     `environment` is the manager's when both are on one machine, and None when the node's is the one to use.
     In both cases trials get `omp_threads` as OMP_NUM_THREADS (None: unset), because Ray overwrites it in its
-    workers. `search_path` are folders where modules of function trials may lie, after all installed ones.
+    workers. `search_path` are folders where modules of function trials may lie, after all installed ones. A node
+    that finds the file `mark` in `folder` sees the experiment's folder (the default is found wherever the folder is).
+    With `code_is_shipped` the trials' code is in the working directory that Ray gave to the worker.
     """
 
     agent_id: str
@@ -48,6 +54,8 @@ class AgentSetup:
     omp_threads: str | None = None
     has_gpus: bool = False
     search_path: tuple[str, ...] = ()
+    mark: str = "."
+    code_is_shipped: bool = False
 
 
 class RayAgent:
@@ -55,6 +63,9 @@ class RayAgent:
 
     def __init__(self, setup: AgentSetup, clock: Callable[[], float] = time.monotonic) -> None:
         environment = trial_environment(setup, os.environ)
+        self._folder = working_folder(setup.folder, setup.mark, setup.agent_id, os.environ)
+        self._is_away = self._folder != setup.folder
+        self._code_directory = os.getcwd() if setup.code_is_shipped else None
         # A function trial runs in this process, and libraries read their settings when it imports them.
         os.environ.clear()
         os.environ.update(environment)
@@ -62,19 +73,20 @@ class RayAgent:
             os.chdir(setup.directory)
         sys.path += [path for path in setup.search_path if path not in sys.path]
         self._token = setup.token
-        self._agent = Agent(setup.agent_id, os.path.join(setup.folder, "agents"), environment=environment)
+        self._agent = Agent(setup.agent_id, os.path.join(self._folder, "agents"), environment=environment)
         self._lock = threading.Lock()
         self._session = ""
         self._next = 0
         self._early: dict[int, list[Message]] = {}
         self._replaced = threading.Event()
+        self._leave_no_files = False
         self._clock = clock
         self._heard = clock()
         threading.Thread(target=self._run, name="trials", daemon=True).start()
         threading.Thread(target=self._leave_when_orphaned, name="orphan", daemon=True).start()
 
-    def connect(self, session: str, hello: Message) -> Message:
-        """Begin a session; answers like `hello`. Raises PermissionError for a wrong token."""
+    def connect(self, session: str, hello: Message) -> Whereabouts:
+        """Begin a session; answers where this agent is. Raises PermissionError for a wrong token."""
         if not hmac.compare_digest(self._token, str(hello.get("token"))):
             raise PermissionError("the token of this agent's experiment is another")
         with self._lock:
@@ -82,7 +94,10 @@ class RayAgent:
             self._replaced.set()
             self._replaced = threading.Event()
             self._session, self._next, self._early = session, 0, {}
-        return self._agent.handle(hello) or {}
+        return Whereabouts.here(self._folder if self._is_away else None)
+
+    def beat(self) -> None:
+        """Give a sign of life."""
 
     def tell(self, packet: bytes) -> bytes:
         """Handle the messages of `[session, number, messages]` in their turn; answers what went wrong."""
@@ -109,12 +124,46 @@ class RayAgent:
                 self._early[number] = messages
             while (turn := self._early.pop(self._next, None)) is not None:
                 self._next += 1
-                answers += [answer for each in turn if (answer := self._agent.handle(each)) is not None]
+                said = [self._agent.handle(self._adapted(each)) for each in turn]
+                answers += [answer for answer in said if answer is not None]
         return answers
+
+    def _adapted(self, message: Message) -> Message:
+        """What a manager says of folders, as it is on this node."""
+        if message["op"] == "shutdown" and self._is_away:
+            self._leave_no_files = True
+        if message["op"] != "configure" or "run" not in message:
+            return message
+        run = dict(message["run"])
+        if self._code_directory is not None:
+            run["code_directory"] = self._code_directory
+        if self._is_away and "path" in run:
+            run["path"] = os.path.join(self._folder, os.path.basename(run["path"]))
+        return {**message, "folder": self._folder, "run": run}
 
     def ask(self, message: Message) -> Message:
         """Handle one message that has an answer."""
         return self._agent.handle(message) or {}
+
+    def bring(self, data: bytes) -> None:
+        """Put packed files into the folder in which this agent works."""
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        unpack(data, Path(self._folder))
+
+    def fetch(self, name: str, forget: bool) -> bytes:
+        """Answer a file or folder, packed; with `forget` it is removed here."""
+        data = pack(self._folder, [name])
+        if forget:
+            shutil.rmtree(os.path.join(self._folder, name), ignore_errors=True)
+        return data
+
+    def checkpoints(self, trial_folder: str) -> list[str] | None:
+        """The names of the checkpoints of a trial that are kept here; None if there is nothing of it here."""
+        folder = Path(self._folder, trial_folder)
+        shelf = folder / "checkpoints"
+        if not folder.is_dir():
+            return None
+        return [path.name for path in shelf.iterdir()] if shelf.is_dir() else []
 
     def until_replaced(self, session: str) -> None:
         """Return when another manager has begun a session; fails, as all calls do, when this process ends."""
@@ -126,6 +175,8 @@ class RayAgent:
 
     def _run(self) -> None:
         self._agent.run()
+        if self._leave_no_files:
+            shutil.rmtree(self._folder, ignore_errors=True)
         os._exit(0)  # calls that wait here fail at once, and so the manager knows
 
     def _leave_when_orphaned(self) -> None:

@@ -7,16 +7,20 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from .agent_executor import AgentLink, AgentTrialExecutor
-from .executor import Deliver, ExecutorError, RunSetup
+from .events import ExecutorFailed, TotalsChanged
+from .executor import AttemptOrder, Deliver, ExecutorError, RunSetup
 from .ledger import Ledger, Request, Totals
 from .ray_agent import AgentSetup, RayAgent
-from .ray_connection import RayConnection
+from .ray_care import AgentCare
+from .ray_connection import ConnectionListener, RayConnection
+from .ray_files import SharedMark
 from .ray_join import in_daemon_thread, named_actors
 from .ray_link import RayLink
+from .ray_nodes import Node, totals_of
 
 __all__ = ["RayTrialExecutor"]
 
@@ -27,14 +31,14 @@ _MAKE_ROOM_AFTER = 2.0
 _RELEASE_TIMEOUT = 5.0
 
 
-class RayTrialExecutor(AgentTrialExecutor):
+class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
     """A `TrialExecutor` over Ray.
 
     `address` is a cluster's ("host:port", or "auto" for the one that runs here); None means a private Ray,
     kept for `idle_timeout` seconds after its last use (`resources`: what it has, by Ray's names; None: what
     the machine has). `runtime_env` is Ray's, for all agents; it doubles their
     start-up time. If this process is connected to a Ray already, that one is used, and
-    stays connected.
+    stays connected. A cluster that is gone is waited for, `reconnect_timeout` seconds at most.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class RayTrialExecutor(AgentTrialExecutor):
         idle_timeout: float = 300.0,
         runtime_env: dict[str, Any] | None = None,
         resources: Mapping[str, float] | None = None,
+        reconnect_timeout: float = 600.0,
     ) -> None:
         super().__init__()
         self._runtime_env = runtime_env
@@ -51,7 +56,12 @@ class RayTrialExecutor(AgentTrialExecutor):
         self._retiring: dict[str, asyncio.Task[None]] = {}
         self._making_room: asyncio.TimerHandle | None = None
         self._make_connection = lambda: RayConnection(
-            address, idle_timeout, runtime_env, resources, self._lose_agents
+            address,
+            self,
+            idle_timeout=idle_timeout,
+            reconnect_timeout=reconnect_timeout,
+            runtime_env=runtime_env,
+            resources=resources,
         )
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
@@ -61,13 +71,14 @@ class RayTrialExecutor(AgentTrialExecutor):
         self._connection = self._make_connection()
         try:
             await self._connection.open(setup.experiment_id)
-            totals = await in_daemon_thread(_totals)
+            totals = totals_of(self._connection.nodes)
             if self._connection.is_private and (why := Ledger(totals).infeasible(setup.request)) is not None:
                 raise ExecutorError(f"no trial can ever run on this machine: {why}")
         except BaseException:
             await self._connection.close()
             raise
         self._is_open = True
+        self._mark = SharedMark(setup.folder)
         self._totals = totals
         return totals
 
@@ -85,29 +96,62 @@ class RayTrialExecutor(AgentTrialExecutor):
         self._is_open = False
         if self._making_room is not None:
             self._making_room.cancel()
+        if not self._connection.is_up:
+            await self._connection.stop_waiting()
         await super().close()
         await asyncio.gather(*self._retiring.values())
+        self._mark.remove()
         if self._connection.is_up:
             await in_daemon_thread(self._kill_strays)
         await self._connection.close()
 
-    def _lose_agents(self, reason: str) -> None:
+    async def end_strays(self, agent: str) -> None:
+        """Kill what an agent that nobody finds has left, wherever it was, and fetch its files."""
+        await self._care_of(agent).sweep()
+
+    def on_agents_gone(self, reason: str) -> None:
+        """Their Ray has ended: so have they."""
         for link in list(self._links.values()):
             if isinstance(link, RayLink):
                 link.lose(reason)
 
+    def on_nodes(self, nodes: Sequence[Node]) -> None:
+        """Nodes came or went: so did what they have to give."""
+        totals = totals_of(nodes)
+        if totals != self._totals:
+            self._totals = totals
+            self._emit([TotalsChanged(self.setup.clock(), totals)])
+
+    def on_given_up(self, reason: str) -> None:
+        """The cluster has been gone for too long."""
+        self._emit([ExecutorFailed(self.setup.clock(), reason)])
+
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
         import ray
 
-        hello = {"op": "hello", "token": self.setup.token, "experiment": self.setup.experiment_id}
         if spawn:
             self._watch_room()
-            return RayLink(agent, self._spawn(agent), hello, self, new=True)
+            return self._link(agent, self._spawn(agent), new=True)
         try:
             actor = ray.get_actor(agent, namespace=self.setup.experiment_id)
         except ValueError:
             return None
-        return RayLink(agent, _answer(actor), hello, self)
+        return self._link(agent, _answer(actor), new=False)
+
+    def _link(self, agent: str, finding: Awaitable[Any], *, new: bool) -> RayLink:
+        setup = self.setup
+        hello = {"op": "hello", "token": setup.token, "experiment": setup.experiment_id}
+        care = self._care_of(agent)
+        return RayLink(agent, finding, hello, self, care, timeout=setup.agent_timeout, new=new)
+
+    def _care_of(self, agent: str) -> AgentCare:
+        return AgentCare(agent, self.setup, lambda: self._orders_of(agent), self._nodes_now)
+
+    def _orders_of(self, agent: str) -> list[AttemptOrder]:
+        return [order for order in self._orders.values() if order.agent == agent]
+
+    def _nodes_now(self) -> Sequence[Node]:
+        return self._connection.nodes if self._connection.is_up else ()
 
     async def _spawn(self, agent: str) -> Any:
         await self._connection.ready()
@@ -178,6 +222,8 @@ class RayTrialExecutor(AgentTrialExecutor):
             omp_threads=os.environ.get("OMP_NUM_THREADS"),
             has_gpus=bool(self.setup.request.gpus),
             search_path=_search_path(),
+            mark=self._mark.name,
+            code_is_shipped=bool((self._runtime_env or {}).get("working_dir")),
         )
 
     def _kill_strays(self) -> None:
@@ -198,21 +244,6 @@ def _search_path() -> tuple[str, ...]:
 
 async def _answer(value: Any) -> Any:
     return value
-
-
-def _totals() -> Totals:
-    """What the cluster has; Ray says which GPU a worker gets."""
-    import ray
-
-    amounts = {name: float(amount) for name, amount in ray.cluster_resources().items()}
-    gpus = amounts.pop("GPU", 0.0)
-    return Totals(
-        {name: amount for name, amount in amounts.items() if not _is_internal(name)}, anonymous_gpus=gpus
-    )
-
-
-def _is_internal(name: str) -> bool:
-    return name == "object_store_memory" or name.startswith("node:")
 
 
 def _resource_options(request: Request) -> dict[str, Any]:

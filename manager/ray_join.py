@@ -35,6 +35,9 @@ _JOIN_TIMEOUT = 60.0
 # So long Ray tries to reach a cluster that does not answer as one (s), while we ask whether it takes our token.
 _CONNECT_TIMEOUT = "5"
 _AUTH_VARIABLES = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_TOKEN")
+# Ray ends a process that has not reached its cluster for so long (s).
+_PATIENCE_VARIABLE = "RAY_gcs_rpc_server_reconnect_timeout_s"
+_PATIENCE = "1000000"
 _CONNECT_VARIABLE = "RAY_py_gcs_connect_timeout_s"
 
 
@@ -123,7 +126,7 @@ async def in_daemon_thread(work: Callable[[], Any]) -> Any:
 
 
 def _init(address: str, namespace: str, token_path: str | None, runtime_env: dict[str, Any] | None) -> None:
-    with _auth_environment(token_path):
+    with _ray_environment(token_path):
         import ray
 
         if connected_to() is not None:
@@ -164,9 +167,13 @@ def _job_config() -> Any:
 
 
 @contextlib.contextmanager
-def _auth_environment(token_path: str | None) -> Iterator[None]:
-    """Tell Ray its token by the environment, only while it looks: our children must not inherit it."""
-    before = {name: os.environ.get(name) for name in _AUTH_VARIABLES}
+def _ray_environment(token_path: str | None) -> Iterator[None]:
+    """Tell Ray its token by the environment, only while it looks: our children must not inherit it.
+
+    And that it shall not end this process when the cluster is gone: we wait for it, or end in order.
+    """
+    before = {name: os.environ.get(name) for name in (*_AUTH_VARIABLES, _PATIENCE_VARIABLE)}
+    os.environ[_PATIENCE_VARIABLE] = _PATIENCE
     if token_path is not None:
         os.environ.pop("RAY_AUTH_TOKEN", None)
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=token_path)

@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import orjson
 
 from .agent_executor import AgentLink, Listener
+from .heartbeat import Heartbeat
+from .ray_care import AgentCare
+from .ray_join import in_daemon_thread
+from .ray_strays import Whereabouts
+from .socket_link import SUSPECT_AFTER
 
 __all__ = ["RayLink"]
 
@@ -29,7 +35,10 @@ _KILL_TIMEOUT = 10.0
 
 
 class RayLink(AgentLink):
-    """Talks to the actor that `finding` answers, which may take its time; a `new` one cannot know any trial."""
+    """Talks to the actor that `finding` answers, which may take its time; a `new` one cannot know any trial.
+
+    An agent that stands and is silent for `timeout` seconds is given up.
+    """
 
     def __init__(
         self,
@@ -37,13 +46,19 @@ class RayLink(AgentLink):
         finding: Awaitable[Any],
         hello: dict[str, Any],
         listener: Listener,
+        care: AgentCare,
         *,
+        timeout: float = 10.0,
         new: bool = False,
     ) -> None:
         self._agent = agent
         self._hello = hello
         self._listener = listener
+        self._care = care
         self._is_new = new
+        self._heartbeat = Heartbeat(
+            timeout, self._beat, lambda: self._on_silence(timeout), SUSPECT_AFTER, self._on_suspect
+        )
         self._loop = asyncio.get_running_loop()
         self._session = secrets.token_hex(8)
         self._number = 0
@@ -54,6 +69,7 @@ class RayLink(AgentLink):
         self._closing = False
         self._stands = asyncio.Event()  # also set when it never will
         self._gone = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._finding = self._loop.create_task(self._find(finding))
 
     @property
@@ -104,18 +120,34 @@ class RayLink(AgentLink):
             self.lose(_reason(error))
             return
         # Calls may overtake each other: nothing else is sent before the session has begun.
-        self._expect(self._actor.connect.remote(self._session, self._hello), self._stand)
+        self._expect(self._actor.connect.remote(self._session, self._hello), self._meet)
 
-    def _stand(self, hello: dict[str, Any]) -> None:
-        _log.debug("agent %s: %s", self._agent, hello)
-        self._stands.set()
-        self._flush_soon()
+    def _meet(self, where: Whereabouts) -> None:
+        _log.debug("agent %s: %s", self._agent, where)
+        self._heartbeat.start()
         # One call always waits in the actor: it fails when the actor's process ends.
         self._expect(self._actor.until_replaced.remote(self._session), self._be_replaced)
+        self._start_task(self._care.meet(self._actor, where), self._stand)
+
+    def _stand(self) -> None:
+        self._stands.set()
+        self._flush_soon()
 
     def _be_replaced(self, nothing: None) -> None:
         del nothing
+        self._care.leave_alone()
         self.lose("another manager has taken over its agent")
+
+    def _beat(self) -> None:
+        self._expect(self._actor.beat.remote(), lambda nothing: None)
+
+    def _on_suspect(self, suspect: bool) -> None:
+        if not self._closing:
+            self._listener.on_silent(self._agent, suspect)
+
+    def _on_silence(self, patience: float) -> None:
+        self.kill()
+        self.lose(f"its agent gave no sign of life for {patience:g} s")
 
     def _take_back(self, kill: dict[str, Any]) -> bool:
         """A trial whose agent is not there yet need not be waited for: it ends without having been started."""
@@ -136,6 +168,10 @@ class RayLink(AgentLink):
     def _flush(self) -> None:
         self._flush_is_due = False
         if self._gone.is_set():
+            return
+        if self._care.wants(self._unsent):
+            self._flush_is_due = True  # nothing leaves until what they need is there
+            self._start_task(self._care.bring_for(self._actor, list(self._unsent)), self._flush)
             return
         messages, self._unsent = self._unsent, []
         after, self._poll_after = self._poll_after, None
@@ -165,15 +201,40 @@ class RayLink(AgentLink):
                 self.kill()  # our own bug: whatever it runs, nobody would hear of it
             self.lose(_reason(error))
         elif not self._gone.is_set():
+            self._heartbeat.heard()
             then(answer.result())
 
     def _take_batch(self, answer: bytes) -> None:
         batch = orjson.loads(answer)
         self._log_errors(batch.pop("errors", []))
-        if batch["events"]:
-            self._listener.on_batch(self._agent, batch)
-        elif self._poll_after is None:
-            self.poll(batch["cursor"])
+        if not batch["events"]:
+            if self._poll_after is None:
+                self.poll(batch["cursor"])
+        elif self._care.is_away:
+            self._start_task(self._care.fetch_for(self._actor, batch["events"]), lambda: self._deliver(batch))
+        else:
+            self._deliver(batch)
+
+    def _deliver(self, batch: dict[str, Any]) -> None:
+        self._listener.on_batch(self._agent, batch)
+
+    def _start_task(self, work: Coroutine[Any, Any, None], then: Callable[[], None]) -> None:
+        """Do what takes a while, and then go on, unless the agent is lost by it or meanwhile."""
+
+        async def do() -> None:
+            try:
+                await work
+            except (_ray_error(), OSError) as error:
+                self.lose(_reason(error))
+            if not self._gone.is_set():
+                then()
+
+        self._keep(do())
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _complain(self, answer: bytes) -> None:
         self._log_errors(orjson.loads(answer))
@@ -185,7 +246,8 @@ class RayLink(AgentLink):
     async def _kill(self) -> None:
         await self._finding
         if self._actor is not None:
-            await asyncio.to_thread(_kill_actor, self._actor)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(in_daemon_thread(lambda: _kill_actor(self._actor)), _KILL_TIMEOUT)
 
     async def _wait_gone(self, timeout: float) -> bool:
         try:
@@ -200,8 +262,17 @@ class RayLink(AgentLink):
             return
         self._gone.set()
         self._stands.set()
+        self._heartbeat.stop()
         if not self._closing:
-            self._listener.on_lost(self._agent, reason)
+            self._keep(self._bury(reason))
+
+    async def _bury(self, reason: str) -> None:
+        """Nothing that the agent left behind may report when its spools are read."""
+        try:
+            await self._care.sweep()
+        except OSError as error:
+            _log.warning("what agent %s has left behind cannot be swept up: %s", self._agent, error)
+        self._listener.on_lost(self._agent, reason)
 
 
 def _kill_actor(actor: Any) -> None:

@@ -148,6 +148,7 @@ class TrialRunner:
             happened.AgentSilent: self._on_agent_silent,
             happened.AgentLost: self._on_agent_lost,
             happened.ResourcesChanged: self._on_resources_changed,
+            happened.TotalsChanged: self._on_totals_changed,
             happened.TrialKillAsked: self._on_kill_asked,
             happened.TrialAddAsked: self._on_add_asked,
             happened.CompleteAsked: self._on_complete_asked,
@@ -504,17 +505,14 @@ class TrialRunner:
         self._move_trial(trial, Cause.REFUSED)
         self.waiting.appendleft(trial)
 
+    def _on_totals_changed(self, event: happened.TotalsChanged) -> None:
+        self.ledger.set_totals(event.totals)
+        self._start_waiting()
+
     def _on_resources_changed(self, event: happened.ResourcesChanged) -> None:
         self.ledger.set_busy_elsewhere(frozenset(event.busy_devices))
         self._start_waiting()
 
-    # ------------------------------------------------------------------ users and time
-
-    def _on_kill_asked(self, event: happened.TrialKillAsked) -> None:
-        trial = self.live.get(event.trial_id)
-        if trial is None:
-            return
-        self._end_now_or_later(trial, Verdict(Cause.USER_CANCEL, "killed by the user"))
     def _on_agent_silent(self, event: happened.AgentSilent) -> None:
         if not event.is_over:
             self.silent_agents.add(event.agent)
@@ -530,6 +528,13 @@ class TrialRunner:
             self.silent_agents.discard(agent)
             self._slots.lose(agent)
 
+    # ------------------------------------------------------------------ users and time
+
+    def _on_kill_asked(self, event: happened.TrialKillAsked) -> None:
+        trial = self.live.get(event.trial_id)
+        if trial is None:
+            return
+        self._end_now_or_later(trial, Verdict(Cause.USER_CANCEL, "killed by the user"))
 
     def _on_add_asked(self, event: happened.TrialAddAsked) -> None:
         if not self.why_not_add():

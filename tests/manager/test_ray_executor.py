@@ -15,8 +15,9 @@ import pytest
 from pitchpipe.manager.events import AttemptEnded, AttemptStarted, Reported
 from pitchpipe.manager.executor import AttemptOrder, ExecutorError
 from pitchpipe.manager.ledger import Request
-from pitchpipe.manager.ray_executor import _is_internal, _resource_options
+from pitchpipe.manager.ray_executor import _resource_options
 from pitchpipe.manager.ray_lease import ray_status
+from pitchpipe.manager.ray_nodes import is_internal
 from pitchpipe.manager.ray_places import KeeperPlace, session_processes
 
 from .ray_support import lives
@@ -266,7 +267,7 @@ def test_totals_are_those_of_the_cluster(bench: Bench):
         assert totals.anonymous_gpus == 2.0
         assert totals.devices == ()
         assert totals.amounts["CPU"] == totals.amounts["widget"] == 2.0
-        assert not [name for name in totals.amounts if _is_internal(name)]
+        assert not [name for name in totals.amounts if is_internal(name)]
 
     asyncio.run(check())
 

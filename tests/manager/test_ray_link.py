@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from pitchpipe.manager.agent_executor import Listener
+from pitchpipe.manager.ray_care import AgentCare
 from pitchpipe.manager.ray_link import RayLink
 
 START = {"op": "start", "trial": "T1", "attempt": 1, "sequence_id": 0}
@@ -17,8 +18,18 @@ class Ear(Listener):
     def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
         self.batches.append(batch)
 
+    def on_silent(self, agent: str, is_silent: bool) -> None:
+        raise AssertionError(is_silent)
+
     def on_lost(self, agent: str, reason: str) -> None:
         raise AssertionError(reason)
+
+
+class Carefree(AgentCare):
+    """An agent that sees the experiment's folder and leaves nothing behind."""
+
+    def __init__(self) -> None:
+        self.where = None
 
 
 def heard(*messages: dict[str, Any], new: bool) -> list[dict[str, Any]]:
@@ -27,7 +38,7 @@ def heard(*messages: dict[str, Any], new: bool) -> list[dict[str, Any]]:
     async def check() -> list[dict[str, Any]]:
         ear = Ear()
         never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        link = RayLink("0-0", never, {}, ear, new=new)
+        link = RayLink("0-0", never, {}, ear, Carefree(), new=new)
         for message in messages:
             link.send(message)
         await asyncio.sleep(0)
