@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import Dimension
-from .drawing import axis_of, base_figure, hover_texts, is_wide, note, nothing, short, value_name
+from .drawing import axis_of, base_figure, hover_texts, is_wide, note, nothing, short, spread, value_name
 from .tables import ExperimentTable
 from .theme import ThemeName
 
@@ -21,7 +21,7 @@ __all__ = ["plot_contour", "smoothed"]
 _TITLE = "Contour"
 _CELLS = 48
 _MOST = 2000  # trials that the surface is worked out from
-_NEAREST_WEIGHT = 1e-3
+_NEAREST_WEIGHT = 0.05
 
 Numbers = NDArray[np.float64]
 
@@ -53,10 +53,11 @@ def plot_contour(
     figure = base_figure(theme, title)
     shown, ticks = _colors(values[usable])
     points = [trial.parameters for trial in kept]
-    places = across.positions(points), up.positions(points)
+    numbers = np.array([trial.number for trial in kept])
+    places = spread(across, points, numbers), spread(up, points, -numbers)
     if len(kept) >= 3:
         figure.add_trace(_surface(across, up, points, shown))
-    _add_trials(figure, places, shown, hover_texts(table, kept))
+    _add_trials(figure, places, hover_texts(table, kept))
     bar = {"title": {"text": short(value_name(one))}, **ticks}
     colors = {"reversescale": one.direction == "maximize", "colorbar": bar}
     figure.update_layout(coloraxis=colors, showlegend=False, height=480, hovermode="closest")
@@ -119,19 +120,13 @@ def smoothed(units: Numbers, values: Numbers, grid: Numbers) -> Numbers:
     return np.where(total >= _NEAREST_WEIGHT, means, np.nan)
 
 
-def _add_trials(
-    figure: go.Figure, places: tuple[Numbers, Numbers], values: Numbers, texts: list[str]
-) -> None:
+def _add_trials(figure: go.Figure, places: tuple[Numbers, Numbers], texts: list[str]) -> None:
+    """Add the trials, in a look that stands out from every colour of the surface and from both backgrounds."""
     figure.add_scatter(
         x=places[0],
         y=places[1],
         mode="markers",
-        marker={
-            "color": values,
-            "coloraxis": "coloraxis",
-            "size": 7,
-            "line": {"width": 1, "color": "#7d838b"},
-        },
+        marker={"color": "#f4f5f6", "size": 6, "line": {"width": 1.2, "color": "#30363d"}},
         text=texts,
         hovertemplate="%{text}<extra></extra>",
     )

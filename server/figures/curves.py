@@ -9,7 +9,7 @@ import numpy as np
 from .downsampling import chosen_numbers, downsampled
 from .drawing import base_figure, hover_texts, note, nothing, value_axis
 from .tables import Curve, ExperimentTable, TrialRecord
-from .theme import STATUS_LOOKS, VERMILION, ThemeName
+from .theme import BEST, STATUS_LOOKS, ThemeName
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -85,7 +85,7 @@ def _trace(curve: Curve, record: TrialRecord, text: str, limit: int, *, is_best:
     steps, values = downsampled(curve.steps, curve.values, limit)
     line: dict[str, Any] = {"color": look.color, "dash": look.dash, "width": 1.2}
     if is_best:
-        line = {"color": VERMILION, "width": 3}
+        line = {"color": BEST, "width": 3}
     return go.Scatter(
         x=steps,
         y=values,

@@ -28,9 +28,12 @@ __all__ = [
     "nothing",
     "panels",
     "points",
+    "ranged",
     "short",
+    "spread",
     "value_axis",
     "value_name",
+    "within_reach",
     "written",
 ]
 
@@ -40,6 +43,9 @@ HOVER_TRIALS = (
 _GL_POINTS = 4000  # from here on points are drawn by WebGL
 _HOVER_LINES = 16
 _WIDE = 1000.0
+_JITTER = 0.5
+_REACH = 10.0
+_FEWEST_FOR_REACH = 5
 _LONGEST = 40
 
 Numbers = NDArray[np.float64]
@@ -83,14 +89,14 @@ def nothing(theme: ThemeName, title: str, why: str) -> go.Figure:
     figure = base_figure(theme, title)
     figure.add_annotation(text=why, x=0.5, y=0.5, xref="paper", yref="paper", font={"size": 14})
     hidden = {"visible": False}
-    return figure.update_layout(xaxis=hidden, yaxis=hidden)
+    return figure.update_layout(xaxis=hidden, yaxis=hidden, height=280)
 
 
 def note(figure: go.Figure, text: str) -> None:
     """Write a line below a figure, on the right."""
     place = {"x": 1.0, "y": 0.0, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "top"}
-    figure.add_annotation(text=text, yshift=-44, **place)
-    figure.update_layout(margin={"b": 76})
+    figure.add_annotation(text=text, yshift=-52, **place)
+    figure.update_layout(margin={"b": 84})
 
 
 def hover_texts(
@@ -130,10 +136,48 @@ def is_wide(values: Numbers) -> bool:
 
 
 def value_axis(objective: Objective, values: Numbers) -> dict[str, Any]:
-    """The axis of an objective: its name, which way is better, logarithmic where the values are wide apart."""
+    """The axis of an objective: its name, which way is better, logarithmic where the values are wide apart.
+
+    Its range leaves out results so bad that the others could not be told apart; a double click shows all.
+    """
     arrow = "lower" if objective.direction == "minimize" else "higher"
-    kind = {"type": "log", "dtick": 1} if is_wide(values) else {"type": "linear"}
-    return {"title": {"text": f"{short(value_name(objective))} ({arrow} is better)"}, **kind}
+    title = {"title": {"text": f"{short(value_name(objective))} ({arrow} is better)"}}
+    if is_wide(values):
+        return {**title, "type": "log", "dtick": 1}
+    kept = within_reach(values, objective.direction)
+    if kept.size == values.size:
+        return {**title, "type": "linear"}
+    return {**title, "type": "linear", "range": [float(kept.min()), float(kept.max())]}
+
+
+def ranged(axis: dict[str, Any], values: Numbers, below: float, above: float = 0.05) -> dict[str, Any]:
+    """The axis with room below and above the values, as shares of their width.
+
+    >>> ranged({"type": "linear"}, np.array([0.0, 10.0]), 0.2)["range"]
+    [-2.0, 10.5]
+    """
+    if not values.size:
+        return axis
+    ends = axis.get("range") or (float(values.min()), float(values.max()))
+    if axis["type"] == "log":
+        ends = [math.log10(end) for end in ends]
+    width = (ends[1] - ends[0]) or max(abs(ends[0]), 1.0) * 0.1
+    return {**axis, "range": [ends[0] - below * width, ends[1] + above * width]}
+
+
+def within_reach(values: Numbers, direction: str) -> Numbers:
+    """The values without those that are worse than the middle half by more than ten times its width.
+
+    >>> within_reach(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 400.0]), "minimize").max()
+    np.float64(5.0)
+    """
+    if values.size < _FEWEST_FOR_REACH:
+        return values
+    first, third = np.percentile(values, [25, 75])
+    reach = _REACH * (third - first)
+    if reach <= 0:
+        return values
+    return values[values <= third + reach] if direction == "minimize" else values[values >= first - reach]
 
 
 def axis_of(dimension: Dimension) -> dict[str, Any]:
@@ -175,7 +219,7 @@ def points(look: Look, x: Any, y: Any, texts: Iterable[str]) -> go.Scatter | go.
         y=y,
         mode="markers",
         name=look.name,
-        marker={"color": look.color, "symbol": look.symbol, "size": 7, "opacity": 0.75},
+        marker={"color": look.color, "symbol": look.symbol, "size": 7, "opacity": 0.9},
         text=list(texts),
         hovertemplate="%{text}<extra></extra>",
     )
@@ -199,4 +243,19 @@ def panels(
         hidden = {"range": [0, 1], "visible": False, "fixedrange": True}
         for row in range(1, rows + 1):
             figure.update_yaxes(hidden, row=row, col=1, secondary_y=True)
+            figure.update_xaxes(domain=[0.0, 1.0], row=row, col=1)  # room for a second axis is not needed
     return figure.update_layout(template=template(theme), title={"text": title}, hovermode="closest")
+
+
+def spread(dimension: Dimension, points_of: Sequence[Any], numbers: NDArray[Any]) -> Numbers:
+    """Where trials stand on an axis, shape (n,); those of one option lie side by side, the same way every time.
+
+    >>> act = Dimension("act", ("act",), ("relu", "tanh"), categorical=True)
+    >>> spread(act, [{"act": "tanh"}] * 3, np.arange(3)).round(2).tolist()
+    [0.75, 1.06, 0.87]
+    """
+    places = dimension.positions(points_of)
+    if not dimension.categorical:
+        return places
+    golden = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill the interval evenly, whatever their number
+    return places + ((numbers * golden) % 1.0 - 0.5) * _JITTER

@@ -42,21 +42,22 @@ def plot_edf(
     if not found:
         return nothing(theme, _TITLE, "No trial has a finite result yet.")
     first = found[0][0].objective(objective)
+    every = np.concatenate([values for _, values in found])
+    worst = every.max() if first.direction == "minimize" else every.min()
     figure = base_figure(theme, _TITLE)
     for number, (table, values) in enumerate(found):
         color, dash = SERIES[number % len(SERIES)]
         ordered = np.sort(values) if first.direction == "minimize" else np.sort(values)[::-1]
         figure.add_scatter(
-            x=ordered,
-            y=np.arange(1, values.size + 1) / values.size,
+            x=np.concatenate([ordered[:1], ordered, [worst]]),
+            y=np.concatenate([[0.0], np.arange(1, values.size + 1) / values.size, [1.0]]),
             mode="lines",
             name=f"{short(table.name)} ({values.size:,})",
             line={"shape": "hv", "color": color, "dash": dash, "width": 2},
             hovertemplate="%{y:.0%} of the trials reach %{x:.5g}<extra>%{fullData.name}</extra>",
         )
-    every = np.concatenate([values for _, values in found])
-    axis = {**value_axis(first, every)}
+    axis = value_axis(first, every)
     if first.direction == "maximize":
-        axis["autorange"] = "reversed"
+        axis = {**axis, "autorange": "reversed", "range": None}
     share = {"title": {"text": "share of the trials"}, "tickformat": ".0%", "range": [0, 1.02]}
     return figure.update_layout(xaxis=axis, yaxis=share, showlegend=True, height=420)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .drawing import best_so_far, hover_texts, nothing, panels, points, value_axis, value_name
-from .tables import ExperimentTable, Objective, TrialRecord
-from .theme import STATUS_LOOKS, VERMILION, ThemeName
+from .drawing import best_so_far, hover_texts, nothing, panels, points, value_axis
+from .tables import ExperimentTable, Objective
+from .theme import BEST, STATUS_LOOKS, VERMILION, Look, ThemeName
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["plot_history"]
 
 _TITLE = "History"
+_MARKS = {
+    "EARLY_STOPPED": STATUS_LOOKS["EARLY_STOPPED"],
+    "FAILED": STATUS_LOOKS["FAILED"],
+    "SUCCEEDED": Look("result not finite", VERMILION, "triangle-up-open"),
+}
+_ENDED = tuple(_MARKS)
 
 
 def plot_history(
@@ -23,77 +29,54 @@ def plot_history(
 ) -> go.Figure:
     """Draw the result of each trial by its number, and the best so far; without `objective` one panel each.
 
-    Trials that were stopped early stand at their last result, those that ended without a finite one are marks at the
-    bottom. Raises `KeyError` for an unknown objective.
+    Trials that failed, were stopped early or ended without a finite result are marks along the bottom. Raises
+    `KeyError` for an unknown objective.
 
     >>> from pitchpipe.server.figures import example_table
     >>> [trace.name for trace in plot_history(example_table(), "loss").data]
-    ['succeeded', 'stopped early', 'best so far', 'failed']
+    ['succeeded', 'best so far', 'stopped early', 'failed']
     """
     chosen = table.objectives if objective is None else (table.objective(objective),)
-    if not any(trial.status in ("SUCCEEDED", "EARLY_STOPPED", "FAILED") for trial in table.trials):
+    if not any(trial.status in _ENDED for trial in table.trials):
         return nothing(theme, _TITLE, "No trial has ended yet.")
     figure = panels(theme, _TITLE, len(chosen), 1, shared_x=True, marks=True)
     for row, one in enumerate(chosen, start=1):
-        _add_panel(figure, table, one, row)
+        traces = [(trace, False) for trace in _results(table, one)] + [
+            (mark, True) for mark in _marks(table, one)
+        ]
+        for trace, is_mark in traces:
+            trace.update(legendgroup=trace.name, showlegend=row == 1)
+            figure.add_trace(trace, row=row, col=1, secondary_y=is_mark)
+        figure.update_yaxes(value_axis(one, table.finished(one.name)[1]), row=row, col=1, secondary_y=False)
     figure.update_xaxes(title_text="trial", row=len(chosen), col=1)
     return figure.update_layout(height=420 if len(chosen) == 1 else 120 + 240 * len(chosen))
 
 
-def _add_panel(figure: go.Figure, table: ExperimentTable, objective: Objective, row: int) -> None:
+def _results(table: ExperimentTable, objective: Objective) -> list[Any]:
+    """The results as points, and the best so far as a line."""
     import plotly.graph_objects as go
 
-    done, values = table.finished(objective.name)
-    stopped = _stopped(table, objective)
-    for status, trials, heights in (
-        ("SUCCEEDED", done, values),
-        ("EARLY_STOPPED", stopped, np.array([trial.last for trial in stopped], dtype=np.float64)),
-    ):
-        if trials:
-            numbers = np.array([trial.number for trial in trials])
-            trace = points(STATUS_LOOKS[status], numbers, heights, hover_texts(table, trials))
-            figure.add_trace(trace.update(showlegend=row == 1, legendgroup=status), row=row, col=1)
-    if done:
-        best = best_so_far(values, objective.direction)
-        line = go.Scatter(
-            x=[trial.number for trial in done],
-            y=best,
-            mode="lines",
-            name="best so far",
-            legendgroup="best",
-            showlegend=row == 1,
-            line={"shape": "hv", "width": 2, "color": VERMILION},
-            hovertemplate="best so far: %{y:.5g}<extra></extra>",
-        )
-        figure.add_trace(line, row=row, col=1)
-    _add_marks(figure, table, objective, row)
-    axis = value_axis(objective, np.concatenate([values, [one.last or 0.0 for one in stopped]]))
-    figure.update_yaxes(axis, row=row, col=1, secondary_y=False)
-
-
-def _stopped(table: ExperimentTable, objective: Objective) -> list[TrialRecord]:
-    """Trials that were stopped early and have a last result; that is one of the first objective."""
-    if objective.name != table.objectives[0].name:
+    trials, values = table.finished(objective.name)
+    if not trials:
         return []
-    found = (trial for trial in table.trials if trial.status == "EARLY_STOPPED")
-    return [trial for trial in found if trial.last is not None and np.isfinite(trial.last)]
+    numbers = [trial.number for trial in trials]
+    best = go.Scatter(
+        x=numbers,
+        y=best_so_far(values, objective.direction),
+        mode="lines",
+        name="best so far",
+        line={"shape": "hv", "width": 2.5, "color": BEST},
+        hovertemplate="best so far: %{y:.5g}<extra></extra>",
+    )
+    return [points(STATUS_LOOKS["SUCCEEDED"], numbers, values, hover_texts(table, trials)), best]
 
 
-def _add_marks(figure: go.Figure, table: ExperimentTable, objective: Objective, row: int) -> None:
-    """Mark those that ended without a finite result along the bottom, on an axis of their own."""
-    looks = {"FAILED": "failed", "SUCCEEDED": f"{value_name(objective)} not finite"}
-    for status, name in looks.items():
-        lost = [one for one in table.trials if one.status == status and _has_no_place(one, objective)]
+def _marks(table: ExperimentTable, objective: Objective) -> list[Any]:
+    """Those that ended without a result, along the bottom: each way to end at a height of its own."""
+    found = []
+    for height, (status, look) in enumerate(_MARKS.items()):
+        lost = [one for one in table.trials if one.status == status and one.value(objective.name) is None]
         if lost:
-            numbers = np.array([trial.number for trial in lost])
-            trace = points(
-                STATUS_LOOKS["FAILED"], numbers, np.full(len(lost), 0.02), hover_texts(table, lost)
-            )
-            look = {"name": name, "legendgroup": name, "showlegend": row == 1}
-            if status == "SUCCEEDED":
-                look["marker"] = {"symbol": "star-triangle-up-open"}
-            figure.add_trace(trace.update(look), row=row, col=1, secondary_y=True)
-
-
-def _has_no_place(trial: TrialRecord, objective: Objective) -> bool:
-    return trial.status == "FAILED" or trial.value(objective.name) is None
+            heights = np.full(len(lost), 0.02 + 0.03 * height)
+            found.append(points(look, [trial.number for trial in lost], heights, hover_texts(table, lost)))
+    return found

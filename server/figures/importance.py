@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .dimensions import Dimension
 from .drawing import base_figure, is_wide, note, nothing, short, value_name
 from .forest import Tree, grow, main_effects, predicted
-from .tables import ExperimentTable
+from .tables import ExperimentTable, Objective, TrialRecord
 from .theme import BLUE, GREY, ThemeName
 
 if TYPE_CHECKING:
@@ -22,8 +22,12 @@ __all__ = ["Importance", "importance", "plot_importance"]
 
 _TITLE = "Parameter importance"
 _FEWEST = 8
-_TREES = 48
-_SAMPLE = 1000  # trials that a tree is grown on; the out-of-bag ones of as many are predicted
+_RESAMPLES = 12
+_TREES = 5  # for each resample
+_SAMPLE = 1000  # trials that a tree is grown on, and trials out of it that are predicted, at most
+_STOPPED = (
+    90.0  # percentile of the finished results, counted from the best, that trials stopped early are given
+)
 _METHOD = "functional ANOVA of a forest of random trees"
 
 Numbers = NDArray[np.float64]
@@ -33,9 +37,9 @@ Numbers = NDArray[np.float64]
 class Importance:
     """The shares of variance that parameters explain alone, from the largest to the smallest.
 
-    `low` and `high` hold the middle 80 % of the trees, each of which has seen another sample of the trials;
-    `interactions` is the share that only several parameters together explain. `fit` is R² of the forest on trials that
-    a tree has not seen: 1 is perfect, at 0 the shares mean nothing. `why_not` says why there is none.
+    `low` and `high` hold the middle 80 % of the shares when the trials are resampled (bootstrap); `interactions` is the
+    share that only several parameters together explain. `fit` is R² of the forest on trials that a tree has not seen: 1
+    is perfect, at 0 the shares mean nothing. `why_not` says why there is none.
     """
 
     names: tuple[str, ...] = ()
@@ -58,17 +62,18 @@ class Importance:
 def importance(table: ExperimentTable, objective: str | None = None, *, seed: int = 0) -> Importance:
     """How much each parameter matters for an objective, over the whole search space; the same for the same `seed`.
 
-    A forest of random trees is fitted to the finished trials; in each tree, the variance of the mean over all other
+    A forest of random trees is fitted to the results; in each tree, the variance of the mean over all other
     parameters is worked out exactly (functional ANOVA; Hutter, Hoos, Leyton-Brown 2014). Where a nested parameter does
     not exist, it is given random values, so that it explains nothing there. Results over more than three orders of
     magnitude count by their logarithm; outliers further than three quartile distances out are moved in to there.
-    Raises `KeyError` for an unknown objective.
+    Trials that were stopped early count as bad as the worst tenth of the others: they were, and leaving them out would
+    hide what made them so. Raises `KeyError` for an unknown objective.
 
     >>> from pitchpipe.server.figures import example_table
     >>> importance(example_table(200)).names[0]
     'lr'
     """
-    trials, values = table.finished(table.objective(objective).name)
+    trials, values = _with_stopped(table, table.objective(objective))
     points = [trial.parameters for trial in trials]
     dimensions = [one for one in table.dimensions if one.varies and _differs(one.units(points))]
     if len(trials) < _FEWEST:
@@ -80,6 +85,16 @@ def importance(table: ExperimentTable, objective: str | None = None, *, seed: in
     units = np.stack([one.units(points) for one in dimensions], axis=1)
     forest = _forest(units, _tamed(values), dimensions, np.random.default_rng(seed))
     return _summary(forest, [one.name for one in dimensions], len(trials))
+
+
+def _with_stopped(table: ExperimentTable, objective: Objective) -> tuple[list[TrialRecord], Numbers]:
+    """The finished trials and those stopped early, and what they count as."""
+    trials, values = table.finished(objective.name)
+    stopped = [trial for trial in table.trials if trial.status == "EARLY_STOPPED"]
+    if not trials or not stopped:
+        return trials, values
+    bad = np.percentile(values, _STOPPED if objective.direction == "minimize" else 100.0 - _STOPPED)
+    return trials + stopped, np.concatenate([values, np.full(len(stopped), bad)])
 
 
 def _differs(units: Numbers) -> bool:
@@ -110,14 +125,15 @@ def _forest(
     count = len(values)
     effects, rest = [], []
     sums, votes = np.zeros(count), np.zeros(count)
-    for _ in range(_TREES):
-        shown = _shuffled(units, dimensions, rng)
+    for _ in range(_RESAMPLES):
         drawn = rng.integers(0, count, min(count, _SAMPLE))
-        tree = grow(shown[drawn], values[drawn], rng)
-        alone, together = main_effects(tree)
-        effects.append(alone)
-        rest.append(together)
-        _vote(tree, shown, drawn, sums, votes, rng)
+        for _ in range(_TREES):
+            shown = _shuffled(units, dimensions, rng)
+            tree = grow(shown[drawn], values[drawn], rng)
+            alone, together = main_effects(tree)
+            effects.append(alone)
+            rest.append(together)
+            _vote(tree, shown, drawn, sums, votes, rng)
     heard = votes > 0
     error = float(((sums[heard] / votes[heard] - values[heard]) ** 2).mean()) if heard.any() else math.inf
     return _Forest(np.array(effects), np.array(rest), 1.0 - error / float(values.var()))
@@ -157,7 +173,8 @@ def _shuffled(units: Numbers, dimensions: list[Dimension], rng: np.random.Genera
 
 def _summary(forest: _Forest, names: list[str], trials: int) -> Importance:
     shares = forest.effects.mean(axis=0)
-    low, high = np.percentile(forest.effects, [10, 90], axis=0)
+    by_resample = forest.effects.reshape(_RESAMPLES, _TREES, -1).mean(axis=1)
+    low, high = np.percentile(by_resample, [10, 90], axis=0)
     order = np.argsort(-shares, kind="stable")
     return Importance(
         tuple(names[place] for place in order),
@@ -193,8 +210,8 @@ def plot_importance(
     )
     note(
         figure,
-        f"{result.method}, {result.trials:,} trials; confidence {result.confidence}: "
-        f"it explains {result.fit:.0%} of unseen results. Lines: 80 % of the trees",
+        f"{result.method}, {result.trials:,} trials; confidence {result.confidence}: it explains "
+        f"{result.fit:.0%} of unseen results; lines: 80 % of resamples",
     )
     return figure
 

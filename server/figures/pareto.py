@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .drawing import hover_texts, nothing, panels, points, value_axis
 from .tables import ExperimentTable, Objective
-from .theme import STATUS_LOOKS, VERMILION, ThemeName
+from .theme import BEST, STATUS_LOOKS, ThemeName
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -73,7 +73,7 @@ def _add_panel(
         if name == "beaten":
             trace.update(marker={"color": "#7d838b", "size": 6})
         else:
-            trace.update(marker={"color": VERMILION, "size": 10, "symbol": "diamond", "opacity": 1.0})
+            trace.update(marker={"color": BEST, "size": 10, "symbol": "diamond", "opacity": 1.0})
         figure.add_trace(trace, row=row, col=col)
     figure.update_xaxes(value_axis(pair[0], values[:, 0]), row=row, col=col)
     figure.update_yaxes(value_axis(pair[1], values[:, 1]), row=row, col=col)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import Dimension
-from .drawing import axis_of, hover_texts, note, nothing, panels, points, value_axis
+from .drawing import axis_of, hover_texts, note, nothing, panels, points, spread, value_axis
 from .tables import ExperimentTable, TrialRecord
 from .theme import STATUS_LOOKS, ThemeName
 
@@ -22,7 +22,6 @@ __all__ = ["plot_slice"]
 _TITLE = "Slices"
 _COLUMNS = 4
 _MOST = 16
-_JITTER = 0.25
 
 
 def plot_slice(
@@ -59,8 +58,9 @@ def plot_slice(
         row, column = place // columns + 1, place % columns + 1
         figure.add_trace(_panel(dimension, trials, values, texts), row=row, col=column)
         figure.update_xaxes(axis_of(dimension), row=row, col=column)
+        shared = {} if place == 0 else {"matches": "y"}
         titled = axis if column == 1 else {**axis, "title": None, "showticklabels": False}
-        figure.update_yaxes(titled, matches="y", row=row, col=column)
+        figure.update_yaxes({**titled, **shared}, row=row, col=column)
     colors = {"reversescale": True, "colorbar": {"title": {"text": "trial"}, "tickformat": "d"}}
     figure.update_layout(coloraxis=colors, showlegend=False, height=400 if rows == 1 else 120 + 250 * rows)
     if len(every) > len(chosen):
@@ -71,20 +71,9 @@ def plot_slice(
 def _panel(
     dimension: Dimension, trials: Sequence[TrialRecord], values: NDArray[np.float64], texts: NDArray[Any]
 ) -> Any:
-    places = dimension.positions([trial.parameters for trial in trials])
-    has_it = np.isfinite(places)
     numbers = np.array([trial.number for trial in trials])
-    shown = places[has_it] + (_spread(numbers[has_it]) if dimension.categorical else 0.0)
-    trace = points(STATUS_LOOKS["SUCCEEDED"], shown, values[has_it], texts[has_it])
+    places = spread(dimension, [trial.parameters for trial in trials], numbers)
+    has_it = np.isfinite(places)
+    trace = points(STATUS_LOOKS["SUCCEEDED"], places[has_it], values[has_it], texts[has_it])
     marker = {"color": numbers[has_it], "coloraxis": "coloraxis", "size": 6, "opacity": 0.85}
     return trace.update(marker=marker, name=dimension.name)
-
-
-def _spread(numbers: NDArray[Any]) -> NDArray[np.float64]:
-    """Offsets that keep equal options from lying on each other: evenly spread, the same every time.
-
-    >>> _spread(np.arange(3)).round(2).tolist()
-    [-0.25, 0.06, -0.13]
-    """
-    golden = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill the interval evenly, whatever their number
-    return ((numbers * golden) % 1.0 - 0.5) * 2 * _JITTER

@@ -61,8 +61,9 @@ DARK = Theme(
     ("#fee838", "#dec657", "#b6a667", "#918a72", "#706f6f", "#4f576c"),
 )
 
-BLUE, VERMILION, GREEN = "#0a79bd", "#d55e00", "#009e73"
+BLUE, VERMILION, GREEN = "#1f87c8", "#d55e00", "#009e73"
 PURPLE, OCHRE, GREY = "#b55fa3", "#a37a00", "#7d838b"
+BEST = GREEN
 
 # For experiments and objectives that are laid over each other, in this order and then anew with the next dash.
 SERIES: tuple[tuple[str, str], ...] = tuple(
@@ -75,8 +76,8 @@ STATUS_LOOKS: dict[str, Look] = {
     "SUCCEEDED": Look("succeeded", BLUE, "circle"),
     "EARLY_STOPPED": Look("stopped early", GREY, "circle-open", "dot"),
     "FAILED": Look("failed", VERMILION, "x"),
-    "RUNNING": Look("running", GREEN, "triangle-right"),
-    "PAUSED": Look("paused", OCHRE, "square-open"),
+    "RUNNING": Look("running", OCHRE, "triangle-right"),
+    "PAUSED": Look("paused", PURPLE, "square-open"),
     "WAITING": Look("waiting", OCHRE, "diamond-open"),
     "USER_CANCELED": Look("killed by you", PURPLE, "cross"),
     "SYS_CANCELED": Look("cancelled", PURPLE, "cross-open"),
@@ -110,7 +111,7 @@ def template(name: ThemeName) -> go.layout.Template:
         "ticks": "outside",
         "ticklen": 4,
         "title": {"standoff": 8, "font": {"size": 13}},
-        "exponentformat": "power",
+        "exponentformat": "e",
     }
     layout = {**_surface(theme), "xaxis": axis, "yaxis": axis, "scene": _scene(theme)}
     return go.layout.Template(layout=layout)
@@ -138,7 +139,11 @@ def _surface(theme: Theme) -> dict[str, Any]:
         },
         "coloraxis": {
             "colorscale": scale,
-            "colorbar": {"thickness": 12, "outlinewidth": 0, "title": {"side": "right"}},
+            "colorbar": {
+                "thickness": 12,
+                "outlinewidth": 0,
+                "title": {"side": "right", "font": {"size": 13}},
+            },
         },
         "annotationdefaults": {"font": {"color": theme.faint, "size": 12}, "showarrow": False},
         "colorway": [color for color, _ in SERIES[:5]],
