@@ -12,6 +12,7 @@ from .grid_columns import columns_of
 from .grid_rows import GridRequest, read_rows
 from .logs import logs_page
 from .overview import overview_page
+from .plots import plots_page
 from .settings import settings_page
 from .theme import SYSTEM_THEME_SCRIPT
 from .trial import trial_page
@@ -80,6 +81,10 @@ def _add_routes(site: Site) -> None:
     @ui.page("/{experiment}/compare")
     async def show_compared(experiment: str, trials: str = "") -> None:
         await _shown(site, compare_page(site, experiment, trials))
+
+    @ui.page("/{experiment}/plots")
+    async def show_plots(experiment: str, figure: str = "") -> None:
+        await _shown(site, plots_page(site, experiment, figure))
 
     @ui.page("/{experiment}/settings")
     async def show_settings(experiment: str) -> None:

@@ -1,0 +1,83 @@
+"""The table that figures are drawn from, read from the store of an experiment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .figures import Curve, ExperimentTable, Objective, Span, TrialRecord, chosen_numbers, dimensions_of
+from .trial_query import TrialQuery
+
+if TYPE_CHECKING:
+    from .reading import ExperimentView
+
+__all__ = ["read_table"]
+
+_CURVES = 200
+_POINTS = 100
+# An attempt that was not the last one of its trial, as a status that has a colour.
+_OUTCOMES: Mapping[str, str] = {"retried": "FAILED", "paused": "PAUSED"}
+
+
+def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = False) -> ExperimentTable:
+    """All trials of an experiment, and the thinned intermediate results of at most `curves` of them.
+
+    Those are the best trials, and others evenly over time. With `attempts`, attempts that were not the last are spans.
+    Raises `StoreError`.
+    """
+    config, summary = view.config(), view.summary()
+    objectives = [
+        Objective(one["name"], "maximize" if one["direction"] == "maximize" else "minimize")
+        for one in summary["objectives"]
+    ]
+    rows = view.trials(TrialQuery(limit=None)).trials
+    trials = [_record(row) for row in rows]
+    reported = {row["sequence_id"] for row in rows if row["intermediate_results"]}
+    return ExperimentTable.of(
+        summary["name"] or summary["id"],
+        objectives,
+        trials,
+        dimensions_of(config.get("searchSpace"), config.get("constraints") or ()),
+        curves=_curves(view, [one for one in trials if one.number in reported], objectives[0], curves),
+        curve_count=len(reported),
+        spans=_spans(view) if attempts else (),
+        now=time.time() if summary["is_running"] else None,
+    )
+
+
+def _record(row: Mapping[str, Any]) -> TrialRecord:
+    return TrialRecord(
+        number=row["sequence_id"],
+        status=row["status"],
+        parameters=row["parameters"] if isinstance(row["parameters"], Mapping) else {},
+        values={name: value for name, value in row["values"].items() if value is not None},
+        last=row["last"],
+        start_time=row["start_time"],
+        end_time=row["end_time"],
+        worker=row["agent"] or "",
+        reason=row["reason"],
+        trial_id=row["trial_id"],
+    )
+
+
+def _curves(
+    view: ExperimentView, trials: Sequence[TrialRecord], objective: Objective, most: int
+) -> list[Curve]:
+    numbers = chosen_numbers(trials, objective, most) if most and trials else []
+    found = view.curves(numbers, objective.name, _POINTS) if numbers else []
+    return [
+        Curve(one.sequence_id, one.sequences, [float("nan") if v is None else v for v in one.values])
+        for one in found
+    ]
+
+
+def _spans(view: ExperimentView) -> list[Span]:
+    """The attempts that were not the last of their trial, as far as they began."""
+    rows = view.database.rows(
+        "SELECT sequence_id, agent, start_time, end_time, outcome FROM attempts WHERE start_time IS NOT NULL"
+    )
+    return [
+        Span(number, agent or "", start, end, _OUTCOMES.get(outcome, "FAILED"))
+        for number, agent, start, end, outcome in rows
+    ]

@@ -1,0 +1,102 @@
+"""Which figure is shown, and what was chosen for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from .. import figures
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from ..figures import ExperimentTable
+    from ..figures.theme import ThemeName
+
+__all__ = ["FIGURES", "Choice", "draw"]
+
+FIGURES: Mapping[str, str] = MappingProxyType(
+    {
+        "history": "History",
+        "curves": "Intermediate results",
+        "parallel": "Parallel coordinates",
+        "importance": "Importance",
+        "slice": "Slice",
+        "contour": "Contour",
+        "timeline": "Timeline",
+        "pareto": "Pareto front",
+        "edf": "Compare experiments",
+    }
+)
+_TAKES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "history": frozenset({"objective"}),
+        "parallel": frozenset({"objective", "parameters"}),
+        "importance": frozenset({"objective"}),
+        "slice": frozenset({"objective", "parameters"}),
+        "contour": frozenset({"objective", "x", "y"}),
+        "edf": frozenset({"objective", "others"}),
+    }
+)
+
+
+@dataclass(slots=True)
+class Choice:
+    """What the user has chosen; what a figure does not take is kept for the others."""
+
+    figure: str
+    objective: str | None = None
+    x: str = ""
+    y: str = ""
+    parameters: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    def takes(self, name: str) -> bool:
+        """Does the figure understand a choice of this name?"""
+        return name in _TAKES.get(self.figure, ())
+
+
+def draw(
+    choice: Choice, table: ExperimentTable, others: Sequence[ExperimentTable], theme: ThemeName
+) -> go.Figure:
+    """Draw the chosen figure of an experiment; `others` are experiments to compare it with.
+
+    >>> draw(Choice("pareto"), figures.example_table(), (), "light").data[1].name
+    'on the front'
+    """
+    parameters = choice.parameters or None
+    match choice.figure:
+        case "curves":
+            return figures.plot_curves(table, theme=theme)
+        case "parallel":
+            return figures.plot_parallel(table, choice.objective, parameters=parameters, theme=theme)
+        case "importance":
+            return figures.plot_importance(table, choice.objective, theme=theme)
+        case "slice":
+            return figures.plot_slice(table, choice.objective, parameters=parameters, theme=theme)
+        case "contour":
+            return _contour(choice, table, theme)
+        case "timeline":
+            return figures.plot_timeline(table, theme=theme)
+        case "pareto":
+            return figures.plot_pareto(table, theme=theme)
+        case "edf":
+            return _edf(choice, [table, *others], theme)
+    return figures.plot_history(table, choice.objective, theme=theme)
+
+
+def _contour(choice: Choice, table: ExperimentTable, theme: ThemeName) -> go.Figure:
+    from ..figures.drawing import nothing
+
+    if not choice.x or choice.x == choice.y:
+        return nothing(theme, "Contour", "Choose two different parameters.")
+    return figures.plot_contour(table, choice.x, choice.y, choice.objective, theme=theme)
+
+
+def _edf(choice: Choice, tables: Sequence[ExperimentTable], theme: ThemeName) -> go.Figure:
+    """Only experiments that have the objective can be compared."""
+    name = tables[0].objective(choice.objective).name
+    comparable = [table for table in tables if any(one.name == name for one in table.objectives)]
+    return figures.plot_edf(comparable, name, theme=theme)

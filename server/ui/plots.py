@@ -1,0 +1,140 @@
+"""The figures of an experiment, one at a time, each with its choices, kept up to date while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from ..experiment_table import read_table
+from .figure_choice import FIGURES, Choice, draw
+from .frame import experiment_frame
+from .plotting import FigureView
+from .theme import theme_name
+
+if TYPE_CHECKING:
+    from ..figures import ExperimentTable
+    from ..figures.theme import ThemeName
+    from ..reading import ExperimentView
+    from .live import Event
+    from .site import Site
+
+__all__ = ["plots_page"]
+
+# Drawing costs time on both sides: a running experiment is drawn anew when so many seconds have passed.
+_PERIOD = 5.0
+_MOST_COMPARED = 8
+
+
+async def plots_page(site: Site, experiment_id: str, figure: str = "") -> None:
+    """Show a figure; `figure` is the one to begin with."""
+    from nicegui import html
+
+    async with experiment_frame(site, experiment_id, "Plots", "plots") as (view, where, live):
+        html.h1("Plots").classes("pp-hidden")
+        page = _Plots(site, view, figure if figure in FIGURES else "history")
+        await page.read()
+        page.build()
+        await page.draw()
+
+        async def refresh(_events: list[Event]) -> None:
+            where.show_status(await asyncio.to_thread(view.summary))
+            page.is_stale = True
+
+        live.on_change(refresh)
+        live.on_tick(page.tick)
+
+
+class _Plots:
+    """The figure that is shown, and the choices it offers."""
+
+    def __init__(self, site: Site, view: ExperimentView, figure: str) -> None:
+        self._site = site
+        self._view = view
+        self._choice = Choice(figure)
+        self._table: ExperimentTable | None = None
+        self._others: list[ExperimentTable] = []
+        self._drawn = time.monotonic()
+        self._theme: ThemeName = theme_name()
+        self._controls: Any = None
+        self._figure: Any = None
+        self.is_stale = False
+
+    async def read(self) -> None:
+        """Read the experiment, and those it is compared with."""
+        self._table = await asyncio.to_thread(read_table, self._view, attempts=True)
+        names = [name for name in self._choice.others if name != self._view.experiment_id]
+        others = [self._site.view(name) for name in names]
+        self._others = [await asyncio.to_thread(read_table, other, curves=0) for other in others]
+
+    def build(self) -> None:
+        """Make the tabs, the choices and the place of the figure."""
+        from nicegui import html, ui
+
+        with html.section().classes("pp-panel").props('aria-label="Figure"'):
+            with ui.tabs() as tabs:
+                for name, title in FIGURES.items():
+                    ui.tab(name, label=title)
+            tabs.props("dense no-caps align=left outside-arrows mobile-arrows").style("max-width: 100%")
+            tabs.set_value(self._choice.figure)
+            tabs.on_value_change(self._change_figure)
+            self._controls = html.div().classes("pp-row").style("margin-top: .6rem")
+            self._figure = FigureView("Figure of the experiment")
+        self._show_controls()
+
+    async def tick(self) -> None:
+        """Draw anew when something has happened since, but not all the time."""
+        if self.is_stale and time.monotonic() - self._drawn >= _PERIOD:
+            self.is_stale = False
+            await self.read()
+            await self.draw()
+
+    async def draw(self) -> None:
+        """Draw the chosen figure; it is worked out in a thread."""
+        if self._table is None:
+            return
+        made = await asyncio.to_thread(draw, self._choice, self._table, self._others, self._theme)
+        self._figure.show(made)
+        self._drawn = time.monotonic()
+
+    async def _change_figure(self, event: Any) -> None:
+        self._choice.figure = event.value
+        self._show_controls()
+        await self.draw()
+
+    def _show_controls(self) -> None:
+        """The choices that the figure understands."""
+        table = self._table
+        self._controls.clear()
+        if table is None:
+            return
+        names = [one.name for one in table.dimensions]
+        with self._controls:
+            if len(table.objectives) > 1 and self._choice.takes("objective"):
+                self._select("objective", "Objective", [one.name for one in table.objectives])
+            if self._choice.takes("x") and len(names) > 1:
+                self._choice.x, self._choice.y = self._choice.x or names[0], self._choice.y or names[1]
+                self._select("x", "Across", names)
+                self._select("y", "Up", names)
+            if self._choice.takes("parameters"):
+                self._select("parameters", "Parameters (all that vary)", names, multiple=True)
+            if self._choice.takes("others"):
+                known = [view.experiment_id for view in self._site.views()]
+                others = [name for name in known if name != self._view.experiment_id]
+                self._select("others", "Compare with", others, multiple=True)
+
+    def _select(self, field: str, label: str, options: list[str], *, multiple: bool = False) -> None:
+        from nicegui import ui
+
+        value = getattr(self._choice, field)
+        made = ui.select(options, label=label, value=list(value) if multiple else value, multiple=multiple)
+        made.props("outlined dense options-dense" + (" use-chips clearable" if multiple else ""))
+        made.style("min-width: 15rem").on_value_change(lambda event: self._choose(field, event.value))
+
+    async def _choose(self, field: str, value: Any) -> None:
+        setattr(
+            self._choice, field, tuple(value or ())[:_MOST_COMPARED] if isinstance(value, list) else value
+        )
+        if field == "others":
+            await self.read()
+        await self.draw()
