@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .evolution import EvolutionTuner
     from .grid_search import GridSearchTuner
     from .hyperband import HyperbandTuner
+    from .optuna_sampler import OptunaTuner
     from .pbt import PBTTuner
     from .qmc import QMCTuner
     from .random import RandomTuner
@@ -31,6 +32,7 @@ __all__ = [
     "GridSearchTuner",
     "HyperbandTuner",
     "NoMoreTrialError",
+    "OptunaTuner",
     "PBTTuner",
     "QMCTuner",
     "RandomTuner",
@@ -54,6 +56,7 @@ _LAZY = {
     "EvolutionTuner": "evolution",
     "GridSearchTuner": "grid_search",
     "HyperbandTuner": "hyperband",
+    "OptunaTuner": "optuna_sampler",
     "PBTTuner": "pbt",
     "QMCTuner": "qmc",
     "RandomTuner": "random",

@@ -1,0 +1,95 @@
+"""Samplers of Optuna as tuners: they conform, the study holds what it should, and wrong arguments are told."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from optuna.trial import TrialState
+
+from pitchpipe.tuners import OptunaTuner, Tuner
+from pitchpipe.tuners.comparison import TASKS, advantage
+from pitchpipe.tuners.conformance import TunerConformance
+from pitchpipe.tuners.optuna_sampler import OptunaMissing
+
+TREE: dict[str, Any] = {
+    "m": {
+        "_type": "choice",
+        "_value": [{"_name": "a", "n": {"_type": "randint", "_value": [3, 9]}}, {"_name": "b"}],
+    },
+    "x": {"_type": "loguniform", "_value": [1e-3, 1]},
+}
+
+
+class TestOptuna(TunerConformance):
+    trials = 16
+    many_results = 50
+
+    def make(self, seed: int) -> Tuner:
+        return OptunaTuner("TPESampler", {"n_startup_trials": 5, "n_ei_candidates": 4}, seed=seed)
+
+    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
+        return OptunaTuner("NSGAIISampler", {"population_size": 4}, optimize_mode, seed)
+
+
+def started(sampler: str = "RandomSampler", **arguments: Any) -> OptunaTuner:
+    tuner = OptunaTuner(sampler, seed=0, **arguments)
+    tuner.update_search_space(TREE)
+    return tuner
+
+
+def test_it_beats_random_search() -> None:
+    make = lambda seed: OptunaTuner(sampler_args={"multivariate": True}, seed=seed)  # noqa: E731
+    assert advantage(make, TASKS["bowl"], trials=40, seeds=5)[1] < 0
+
+
+def test_the_study_has_every_result_once() -> None:
+    tuner = started(optimize_mode="maximize")
+    points = tuner.generate_multiple_parameters(list(range(4)))
+    tuner.receive_trial_result(0, points[0], 2.0)
+    tuner.receive_trial_result(0, points[0], 7.0)
+    tuner.receive_trial_result(1, points[1], float("nan"))
+    tuner.trial_end(2, False)
+    tuner.import_data([{"parameter": {"m": {"_name": "a", "n": 8}, "x": 0.1}, "value": 5}])
+    trials = tuner._study.trials
+    states = [TrialState.COMPLETE, TrialState.FAIL, TrialState.FAIL, TrialState.RUNNING, TrialState.COMPLETE]
+    assert [trial.state for trial in trials] == states
+    assert [trial.value for trial in trials if trial.state is TrialState.COMPLETE] == [-2.0, -5.0]
+    assert trials[4].params == {"m": 0, "m.0.n": 5, "x": pytest.approx(2 / 3)}
+
+
+def test_it_is_asked_only_for_what_is_active() -> None:
+    tuner = started()
+    for i in range(20):
+        point = tuner.generate_parameters(i)
+        asked = tuner._study.trials[-1].params
+        assert ("m.0.n" in asked) == (point["m"]["_name"] == "a")
+
+
+def test_a_point_in_the_place_of_a_repeated_one_runs_in_the_study() -> None:
+    tuner = OptunaTuner("RandomSampler", seed=0)
+    tuner.update_search_space({"x": {"_type": "choice", "_value": ["a", "b", "c"]}})
+    points = [tuner.generate_parameters(i)["x"] for i in range(3)]
+    running = [trial for trial in tuner._study.trials if trial.state is TrialState.RUNNING]
+    assert sorted(points) == ["a", "b", "c"]
+    assert [["a", "b", "c"][trial.params["x"]] for trial in running] == points
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"sampler": "TPE"}, "sampler must be .*'TPESampler'"),
+        ({"sampler_args": 3}, "sampler_args must be an object"),
+        ({"sampler_args": {"gama": 1}}, "sampler_args: TPESampler refuses them: .*gama"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        OptunaTuner(**arguments)
+
+
+def test_without_optuna_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(OptunaMissing, match=r"pip install \"pitchpipe\[optuna\]\""):
+        OptunaTuner()
