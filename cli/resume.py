@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from .duration import Duration
 from .failures import USAGE, Failure
 from .interrupts import Interrupts
 from .verb import experiment_options, verb, watch_options
@@ -17,23 +18,6 @@ if TYPE_CHECKING:
     from ..manager.folder import ExperimentFolder
 
 __all__ = ["resume"]
-
-
-class _Duration(click.ParamType):
-    """Seconds, or text with a unit, as in the config."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from ..manager.config.units import UnitError, parse_duration
-
-        try:
-            seconds = parse_duration(float(value) if value.replace(".", "", 1).isdigit() else value)
-        except UnitError as error:
-            self.fail(f"{error}; write {error.hint}" if error.hint else str(error), param, ctx)
-        if seconds <= 0:
-            self.fail("must be more than 0 seconds", param, ctx)
-        return seconds
 
 
 @verb(
@@ -51,7 +35,7 @@ class _Duration(click.ParamType):
 )
 @click.option(
     "--max-experiment-duration",
-    type=_Duration(),
+    type=Duration(),
     metavar="D",
     help="From now on: D of running time in all (2h).",
 )

@@ -29,6 +29,7 @@ class _TrialGroup(LazyGroup):
     table = {  # noqa: RUF012
         "show": ("trial:show", "Show all there is to know about a trial."),
         "log": ("trial_log:log", "Print what a trial printed."),
+        "add": ("trial_add:add", "Run a trial with your own parameters."),
         "rerun": ("trial_rerun:rerun", "Run a trial again in this terminal."),
         "kill": ("trial:kill", "End a trial; the experiment goes on."),
     }
@@ -36,7 +37,7 @@ class _TrialGroup(LazyGroup):
 
 @click.group("trial", cls=_TrialGroup)
 def trial() -> None:
-    """Show a trial, its output, run it again, or kill it.
+    """Show, add, run again or kill a trial; print its output.
 
     TRIAL is a trial's id or its sequence number. ID is the experiment; without it, the one that runs is
     meant, else the newest.

@@ -1,0 +1,138 @@
+"""`pitchpipe update`, `import` and `trial add`: a running experiment is changed from another process."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CONFIG = """\
+search_space:
+  x: {_type: uniform, _value: [0, 1]}
+trial_command: sh trial.sh
+max_trial_number: 3
+trial_concurrency: 1
+kill_grace: 0s
+tuner: {name: Random}
+training_service: {platform: local}
+"""
+# Every trial waits until there is a file `go`.
+SCRIPT = """\
+while [ ! -e go ]; do sleep 0.02; done
+echo '{"final": 1}' >> "$PITCHPIPE_REPORTS"
+"""
+
+
+@pytest.fixture
+def held(tmp_path: Path, start: Callable[..., Any], directory: Path, until: Callable[..., Any]) -> Any:
+    """A running experiment `held` whose trials end when `release()` is called; `rows(query)` asks its store."""
+    (tmp_path / "trial.sh").write_text(SCRIPT)
+    (tmp_path / "experiment.yml").write_text(CONFIG)
+    started = start("run", tmp_path / "experiment.yml", "--experiment-id", "held", "--quiet")
+    database = directory / "held" / "experiment.db"
+
+    def rows(query: str) -> list[Any]:
+        if not database.exists():
+            return []
+        try:
+            with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
+                return db.execute(query).fetchall()
+        except sqlite3.OperationalError:
+            return []  # it is being made
+
+    started.rows = rows
+    started.release = (tmp_path / "go").touch
+    until(lambda: rows("SELECT 1 FROM trials WHERE status = 'RUNNING'"))
+    return started
+
+
+def test_update_changes_limits_while_it_runs_and_keeps_them(
+    held: Any, call: Callable[..., Any], until: Callable[..., Any]
+) -> None:
+    called = call("update", "held", "--max-trial-number", 5, "--trial-concurrency", 2)
+    assert (called.code, called.out) == (0, "experiment held: 2 at a time, at most 5 trials\n")
+    until(lambda: held.rows("SELECT count(*) FROM trials WHERE status = 'RUNNING'") == [(2,)])
+    held.release()
+    assert held.finish().code == 0
+    assert held.rows("SELECT count(*) FROM trials WHERE status = 'SUCCEEDED'") == [(5,)]
+    [(config,)] = held.rows("SELECT config FROM experiment")
+    assert json.loads(config)["maxTrialNumber"] == 5
+
+
+def test_update_of_the_search_space_holds_for_the_trials_that_come(
+    held: Any, call: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "wider.yml").write_text("x: {_type: uniform, _value: [7, 8]}\n")
+    assert call("update", "held", "--search-space", tmp_path / "wider.yml").code == 0
+    held.release()
+    assert held.finish().code == 0
+    found = [json.loads(record)["parameters"]["x"] for (record,) in held.rows("SELECT record FROM trials")]
+    assert found[0] <= 1
+    assert all(7 <= x <= 8 for x in found[1:])
+    assert len(found) == 3
+
+
+def test_bad_changes_are_refused_and_change_nothing(
+    held: Any, call: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "bad.yml").write_text("x: {_type: unifrm, _value: [7, 8]}\n")
+    refused = call("update", "held", "--search-space", tmp_path / "bad.yml")
+    assert refused.code == 1
+    assert "unifrm" in refused.err
+    assert call("update", "held").code == 2
+    assert call("update", "held", "--trial-concurrency", 0).code == 2
+    (tmp_path / "results.json").write_text(
+        '[{"parameter": {"x": 0.5}, "value": 1}, {"parameter": {"x": 0.1}}]'
+    )
+    refused = call("import", "held", "--file", tmp_path / "results.json")
+    assert refused.code == 1
+    assert "result 1" in refused.err
+    assert held.rows("SELECT count(*) FROM commands WHERE code IN ('FD', 'SS')") == [(0,)]
+    assert call("trial", "add", "held", "--parameters", "[1]").code == 2
+    assert call("trial", "add", "held").code == 2
+    assert call("trial", "add", "held", "--like", "77").code == 1
+
+
+def test_trial_add_runs_trials_of_ones_own(held: Any, call: Callable[..., Any]) -> None:
+    added = call("trial", "add", "held", "--parameters", '{"x": 0.25}')
+    assert added.code == 0, added.err
+    again = call("trial", "add", "held", "--like", "0")
+    assert again.code == 0, again.err
+    held.release()
+    assert held.finish().code == 0
+    records = [
+        json.loads(record) for (record,) in held.rows("SELECT record FROM trials ORDER BY sequence_id")
+    ]
+    assert len(records) == 3
+    assert records[1]["parameters"] == {"x": 0.25}
+    assert records[2]["parameters"] == records[0]["parameters"]
+
+
+def test_import_tells_the_tuner_what_an_export_holds(
+    held: Any, call: Callable[..., Any], tmp_path: Path
+) -> None:
+    trials = [
+        {"status": "SUCCEEDED", "parameters": {"x": 0.5}, "final": 2.0},
+        {"status": "FAILED", "parameters": {"x": 0.1}, "final": None},
+    ]
+    (tmp_path / "trials.json").write_text(json.dumps({"experiment": {}, "trials": trials}))
+    called = call("import", "held", "--file", tmp_path / "trials.json")
+    assert (called.code, called.out) == (0, "the tuner of experiment held is told 1 results\n")
+    [(payload,)] = held.rows("SELECT payload FROM commands WHERE code = 'FD'")
+    assert json.loads(payload)[0]["parameter"] == {"x": 0.5}
+    held.release()
+    assert held.finish().code == 0
+
+
+def test_what_only_a_running_experiment_takes_is_refused_by_name(
+    call: Callable[..., Any], stored: Callable[..., Any], tmp_path: Path
+) -> None:
+    stored().write("over", [])
+    (tmp_path / "results.json").write_text("[]")
+    called = call("trial", "add", "over", "--parameters", "{}")
+    assert called.code == 1
+    assert "experiment over does not run" in called.err
+    (tmp_path / "torn.json").write_text("[{")
+    assert "is not JSON" in call("import", "over", "--file", tmp_path / "torn.json").err
