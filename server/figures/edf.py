@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .drawing import base_figure, nothing, short, value_axis
+from .drawing import base_figure, nothing, ranged, short, value_axis
 from .tables import ExperimentTable
 from .theme import SERIES, ThemeName
 
@@ -56,8 +56,8 @@ def plot_edf(
             line={"shape": "hv", "color": color, "dash": dash, "width": 2},
             hovertemplate="%{y:.0%} of the trials reach %{x:.5g}<extra>%{fullData.name}</extra>",
         )
-    axis = value_axis(first, every)
+    axis = ranged(value_axis(first, every), every, 0.02, 0.02)
     if first.direction == "maximize":
-        axis = {**axis, "autorange": "reversed", "range": None}
+        axis = {**axis, "range": axis["range"][::-1]}
     share = {"title": {"text": "share of the trials"}, "tickformat": ".0%", "range": [0, 1.02]}
     return figure.update_layout(xaxis=axis, yaxis=share, showlegend=True, height=420)

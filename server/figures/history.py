@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .drawing import best_so_far, hover_texts, nothing, panels, points, value_axis
+from .drawing import best_so_far, hover_texts, nothing, panels, points, ranged, value_axis
 from .tables import ExperimentTable, Objective
 from .theme import BEST, STATUS_LOOKS, VERMILION, Look, ThemeName
 
@@ -41,13 +41,14 @@ def plot_history(
         return nothing(theme, _TITLE, "No trial has ended yet.")
     figure = panels(theme, _TITLE, len(chosen), 1, shared_x=True, marks=True)
     for row, one in enumerate(chosen, start=1):
-        traces = [(trace, False) for trace in _results(table, one)] + [
-            (mark, True) for mark in _marks(table, one)
-        ]
+        marks = _marks(table, one)
+        traces = [(trace, False) for trace in _results(table, one)] + [(mark, True) for mark in marks]
         for trace, is_mark in traces:
             trace.update(legendgroup=trace.name, showlegend=row == 1)
             figure.add_trace(trace, row=row, col=1, secondary_y=is_mark)
-        figure.update_yaxes(value_axis(one, table.finished(one.name)[1]), row=row, col=1, secondary_y=False)
+        values = table.finished(one.name)[1]
+        axis = ranged(value_axis(one, values), values, 0.16 if marks else 0.05)
+        figure.update_yaxes(axis, row=row, col=1, secondary_y=False)
     figure.update_xaxes(title_text="trial", row=len(chosen), col=1)
     return figure.update_layout(height=420 if len(chosen) == 1 else 120 + 240 * len(chosen))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .drawing import hover_texts, nothing, panels, points, value_axis
+from .drawing import hover_texts, nothing, panels, points, ranged, value_axis
 from .tables import ExperimentTable, Objective
 from .theme import BEST, STATUS_LOOKS, ThemeName
 
@@ -75,8 +75,12 @@ def _add_panel(
         else:
             trace.update(marker={"color": BEST, "size": 10, "symbol": "diamond", "opacity": 1.0})
         figure.add_trace(trace, row=row, col=col)
-    figure.update_xaxes(value_axis(pair[0], values[:, 0]), row=row, col=col)
-    figure.update_yaxes(value_axis(pair[1], values[:, 1]), row=row, col=col)
+    figure.update_xaxes(_axis(pair[0], values[:, 0]), row=row, col=col)
+    figure.update_yaxes(_axis(pair[1], values[:, 1]), row=row, col=col)
+
+
+def _axis(objective: Objective, values: Numbers) -> dict[str, Any]:
+    return ranged(value_axis(objective, values), values, 0.05)
 
 
 def on_front(values: Numbers) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import Dimension
-from .drawing import axis_of, hover_texts, note, nothing, panels, points, spread, value_axis
+from .drawing import axis_of, hover_texts, note, nothing, panels, points, ranged, spread, value_axis
 from .tables import ExperimentTable, TrialRecord
 from .theme import STATUS_LOOKS, ThemeName
 
@@ -53,7 +53,7 @@ def plot_slice(
     rows = math.ceil(len(chosen) / columns)
     figure = panels(theme, _TITLE, rows, columns)
     texts = np.array(hover_texts(table, trials), dtype=object)
-    axis = value_axis(one, values)
+    axis = ranged(value_axis(one, values), values, 0.05)
     for place, dimension in enumerate(chosen):
         row, column = place // columns + 1, place % columns + 1
         figure.add_trace(_panel(dimension, trials, values, texts), row=row, col=column)
