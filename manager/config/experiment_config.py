@@ -28,7 +28,7 @@ class ExperimentConfig(ConfigFields):
     ...     "search_space": {"lr": {"_type": "uniform", "_value": [0, 1]}},
     ...     "trial_command": "python train.py", "max_trial_duration": "1.5h", "max_trial_number": 10})
     >>> config.max_trial_duration, config.tuner.name, config.training_service.platform
-    (5400.0, 'TPE', 'ray')
+    (5400.0, 'Auto', 'ray')
     """
 
     @classmethod

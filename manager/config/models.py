@@ -365,7 +365,7 @@ class ConfigFields(Section):
         validate_default=True,
     )
     tuner_gpu_indices: GpuIndices | None = Field(default=None, description="The GPUs that the tuner may use.")
-    tuner: AlgorithmConfig = Field(default=AlgorithmConfig(name="TPE"), description="The search algorithm.")
+    tuner: AlgorithmConfig = Field(default=AlgorithmConfig(name="Auto"), description="The search algorithm.")
     assessor: AlgorithmConfig | None = Field(default=None, description="The early-stopping rule.")
     training_service: Annotated[LocalConfig | RayConfig, Field(discriminator="platform")] = Field(
         default=RayConfig(platform="ray"), description="Where trials run."

@@ -74,7 +74,7 @@ def test_smallest_config_has_the_defaults(tmp_path: Path) -> None:
     assert config.search_space == SPACE
     assert (config.trial_concurrency, config.max_trial_number) == (2, 20)
     assert config.trial_code_directory == Path(os.path.realpath(tmp_path))
-    assert (config.tuner, config.assessor) == (AlgorithmConfig(name="TPE"), None)
+    assert (config.tuner, config.assessor) == (AlgorithmConfig(name="Auto"), None)
     assert config.training_service.platform == "ray"
     assert [(o.name, o.direction) for o in config.objectives] == [("default", "minimize")]
     assert (config.kill_grace, config.orphan_timeout, config.max_identical_failures) == (5.0, 600.0, 5)
@@ -365,7 +365,7 @@ def test_canonical_form_is_camel_case_without_unset_fields() -> None:
     assert canonical["maxTrialDuration"] == 60.0
     assert canonical["trialCommand"] == "python train.py"
     assert canonical["searchSpace"] == SPACE
-    assert canonical["tuner"] == {"name": "TPE", "classArgs": {}}
+    assert canonical["tuner"] == {"name": "Auto", "classArgs": {}}
     assert None not in canonical.values()
     assert not any("_" in key for key in canonical)
 

@@ -85,7 +85,7 @@ def test_placeholder_name_means_not_set() -> None:
     config = ExperimentConfig.from_dict(
         {**SMALLEST, "tuner": {"name": "_none_"}, "assessor": {"name": "_none_"}}
     )
-    assert (config.tuner.name, config.assessor) == ("TPE", None)
+    assert (config.tuner.name, config.assessor) == ("Auto", None)
 
 
 @pytest.mark.parametrize("platform", [*OTHER_PLATFORMS, "Remote"])
