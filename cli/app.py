@@ -13,6 +13,7 @@ from importlib import import_module
 import click
 
 from .failures import explained
+from .nnictl import translated
 
 __all__ = ["INTERRUPTED", "VERBS", "main", "pitchpipe", "run"]
 
@@ -27,6 +28,7 @@ VERBS = {
     "resume": ("resume:resume", "Go on with an experiment that nobody runs."),
     "list": ("listing:list_experiments", "List the experiments of a directory."),
     "status": ("listing:status", "Show how an experiment stands."),
+    "top": ("top:top", "Watch an experiment on the whole screen."),
     "trials": ("trials:trials", "List the trials of an experiment."),
     "trial": ("trial:trial", "Show, add, run again or kill a trial; its output."),
     "update": ("update:update", "Change limits or the search space, live."),
@@ -126,7 +128,7 @@ def run(arguments: list[str]) -> int:
         return 2
     try:
         with explained():
-            code = pitchpipe.main(arguments, prog_name="pitchpipe", standalone_mode=False)
+            code = pitchpipe.main(translated(arguments), prog_name="pitchpipe", standalone_mode=False)
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:

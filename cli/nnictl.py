@@ -1,0 +1,129 @@
+"""nnictl's command lines, as ours: verbs and flags that have an equivalent are accepted.
+
+A line of nnictl is recognised by its words (`experiment list`, `trial ls`, `update duration`) or by a flag that only
+nnictl has (`create --config FILE`); every other line is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from .failures import USAGE, Failure
+
+__all__ = ["REPLACED", "WITHOUT_EQUIVALENT", "translated"]
+
+#: nnictl's words -> ours. `{ID}` is the id, if one is given.
+REPLACED: Mapping[tuple[str, ...], tuple[str, ...]] = MappingProxyType(
+    {
+        ("experiment", "list"): ("list",),
+        ("experiment", "show"): ("status",),
+        ("experiment", "status"): ("status",),
+        ("experiment", "delete"): ("delete",),
+        ("experiment", "export"): ("export",),
+        ("experiment", "import"): ("import",),
+        ("trial", "ls"): ("trials",),
+        ("update", "concurrency"): ("update",),
+        ("update", "trialnum"): ("update",),
+        ("update", "duration"): ("update",),
+        ("update", "searchspace"): ("update",),
+        ("log", "trial"): ("trial", "log"),
+        ("view",): ("ui",),
+        ("webui", "url"): ("ui",),
+    }
+)
+
+#: What nnictl has and we have not, with what to do instead.
+WITHOUT_EQUIVALENT: Mapping[tuple[str, ...], str] = MappingProxyType(
+    {
+        ("experiment", "save"): "copy the experiment's folder, or set storage_path in the config",
+        ("experiment", "load"): "pitchpipe resume ID --from FOLDER",
+        ("config", "show"): "pitchpipe export ID --format json holds the config",
+        ("log", "stdout"): "the logs are in the experiment's folder: see pitchpipe status",
+        ("log", "stderr"): "the logs are in the experiment's folder: see pitchpipe status",
+        ("algo", "register"): "set class_name and code_directory in the config, or see docs/plugins.md",
+        ("algo", "list"): "docs/tuners.md and docs/assessors.md list the algorithms",
+        ("platform", "clean"): "pitchpipe stop --all",
+        ("ss_gen",): "pitchpipe init SCRIPT",
+    }
+)
+
+# nnictl's flag -> ours; None: the flag's value becomes an argument; "" drops the flag (and its value).
+_FLAGS: Mapping[tuple[str, ...], Mapping[str, str | None]] = MappingProxyType(
+    {
+        ("create",): {"--config": None, "-c": None, "--url_prefix": "", "-u": "", "--port": "", "-p": ""},
+        ("resume",): {"--foreground": "", "--port": "", "-p": "", "--experiment_dir": "--dir", "-e": "--dir"},
+        ("view",): {"--experiment_dir": "--dir", "-e": "--dir", "-p": "--port"},
+        ("stop",): {"-a": "--all"},
+        ("update", "concurrency"): {"--value": "--trial-concurrency", "-v": "--trial-concurrency"},
+        ("update", "trialnum"): {"--value": "--max-trial-number", "-v": "--max-trial-number"},
+        ("update", "duration"): {"--value": "--max-experiment-duration", "-v": "--max-experiment-duration"},
+        ("update", "searchspace"): {"--filename": "--search-space", "-f": "--search-space"},
+        ("experiment", "export"): {
+            "--filename": "--output",
+            "-f": "--output",
+            "--type": "--format",
+            "-t": "--format",
+        },
+        ("experiment", "import"): {"--filename": "--file"},
+        ("trial", "kill"): {"--trial_id": None, "-T": None},
+        ("log", "trial"): {"--trial_id": None, "-T": None},
+        ("trial", "ls"): {"--head": "--limit", "--tail": "--limit"},
+        ("top",): {"--time": "--every", "-t": "--every"},
+    }
+)
+# These take no value.
+_SWITCHES = frozenset({"--all", "-a", "--debug", "-d", "--foreground", "--intermediate", "-i"})
+# These say nothing to us, whatever the verb.
+_DROPPED = frozenset({"--debug", "-d", "--intermediate", "-i"})
+
+
+def translated(arguments: Sequence[str]) -> list[str]:
+    """Our command line for one of nnictl's; any other as it is. Raises `Failure` for one that has no equivalent.
+
+    >>> translated(["create", "--config", "experiment.yml", "--port", "8080"])
+    ['create', 'experiment.yml']
+    >>> translated(["update", "concurrency", "abc", "--value", "8"])
+    ['update', 'abc', '--trial-concurrency', '8']
+    >>> translated(["trials", "--sort", "best"])
+    ['trials', '--sort', 'best']
+    """
+    words = tuple(arguments[:2])
+    for known, instead in WITHOUT_EQUIVALENT.items():
+        if words[: len(known)] == known:
+            raise Failure(f"nnictl's `{' '.join(known)}` has no equivalent: {instead}", USAGE)
+    verb = next((known for known in (words, words[:1]) if known in REPLACED or known in _FLAGS), None)
+    if verb is None:
+        return list(arguments)
+    rest = list(arguments[len(verb) :])
+    if verb not in REPLACED and not _has_nnictls_flag(verb, rest):
+        return list(arguments)
+    if verb == ("create",) and {"-f", "--foreground"} & set(rest):
+        return ["run", *_with_our_flags(verb, [word for word in rest if word not in ("-f", "--foreground")])]
+    return [*REPLACED.get(verb, verb), *_with_our_flags(verb, rest)]
+
+
+def _has_nnictls_flag(verb: tuple[str, ...], rest: Sequence[str]) -> bool:
+    return any(word.partition("=")[0] in _FLAGS[verb] for word in rest)
+
+
+def _with_our_flags(verb: tuple[str, ...], rest: Sequence[str]) -> list[str]:
+    flags = _FLAGS.get(verb, {})
+    ours: list[str] = []
+    last: list[str] = []  # what becomes an argument comes behind the id
+    words = iter(rest)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name not in flags:
+            ours += [] if name in _DROPPED else [word]
+            continue
+        replaced = flags[name]
+        if name in _SWITCHES:
+            ours += [replaced] if replaced else []
+            continue
+        value = value if equals else next(words, "")
+        if replaced is None:
+            last.append(value)
+        elif replaced:
+            ours += [replaced, value]
+    return ours + last

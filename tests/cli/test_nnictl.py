@@ -1,0 +1,89 @@
+"""nnictl's command lines: those with an equivalent mean it, others are left alone or refused by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from pitchpipe.cli.app import LazyGroup, pitchpipe
+from pitchpipe.cli.failures import Failure
+from pitchpipe.cli.nnictl import REPLACED, WITHOUT_EQUIVALENT, translated
+
+LINES = {
+    "create --config e.yml": "create e.yml",
+    "create -c e.yml -p 8080 --debug": "create e.yml",
+    "create --config=e.yml --foreground": "run e.yml",
+    "create -f -c e.yml": "run e.yml",
+    "resume abc --port 8081 --foreground": "resume abc",
+    "resume abc -e /data": "resume abc --dir /data",
+    "view abc --port 8081": "ui abc --port 8081",
+    "stop -a": "stop --all",
+    "update concurrency abc -v 8": "update abc --trial-concurrency 8",
+    "update trialnum --value=9": "update --max-trial-number 9",
+    "update duration abc --value 2h": "update abc --max-experiment-duration 2h",
+    "update searchspace abc -f s.json": "update abc --search-space s.json",
+    "trial ls abc --head 5": "trials abc --limit 5",
+    "trial kill abc -T Xy3fA": "trial kill abc Xy3fA",
+    "experiment list --all": "list --all",
+    "experiment show abc": "status abc",
+    "experiment delete abc": "delete abc",
+    "experiment export abc -t csv -f t.csv -i": "export abc --format csv --output t.csv",
+    "experiment import abc -f r.json": "import abc -f r.json",
+    "log trial abc -T Xy3fA": "trial log abc Xy3fA",
+    "webui url": "ui",
+}
+
+
+@pytest.mark.parametrize(("line", "ours"), LINES.items())
+def test_a_line_of_nnictl_is_ours(line: str, ours: str) -> None:
+    assert translated(line.split()) == ours.split()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "run e.yml --dir -c",
+        "create e.yml --json",
+        "resume abc --extend",
+        "stop abc",
+        "update abc --trial-concurrency 3",
+        "trial kill 7",
+        "trial show 7",
+        "export -o f",
+        "--help",
+    ],
+)
+def test_our_own_lines_are_left_as_they_are(line: str) -> None:
+    assert translated(line.split()) == line.split()
+
+
+@pytest.mark.parametrize("words", WITHOUT_EQUIVALENT, ids=" ".join)
+def test_what_has_no_equivalent_is_refused_with_what_to_do(words: tuple[str, ...]) -> None:
+    with pytest.raises(Failure, match="has no equivalent: ") as refused:
+        translated([*words, "abc"])
+    assert refused.value.exit_code == 2
+
+
+def test_every_replacement_is_a_verb_of_ours() -> None:
+    for ours in REPLACED.values():
+        group: Any = pitchpipe
+        for word in ours:
+            assert isinstance(group, LazyGroup)
+            group = group.get_command(click.Context(group), word)
+            assert group is not None, ours
+
+
+def test_the_page_has_every_line(tree: Path) -> None:
+    page = (tree / "docs" / "nnictl.md").read_text()
+    for words in (*REPLACED, *WITHOUT_EQUIVALENT):
+        assert f"`nnictl {' '.join(words)}" in page
+
+
+def test_a_line_of_nnictl_runs(call: Callable[..., Any], stored: Callable[..., Any]) -> None:
+    stored().write("abc", [])
+    assert call("experiment", "list", "--json").out == call("list", "--json").out
+    refused = call("platform", "clean", "-c", "x")
+    assert (refused.code, "pitchpipe stop --all" in refused.err) == (2, True)

@@ -1,0 +1,92 @@
+"""`pitchpipe top`: what the screen shows, and how it is left."""
+
+import io
+import os
+import pty
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from pitchpipe.cli.top import screen
+from pitchpipe.manager.changes import MetricRow
+from pitchpipe.manager.folder import ExperimentFolder
+from pitchpipe.server.reading import ExperimentView
+
+
+def shown(folder: ExperimentFolder, width: int = 100, height: int = 30) -> list[str]:
+    console = Console(width=width, height=height, record=True, file=io.StringIO())
+    with ExperimentView(folder) as view:
+        console.print(screen(view, view.summary(), height))
+    return [" ".join(line.split()) for line in console.export_text().splitlines()]
+
+
+@pytest.fixture
+def folder(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> ExperimentFolder:
+    """Two trials have succeeded, two failed alike, one runs and has reported 0.625."""
+    trials = [
+        trial_of(0, "SUCCEEDED", final=0.5),
+        trial_of(1, "SUCCEEDED", final=0.75),
+        trial_of(2, "FAILED", reason="exit code 3"),
+        trial_of(3, "FAILED", reason="exit code 3"),
+        trial_of(4, "RUNNING", end_time=None, next_sequence=1),
+    ]
+    row = MetricRow(trials[4], 1, "PERIODICAL", 0, "0.625", 1005.0)
+    return stored(status="RUNNING", name="digits").write("watched", trials, [row])
+
+
+def test_screen_has_the_best_the_running_the_ended_and_the_failures(folder: ExperimentFolder) -> None:
+    lines = shown(folder)
+    assert lines[0].startswith("digits watched RUNNING ran for 12 s")
+    assert lines[1] == "5 of 10 trials: 1 running, 2 succeeded, 2 failed"
+    best, running, ended = (lines.index(title) for title in ("best (2)", "running (1)", "ended last (4)"))
+    assert running < best < ended
+    assert lines[best + 2].startswith("1 SUCCEEDED 0.75 10 s x=0.1")
+    assert lines[running + 2].startswith("4 RUNNING 0.625 ")
+    assert lines[ended + 2].startswith("3 FAILED 10 s x=0.3")
+    assert "2 failed: exit code 3" in lines
+
+
+@pytest.mark.parametrize("height", [4, 8, 12, 24])
+def test_screen_is_no_higher_than_the_terminal(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], height: int
+) -> None:
+    trials = [trial_of(n, "SUCCEEDED", final=float(n)) for n in range(60)]
+    trials += [trial_of(n, "RUNNING", end_time=None) for n in range(60, 90)]
+    folder = stored().write("many", trials)
+    assert len(shown(folder, height=height)) <= height
+
+
+def test_top_without_a_terminal_says_what_to_use(call: Callable[..., Any], folder: ExperimentFolder) -> None:
+    called = call("top", "watched")
+    assert called.code == 2
+    assert "pitchpipe status" in called.err
+
+
+def test_top_is_left_by_q_and_restores_the_terminal(folder: ExperimentFolder, directory: Path) -> None:
+    folder.own()  # so that it counts as running
+    ours, its = pty.openpty()
+    before = termios.tcgetattr(its)
+    environment = {**os.environ, "TERM": "xterm", "PITCHPIPE_DIR": str(directory)}
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "pitchpipe", "top", "watched"],
+            stdin=its, stdout=its, stderr=its, env=environment,
+        )  # fmt: skip
+        said = b""
+        while b"running (1)" not in said:
+            said += os.read(ours, 65536)
+        os.write(ours, b"q")
+        while b"pitchpipe status tells more" not in said:
+            said += os.read(ours, 65536)
+        assert process.wait(timeout=30) == 0
+        assert termios.tcgetattr(its) == before
+    finally:
+        folder.disown()
+        os.close(ours)
+        os.close(its)
