@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import Dimension
-from .drawing import axis_of, base_figure, hover_texts, is_wide, note, nothing, short, spread, value_name
+from .drawing import axis_of, base_figure, is_wide, note, nothing, short, spread, value_name
+from .hovering import Hover
 from .tables import ExperimentTable
 from .theme import ThemeName
 
@@ -57,7 +58,7 @@ def plot_contour(
     places = spread(across, points, numbers), spread(up, points, -numbers)
     if len(kept) >= 3:
         figure.add_trace(_surface(across, up, points, shown))
-    _add_trials(figure, places, hover_texts(table, kept))
+    _add_trials(figure, places, Hover.of(table, kept).at())
     bar = {"title": {"text": short(value_name(one))}, **ticks}
     colors = {"reversescale": one.direction == "maximize", "colorbar": bar}
     figure.update_layout(coloraxis=colors, showlegend=False, height=480, hovermode="closest")
@@ -120,13 +121,12 @@ def smoothed(units: Numbers, values: Numbers, grid: Numbers) -> Numbers:
     return np.where(total >= _NEAREST_WEIGHT, means, np.nan)
 
 
-def _add_trials(figure: go.Figure, places: tuple[Numbers, Numbers], texts: list[str]) -> None:
+def _add_trials(figure: go.Figure, places: tuple[Numbers, Numbers], hover: dict[str, Any]) -> None:
     """Add the trials, in a look that stands out from every colour of the surface and from both backgrounds."""
     figure.add_scatter(
         x=places[0],
         y=places[1],
         mode="markers",
         marker={"color": "#f4f5f6", "size": 6, "line": {"width": 1.2, "color": "#30363d"}},
-        text=texts,
-        hovertemplate="%{text}<extra></extra>",
+        **hover,
     )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .downsampling import chosen_numbers, downsampled
-from .drawing import base_figure, hover_texts, note, nothing, value_axis
+from .drawing import base_figure, note, nothing, value_axis
+from .hovering import Hover
 from .tables import Curve, ExperimentTable, TrialRecord
 from .theme import BEST, STATUS_LOOKS, ThemeName
 
@@ -67,7 +68,7 @@ def _traces(table: ExperimentTable, curves: list[Curve], records: dict[int, Tria
     )
     # Grey ones first: what was stopped must not cover what was not.
     order = sorted(curves, key=lambda one: (one is best, records[one.number].status != "EARLY_STOPPED"))
-    texts = hover_texts(table, [records[curve.number] for curve in order])
+    texts = _texts(table, [records[curve.number] for curve in order])
     named: set[str] = set()
     traces = []
     for curve, text in zip(order, texts, strict=True):
@@ -76,6 +77,12 @@ def _traces(table: ExperimentTable, curves: list[Curve], records: dict[int, Tria
         traces.append(trace.update(showlegend=curve is best or record.status not in named))
         named.add(record.status)
     return traces
+
+
+def _texts(table: ExperimentTable, trials: list[TrialRecord]) -> list[str]:
+    """What is shown of each curve's trial; of very many only the number."""
+    texts = Hover.of(table, trials).texts
+    return [f"<b>trial {one.number}</b>" for one in trials] if texts is None else list(texts)
 
 
 def _trace(curve: Curve, record: TrialRecord, text: str, limit: int, *, is_best: bool) -> Any:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import Dimension
-from .tables import ExperimentTable, Objective, TrialRecord
+from .tables import Objective
 from .theme import Look, ThemeName, template
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 __all__ = [
-    "HOVER_TRIALS",
     "axis_of",
     "base_figure",
     "best_so_far",
-    "hover_texts",
     "is_wide",
     "note",
     "nothing",
@@ -41,7 +39,6 @@ HOVER_TRIALS = (
     3000  # more trials than these are hovered with number and result alone: texts would be megabytes
 )
 _GL_POINTS = 4000  # from here on points are drawn by WebGL
-_HOVER_LINES = 16
 _WIDE = 1000.0
 _JITTER = 0.5
 _REACH = 10.0
@@ -97,28 +94,6 @@ def note(figure: go.Figure, text: str) -> None:
     place = {"x": 1.0, "y": 0.0, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "top"}
     figure.add_annotation(text=text, yshift=-52, **place)
     figure.update_layout(margin={"b": 84})
-
-
-def hover_texts(
-    table: ExperimentTable, trials: Sequence[TrialRecord], objectives: Iterable[Objective] | None = None
-) -> list[str]:
-    """What is shown of each trial under the pointer: number, results and parameters; markup in them is escaped."""
-    named = tuple(objectives or table.objectives)
-    dimensions = table.dimensions if len(trials) <= HOVER_TRIALS else ()
-    return [_hover_text(trial, named, dimensions) for trial in trials]
-
-
-def _hover_text(trial: TrialRecord, objectives: Sequence[Objective], dimensions: Sequence[Dimension]) -> str:
-    lines = [f"<b>trial {trial.number}</b>"]
-    for objective in objectives:
-        if (value := trial.values.get(objective.name)) is not None:
-            lines.append(f"{short(value_name(objective))}: <b>{written(float(value))}</b>")
-    if trial.status != "SUCCEEDED":
-        lines.append(short(f"{trial.status} {trial.reason}".strip(), 80))
-    pairs = [(one.name, one.value(trial.parameters)) for one in dimensions]
-    known = [f"{short(name)} = {short(written(value))}" for name, value in pairs if value is not None]
-    more = [f"and {len(known) - _HOVER_LINES} more"] if len(known) > _HOVER_LINES else []
-    return "<br>".join([*lines, *known[:_HOVER_LINES], *more])
 
 
 def value_name(objective: Objective) -> str:
@@ -209,8 +184,8 @@ def best_so_far(values: Numbers, direction: str) -> Numbers:
     return best.accumulate(values) if values.size else values
 
 
-def points(look: Look, x: Any, y: Any, texts: Iterable[str]) -> go.Scatter | go.Scattergl:
-    """Trials as points in the look of their status, hovered with their texts; many of them are drawn by WebGL."""
+def points(look: Look, x: Any, y: Any, hover: Mapping[str, Any]) -> go.Scatter | go.Scattergl:
+    """Trials as points in the look of their status; `hover` is what `Hover.at` gives. Many are drawn by WebGL."""
     import plotly.graph_objects as go
 
     kind = go.Scattergl if len(x) > _GL_POINTS else go.Scatter
@@ -220,8 +195,7 @@ def points(look: Look, x: Any, y: Any, texts: Iterable[str]) -> go.Scatter | go.
         mode="markers",
         name=look.name,
         marker={"color": look.color, "symbol": look.symbol, "size": 7, "opacity": 0.9},
-        text=list(texts),
-        hovertemplate="%{text}<extra></extra>",
+        **hover,
     )
 
 

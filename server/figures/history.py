@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .drawing import best_so_far, hover_texts, nothing, panels, points, ranged, value_axis
+from .drawing import best_so_far, nothing, panels, points, ranged, value_axis
+from .hovering import Hover
 from .tables import ExperimentTable, Objective
 from .theme import BEST, STATUS_LOOKS, VERMILION, Look, ThemeName
 
@@ -69,7 +70,7 @@ def _results(table: ExperimentTable, objective: Objective) -> list[Any]:
         line={"shape": "hv", "width": 2.5, "color": BEST},
         hovertemplate="best so far: %{y:.5g}<extra></extra>",
     )
-    return [points(STATUS_LOOKS["SUCCEEDED"], numbers, values, hover_texts(table, trials)), best]
+    return [points(STATUS_LOOKS["SUCCEEDED"], numbers, values, Hover.of(table, trials).at()), best]
 
 
 def _marks(table: ExperimentTable, objective: Objective) -> list[Any]:
@@ -79,5 +80,5 @@ def _marks(table: ExperimentTable, objective: Objective) -> list[Any]:
         lost = [one for one in table.trials if one.status == status and one.value(objective.name) is None]
         if lost:
             heights = np.full(len(lost), 0.02 + 0.03 * height)
-            found.append(points(look, [trial.number for trial in lost], heights, hover_texts(table, lost)))
+            found.append(points(look, [trial.number for trial in lost], heights, Hover.of(table, lost).at()))
     return found

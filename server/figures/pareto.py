@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .drawing import hover_texts, nothing, panels, points, ranged, value_axis
+from .drawing import nothing, panels, points, ranged, value_axis
+from .hovering import Hover
 from .tables import ExperimentTable, Objective
 from .theme import BEST, STATUS_LOOKS, ThemeName
 
@@ -48,10 +49,10 @@ def plot_pareto(
     columns = min(len(pairs), 3)
     rows = -(-len(pairs) // columns)
     figure = panels(theme, _TITLE, rows, columns)
-    texts = np.array(hover_texts(table, trials), dtype=object)
+    hover = Hover.of(table, trials)
     for place, pair in enumerate(pairs):
         at = (place // columns + 1, place % columns + 1)
-        _add_panel(figure, [chosen[one] for one in pair], values[:, pair], front, texts, at)
+        _add_panel(figure, [chosen[one] for one in pair], values[:, pair], front, hover, at)
     return figure.update_layout(height=440 if rows == 1 else 120 + 340 * rows)
 
 
@@ -60,7 +61,7 @@ def _add_panel(
     pair: Sequence[Objective],
     values: Numbers,
     front: NDArray[np.bool_],
-    texts: NDArray[np.object_],
+    hover: Hover,
     at: tuple[int, int],
 ) -> None:
     row, col = at
@@ -68,7 +69,7 @@ def _add_panel(
         if not group.any():
             continue
         order = np.flatnonzero(group)[np.argsort(values[group, 0], kind="stable")]
-        trace = points(STATUS_LOOKS["SUCCEEDED"], values[order, 0], values[order, 1], texts[order])
+        trace = points(STATUS_LOOKS["SUCCEEDED"], values[order, 0], values[order, 1], hover.at(order))
         trace.update(name=name, legendgroup=name, showlegend=at == (1, 1))
         if name == "beaten":
             trace.update(marker={"color": "#7d838b", "size": 6})

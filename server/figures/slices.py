@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import Dimension
-from .drawing import axis_of, hover_texts, note, nothing, panels, points, ranged, spread, value_axis
+from .drawing import axis_of, note, nothing, panels, points, ranged, spread, value_axis
+from .hovering import Hover
 from .tables import ExperimentTable, TrialRecord
 from .theme import STATUS_LOOKS, ThemeName
 
@@ -52,11 +53,11 @@ def plot_slice(
     columns = min(_COLUMNS, len(chosen))
     rows = math.ceil(len(chosen) / columns)
     figure = panels(theme, _TITLE, rows, columns)
-    texts = np.array(hover_texts(table, trials), dtype=object)
+    hover = Hover.of(table, trials)
     axis = ranged(value_axis(one, values), values, 0.05)
     for place, dimension in enumerate(chosen):
         row, column = place // columns + 1, place % columns + 1
-        figure.add_trace(_panel(dimension, trials, values, texts), row=row, col=column)
+        figure.add_trace(_panel(dimension, trials, values, hover), row=row, col=column)
         figure.update_xaxes(axis_of(dimension), row=row, col=column)
         shared = {} if place == 0 else {"matches": "y"}
         titled = axis if column == 1 else {**axis, "title": None, "showticklabels": False}
@@ -69,11 +70,11 @@ def plot_slice(
 
 
 def _panel(
-    dimension: Dimension, trials: Sequence[TrialRecord], values: NDArray[np.float64], texts: NDArray[Any]
+    dimension: Dimension, trials: Sequence[TrialRecord], values: NDArray[np.float64], hover: Hover
 ) -> Any:
     numbers = np.array([trial.number for trial in trials])
     places = spread(dimension, [trial.parameters for trial in trials], numbers)
     has_it = np.isfinite(places)
-    trace = points(STATUS_LOOKS["SUCCEEDED"], places[has_it], values[has_it], texts[has_it])
+    trace = points(STATUS_LOOKS["SUCCEEDED"], places[has_it], values[has_it], hover.at(has_it))
     marker = {"color": numbers[has_it], "coloraxis": "coloraxis", "size": 6, "opacity": 0.85}
     return trace.update(marker=marker, name=dimension.name)

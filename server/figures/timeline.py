@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .drawing import base_figure, hover_texts, nothing, short
+from .drawing import base_figure, nothing, short
+from .hovering import Hover
 from .tables import ExperimentTable, Span
-from .theme import STATUS_LOOKS, ThemeName
+from .theme import STATUS_LOOKS, Look, ThemeName
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -41,7 +43,7 @@ def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.F
     for status, look in STATUS_LOOKS.items():
         group = [(span, row) for span, row in zip(spans, rows, strict=True) if span.status == status]
         if group:
-            draw(figure, table, group, now, {"name": look.name, "color": look.color})
+            draw(figure, table, group, now, look)
     names = sorted(set(rows), key=_natural, reverse=True)
     worker = {
         "title": {"text": "worker"},
@@ -94,64 +96,50 @@ def _natural(name: str) -> tuple[Any, ...]:
 Group = list[tuple[Span, str]]
 
 
-def _moment(seconds: float) -> str:
-    """A moment as plotly reads it, in local time.
-
-    >>> len(_moment(0.25)), _moment(0.25)[-4:]
-    (23, '.250')
-    """
-    whole = int(seconds // 1)
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(whole)) + f".{int((seconds - whole) * 1000):03d}"
+def _moments(seconds: Iterable[float]) -> NDArray[np.float64]:
+    """Moments as plotly reads them, in ms, shape (n,); it knows no time zones, so they are moved to the local one."""
+    return np.array([(one + time.localtime(one).tm_gmtoff) * 1000.0 for one in seconds], dtype=np.float64)
 
 
-def _texts(table: ExperimentTable, group: Group, now: float) -> list[str]:
+def _hover(table: ExperimentTable, group: Group) -> Hover:
     records = {trial.number: trial for trial in table.trials}
-    known = hover_texts(table, [records[span.number] for span, _ in group])
-    return [
-        f"{text}<br>{short(row)}: {(span.end or now) - span.start:.3g} s"
-        for text, (span, row) in zip(known, group, strict=True)
-    ]
+    return Hover.of(table, [records[span.number] for span, _ in group])
 
 
-def _add_bars(
-    figure: go.Figure, table: ExperimentTable, group: Group, now: float, look: dict[str, str]
-) -> None:
-    shortest = _SHORTEST * _length(table, now)
+def _lengths(group: Group, now: float) -> list[str]:
+    return [f"{short(row)}: {(span.end or now) - span.start:.3g} s" for span, row in group]
+
+
+def _add_bars(figure: go.Figure, table: ExperimentTable, group: Group, now: float, look: Look) -> None:
+    starts = [one.start_time for one in table.trials if one.start_time is not None]
+    shortest = _SHORTEST * (now - min(starts))
     figure.add_bar(
-        base=[_moment(span.start) for span, _ in group],
+        base=_moments(span.start for span, _ in group),
         x=[max((span.end or now) - span.start, shortest) * 1000.0 for span, _ in group],
         y=np.array([row for _, row in group], dtype=object),
         orientation="h",
-        name=look["name"],
-        marker={"color": look["color"], "line": {"width": 0.5, "color": "rgba(128,128,128,0.6)"}},
-        text=_texts(table, group, now),
+        name=look.name,
+        marker={"color": look.color, "line": {"width": 0.5, "color": "rgba(128,128,128,0.6)"}},
         textposition="none",
-        hovertemplate="%{text}<extra></extra>",
+        **_hover(table, group).at(more=_lengths(group, now)),
     )
 
 
-def _length(table: ExperimentTable, now: float) -> float:
-    starts = [one.start_time for one in table.trials if one.start_time is not None]
-    return now - min(starts) if starts else 0.0
-
-
-def _add_lines(
-    figure: go.Figure, table: ExperimentTable, group: Group, now: float, look: dict[str, str]
-) -> None:
+def _add_lines(figure: go.Figure, _: ExperimentTable, group: Group, now: float, look: Look) -> None:
     """Thousands of spans as one broken line: bars would take seconds to draw."""
     import plotly.graph_objects as go
 
-    texts = _texts(table, group, now)
-    x: list[str | None] = []
-    for span, _ in group:
-        x += [_moment(span.start), _moment(max(span.end or now, span.start + 0.001)), None]
+    ends = [max(span.end or now, span.start + 0.001) for span, _ in group]
+    gaps = np.full(len(group), np.nan)
+    x = np.stack([_moments(span.start for span, _ in group), _moments(ends), gaps], axis=1).ravel()
+    numbers = np.repeat([span.number for span, _ in group], 3)
     trace = go.Scattergl(
         x=x,
         y=[value for _, row in group for value in (row, row, None)],
         mode="lines",
-        line={"width": 8, "color": look["color"]},
-        name=look["name"],
-        text=[value for text in texts for value in (text, text, None)],
-        hovertemplate="%{text}<extra></extra>",
+        line={"width": 8, "color": look.color},
+        name=look.name,
+        customdata=numbers,
+        hovertemplate="<b>trial %{customdata}</b><br>%{y}<extra></extra>",
     )
     figure.add_trace(trace)

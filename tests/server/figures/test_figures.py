@@ -1,0 +1,280 @@
+"""Every figure: what it shows, and that no table, however poor or hostile, breaks it."""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pitchpipe.server import figures
+from pitchpipe.server.figures import (
+    Curve,
+    ExperimentTable,
+    Objective,
+    Span,
+    TrialRecord,
+    dimensions_of,
+    example_table,
+)
+
+Plot = Callable[..., Any]
+
+
+def contour_of_the_first_two(table: ExperimentTable, **more: Any) -> Any:
+    names = [dimension.name for dimension in table.dimensions]
+    if len(names) < 2:
+        pytest.skip("a contour needs two parameters")
+    return figures.plot_contour(table, names[0], names[1], **more)
+
+
+PLOTS: dict[str, Plot] = {
+    "contour": contour_of_the_first_two,
+    "curves": figures.plot_curves,
+    "edf": figures.plot_edf,
+    "history": figures.plot_history,
+    "importance": figures.plot_importance,
+    "parallel": figures.plot_parallel,
+    "pareto": figures.plot_pareto,
+    "slice": figures.plot_slice,
+    "timeline": figures.plot_timeline,
+}
+MARKUP = "</script><b>%{x}</b>"
+
+
+def trial(number: int, status: str = "SUCCEEDED", **more: Any) -> TrialRecord:
+    given = {
+        "parameters": {"x": number / 7, "act": ["relu", "tanh"][number % 2], "k": number % 3},
+        "values": {"default": float((number * 5) % 7), "size": float(number)},
+        "start_time": 1e9 + number,
+        "end_time": 1e9 + number + 1.5,
+        **more,
+    }
+    return TrialRecord(number, status, **given)
+
+
+def table(trials: list[TrialRecord], **more: Any) -> ExperimentTable:
+    objectives = [Objective("default"), Objective("size", "maximize")]
+    return ExperimentTable.of("one", objectives, trials, **more)
+
+
+def cases() -> dict[str, ExperimentTable]:
+    """Poor, odd and hostile tables."""
+    nan, inf = math.nan, math.inf
+    failed = [trial(n, "FAILED", values={}, reason=MARKUP) for n in range(5)]
+    options = [trial(n, parameters={"a": ["p", "q"][n % 2], "b": [[1], {"c": 2}][n % 2]}) for n in range(9)]
+    broken = [trial(n, values={"default": [nan, inf, -inf, 1.0][n % 4], "size": inf}) for n in range(12)]
+    huge = [
+        trial(n, parameters={"x": 10 ** (n * 40), "y": n}, values={"default": 10.0**n}) for n in range(10)
+    ]
+    hostile = [trial(n, parameters={MARKUP: n, "b": MARKUP}, reason=MARKUP) for n in range(9)]
+    mixed = [trial(n, parameters={"x": [1, "one", None, True, nan][n % 5], "y": 2.0 * n}) for n in range(10)]
+    running = [trial(0, "RUNNING", values={}, end_time=None), trial(1, "WAITING", values={}, start_time=None)]
+    same = [trial(n, parameters={"x": 1.0, "y": 2}, values={"default": 3.0, "size": 3.0}) for n in range(9)]
+    return {
+        "nothing": table([]),
+        "one trial": table([trial(0)]),
+        "two trials": table([trial(0), trial(1)]),
+        "all failed": table(failed, curves=[Curve(0, [0.0], [nan])]),
+        "only options": table(options),
+        "nan and infinities": table(broken, curves=[Curve(0, [0, 1, 2], [nan, inf, 1.0])]),
+        "huge numbers": table(huge),
+        "markup": table(hostile, curves=[Curve(1, [0.0, 1.0], [1.0, 2.0])]),
+        "mixed types": table(mixed),
+        "not over": table(running, spans=[Span(0, "w", 1e9, 1e9 + 1, "FAILED")], now=1e9 + 9),
+        "all the same": table(same),
+        "no parameters": table([trial(n, parameters={}) for n in range(9)]),
+    }
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+@pytest.mark.parametrize("case", cases())
+def test_figure_of_a_poor_table_is_sound(plot: str, case: str) -> None:
+    figure = PLOTS[plot](cases()[case])
+    text = figure.to_json()
+    made = json.loads(text)  # NaN would not be JSON
+    assert made["data"] or made["layout"]["annotations"]
+    assert MARKUP not in text
+    assert "<b>%" not in text
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_figure_turns_dark_by_its_template_alone(plot: str) -> None:
+    light, dark = (PLOTS[plot](example_table(), theme=theme) for theme in ("light", "dark"))
+    assert light.layout.template != dark.layout.template
+    assert light.update_layout(template=dark.layout.template) == dark
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_figure_draws_the_example(plot: str) -> None:
+    figure = PLOTS[plot](example_table())
+    assert figure.data
+    assert figure.layout.title.text
+
+
+def test_unknown_theme_objective_or_parameter_says_which_there_are() -> None:
+    with pytest.raises(ValueError, match="no theme 'sepia': light or dark"):
+        figures.plot_history(example_table(), theme="sepia")  # type: ignore[arg-type]
+    with pytest.raises(KeyError, match=r"no objective 'acc': \['loss', 'seconds'\]"):
+        figures.plot_history(example_table(), "acc")
+    with pytest.raises(KeyError, match="no parameter 'z'"):
+        figures.plot_contour(example_table(), "lr", "z")
+    with pytest.raises(ValueError, match="two parameters"):
+        figures.plot_contour(example_table(), "lr", "lr")
+
+
+def test_history_draws_the_best_so_far_both_ways() -> None:
+    figure = figures.plot_history(table([trial(n) for n in range(5)]))
+    best = [list(trace.y) for trace in figure.data if trace.name == "best so far"]
+    assert best == [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 2.0, 3.0, 4.0]]
+    results = [list(trace.y) for trace in figure.data if trace.name == "succeeded"]
+    assert results[0] == [0.0, 5.0, 3.0, 1.0, 6.0]
+
+
+def test_history_marks_what_has_no_place() -> None:
+    trials = [trial(0), trial(1, "FAILED", values={}), trial(2, values={"default": math.inf})]
+    names = [trace.name for trace in figures.plot_history(table(trials), "default").data]
+    assert names == ["succeeded", "best so far", "failed", "result not finite"]
+
+
+def test_history_is_logarithmic_when_results_lie_far_apart() -> None:
+    trials = [trial(n, values={"default": 10.0**-n}) for n in range(6)]
+    assert figures.plot_history(table(trials), "default").layout.yaxis.type == "log"
+
+
+def test_one_result_far_off_does_not_flatten_the_others() -> None:
+    trials = [trial(n, values={"default": 1.0 + n / 10}) for n in range(9)]
+    trials.append(trial(9, values={"default": 500.0}))
+    low, high = figures.plot_history(table(trials), "default").layout.yaxis.range
+    assert 0.5 < low < 1.0
+    assert 1.8 < high < 3.0
+
+
+def test_hover_has_number_result_and_parameters_escaped() -> None:
+    figure = figures.plot_history(table([trial(3, parameters={"<lr>": 0.12345678, "act": "a&b"})]), "default")
+    (text,) = figure.data[0].text
+    for part in ("trial 3", "result: <b>1</b>", "size: <b>3</b>", "&lt;lr&gt; = 0.1235", "act = a&amp;b"):
+        assert part in text
+
+
+def test_curves_grey_what_was_stopped_and_raise_the_best() -> None:
+    trials = [trial(0), trial(1, "EARLY_STOPPED", values={}), trial(2, values={"default": 0.5})]
+    curves = [Curve(n, [0, 1, 2], [3.0, 2.0, 1.0 + n]) for n in range(3)]
+    figure = figures.plot_curves(table(trials, curves=curves))
+    by_name = {trace.name: trace for trace in figure.data}
+    assert list(by_name) == ["stopped early", "succeeded", "best: trial 0"]
+    assert by_name["stopped early"].line.dash == "dot"
+    assert by_name["best: trial 0"].line.width > by_name["succeeded"].line.width
+
+
+def test_a_million_results_become_a_small_figure() -> None:
+    trials = [trial(n, values={"default": float(n)}, parameters={"x": n}) for n in range(10_000)]
+    steps = np.arange(100.0)
+    curves = [Curve(n, steps, np.cos(steps / (n + 1))) for n in range(10_000)]
+    figure = figures.plot_curves(table(trials, curves=curves))
+    assert sum(len(trace.x) for trace in figure.data) <= 20_000
+    assert len(figure.data) == 200
+    assert "200 of 10,000 trials" in figure.layout.annotations[0].text
+    assert len(figure.to_json()) < 1_500_000
+
+
+@pytest.mark.parametrize("plot", ["history", "parallel", "slice", "timeline", "edf", "contour"])
+def test_figure_of_thousands_of_trials_is_small(plot: str) -> None:
+    draws = np.random.default_rng(0).random((5_000, 3)).tolist()
+    trials = [
+        trial(n, values={"default": x + y}, parameters={"x": x, "y": y, "z": z}, worker=f"w{n % 8}")
+        for n, (x, y, z) in enumerate(draws)
+    ]
+    figure = PLOTS[plot](table(trials))
+    assert len(figure.to_json()) < 600_000
+
+
+def test_parallel_has_an_axis_for_each_nested_parameter() -> None:
+    figure = figures.plot_parallel(example_table(), "loss")
+    axes = {axis.label: axis for axis in figure.data[0].dimensions}
+    assert list(axes)[-1] == "loss"
+    momentum, optimizer = axes["optimizer.momentum"], axes["optimizer"]
+    assert momentum.ticktext[0] == "not chosen"
+    inactive = np.asarray(momentum.values) == momentum.tickvals[0]
+    assert (inactive == (np.asarray(optimizer.values) == 0)).all()  # adam has no momentum
+    assert inactive.any()
+    assert list(axes["lr"].ticktext) == ["1e-05", "0.0001", "0.001", "0.01", "0.1"]
+
+
+def test_slice_has_logarithmic_axes_and_leaves_out_the_inactive() -> None:
+    figure = figures.plot_slice(example_table(), "loss", parameters=["lr", "optimizer.momentum"])
+    assert figure.layout.xaxis.type == "log"
+    with_it = [
+        one for one in example_table().finished("loss")[0] if "momentum" in one.parameters["optimizer"]
+    ]
+    assert len(figure.data[1].x) == len(with_it)
+
+
+def test_contour_finds_the_valley_and_leaves_the_unknown_blank() -> None:
+    draws = np.random.default_rng(0).random((80, 2)) * [1.0, 0.4]
+    trials = [
+        trial(n, parameters={"x": x, "y": y}, values={"default": (x - 0.3) ** 2})
+        for n, (x, y) in enumerate(draws.tolist())
+    ]
+    space = {name: {"_type": "uniform", "_value": [0, 1]} for name in "xy"}
+    surface = figures.plot_contour(table(trials, dimensions=dimensions_of(space)), "x", "y").data[0]
+    heights = np.asarray(surface.z, dtype=float)
+    lowest = np.nanargmin(heights) % heights.shape[1]
+    assert abs(surface.x[lowest] - 0.3) < 0.12
+    assert np.isnan(heights[-1]).all()
+
+
+def test_timeline_draws_every_attempt_where_it_ran() -> None:
+    trials = [trial(0, worker="b"), trial(1, "RUNNING", values={}, worker="a", end_time=None)]
+    spans = [Span(0, "a", 1e9 - 9, 1e9 - 2, "FAILED")]
+    figure = figures.plot_timeline(table(trials, spans=spans, now=1e9 + 11))
+    bars = {trace.name: (list(trace.y), [float(one) for one in trace.x]) for trace in figure.data}
+    assert bars == {
+        "succeeded": (["b"], [1500.0]),
+        "failed": (["a"], [7000.0]),
+        "running": (["a"], [10_000.0]),
+    }
+
+
+def test_pareto_of_three_objectives_has_a_panel_for_each_pair() -> None:
+    objectives = [Objective("a"), Objective("b"), Objective("c", "maximize")]
+    values = [(1.0, 1.0, 0.0), (2.0, 2.0, 5.0), (3.0, 3.0, 1.0)]
+    trials = [
+        TrialRecord(n, "SUCCEEDED", {}, dict(zip("abc", row, strict=True))) for n, row in enumerate(values)
+    ]
+    figure = figures.plot_pareto(ExperimentTable.of("one", objectives, trials))
+    assert len(figure.data) == 6
+    assert sorted(set(figure.data[1].x)) == [1.0, 2.0]
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_front_is_what_nothing_dominates(rows: list[tuple[int, ...]]) -> None:
+    from pitchpipe.server.figures.pareto import on_front
+
+    def dominates(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+        return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+    expected = [not any(dominates(other, row) for other in rows) for row in rows]
+    assert on_front(np.array(rows, dtype=float)).tolist() == expected
+
+
+def test_edf_compares_experiments_by_how_often_they_are_good() -> None:
+    good = table([trial(n, values={"default": float(n)}) for n in range(4)])
+    bad = table([trial(n, values={"default": float(n + 4)}) for n in range(2)])
+    first, second = figures.plot_edf([good, bad]).data
+    assert list(first.x) == [0.0, 0.0, 1.0, 2.0, 3.0, 5.0]
+    assert list(first.y) == [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
+    assert list(second.y) == [0.0, 0.5, 1.0, 1.0]
+    assert (first.line.color, first.line.dash) != (second.line.color, second.line.dash)
+
+
+def test_drawing_is_what_imports_plotly() -> None:
+    code = "import sys, pitchpipe.server.figures as f; f.example_table(3); print('plotly' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "False"
