@@ -1,34 +1,27 @@
-"""Changes that are asked for on a page: sent to the manager in a thread, and a refusal shown as the sentence it is."""
+"""Changes that are asked for on a page: made in a thread, and a refusal shown as the sentence it is."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-if TYPE_CHECKING:
-    from ..reading import ExperimentView
-
-__all__ = ["ask_for", "confirmed", "say", "tell_refusal"]
+__all__ = ["confirmed", "made", "say", "tell_refusal"]
 
 
-async def ask_for(view: ExperimentView, request: dict[str, Any], done: str = "") -> dict[str, Any] | None:
-    """Ask the manager for a change, and say that it is `done`; None if it was refused, which is said, too."""
-    from ...manager.control import ControlError, ask_manager
+async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> bool:
+    """Make a change with one of the functions of `manager.steering`, and say that it is `done`, or why it is not."""
+    from ...manager.control import ControlError
+    from ...manager.store import StoreError
 
-    if view.folder.manager() is None:
-        tell_refusal(
-            f"Experiment {view.experiment_id} does not run, so nothing can be changed:"
-            f" pitchpipe resume {view.experiment_id} goes on with it."
-        )
-        return None
     try:
-        answer = await asyncio.to_thread(ask_manager, view.folder.path, request)
-    except ControlError as error:
+        await asyncio.to_thread(change, *arguments)
+    except (ControlError, StoreError) as error:
         tell_refusal(str(error))
-        return None
+        return False
     if done:
         say(done)
-    return answer
+    return True
 
 
 def say(text: str) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from nicegui import ui
     from nicegui.element import Element
 
-__all__ = ["action", "badge", "facts", "figures", "panel", "set_badge", "table"]
+__all__ = ["action", "badge", "facts", "figures", "panel", "parameter_facts", "set_badge", "table"]
 
 
 def badge(text: str, tone: str = "") -> Element:
@@ -46,6 +46,14 @@ def facts(pairs: Iterable[tuple[str, object]]) -> None:
             if value not in (None, ""):
                 html.dt(name)
                 html.dd(str(value))
+
+
+def parameter_facts(parameters: Any) -> None:
+    """The parameters of a trial, nested ones with dots, a nested choice by its name."""
+    from ...manager.words import flat, number_text
+
+    named = {name.removesuffix("._name"): value for name, value in flat(parameters).items()}
+    facts((name, number_text(value)) for name, value in named.items())
 
 
 def figures(names: Iterable[str]) -> Mapping[str, ui.label]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from ...manager.words import duration_text, flat, left_text, number_text, rate_text
+from ...manager.words import duration_text, left_text, number_text, rate_text
 from ..figures.tables import Objective
-from .elements import badge, facts, figures, panel
+from .elements import badge, figures, panel, parameter_facts
 from .failures import FailuresPanel
 from .frame import experiment_frame, shown_status
 from .plotting import FigureView
@@ -176,7 +176,7 @@ def _best_trial(trial: dict[str, Any], where: Where) -> None:
     with html.div().classes("pp-row").style("margin-bottom: .4rem"):
         html.a(f"Trial {trial['sequence_id']}", href=where.path(f"trials/{trial['sequence_id']}"))
         html.strong(values).classes("pp-mono")
-    facts((name, number_text(value)) for name, value in flat(trial["parameters"]).items())
+    parameter_facts(trial["parameters"])
 
 
 def _best_text(summary: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..experiment_table import read_table
@@ -21,21 +22,23 @@ if TYPE_CHECKING:
 
 __all__ = ["plots_page"]
 
-# Drawing costs time on both sides: a running experiment is drawn anew when so many seconds have passed.
+# Drawing costs time on both sides: a running experiment is drawn anew when so many seconds have passed, and so many
+# times what the last drawing took.
 _PERIOD = 5.0
+_SHARE = 10.0
 _MOST_COMPARED = 8
 
 
 async def plots_page(site: Site, experiment_id: str, figure: str = "") -> None:
     """Show a figure; `figure` is the one to begin with."""
-    from nicegui import html
+    from nicegui import html, ui
 
     async with experiment_frame(site, experiment_id, "Plots", "plots") as (view, where, live):
         html.h1("Plots").classes("pp-hidden")
         page = _Plots(site, view, figure if figure in FIGURES else "history")
-        await page.read()
         page.build()
-        await page.draw()
+        # The page is there at once; reading and drawing an experiment of many trials takes longer.
+        ui.timer(0.01, page.begin, once=True)
 
         async def refresh(_events: list[Event]) -> None:
             where.show_status(await asyncio.to_thread(view.summary))
@@ -54,11 +57,18 @@ class _Plots:
         self._choice = Choice(figure)
         self._table: ExperimentTable | None = None
         self._others: list[ExperimentTable] = []
-        self._drawn = time.monotonic()
+        self._due = time.monotonic()
         self._theme: ThemeName = theme_name()
         self._controls: Any = None
         self._figure: Any = None
+        self._drawing: Any = None
         self.is_stale = False
+
+    async def begin(self) -> None:
+        """Read the experiment and draw it for the first time."""
+        await self.read()
+        self._show_controls()
+        await self.draw()
 
     async def read(self) -> None:
         """Read the experiment, and those it is compared with."""
@@ -79,12 +89,13 @@ class _Plots:
             tabs.set_value(self._choice.figure)
             tabs.on_value_change(self._change_figure)
             self._controls = html.div().classes("pp-row").style("margin-top: .6rem")
-            self._figure = FigureView("Figure of the experiment")
-        self._show_controls()
+            self._drawing = ui.label("Drawing …").classes("pp-dim").props("role=status")
+            with html.div().classes("pp-scroll"):
+                self._figure = FigureView("Figure of the experiment", classes="pp-wide")
 
     async def tick(self) -> None:
         """Draw anew when something has happened since, but not all the time."""
-        if self.is_stale and time.monotonic() - self._drawn >= _PERIOD:
+        if self.is_stale and time.monotonic() >= self._due:
             self.is_stale = False
             await self.read()
             await self.draw()
@@ -93,9 +104,15 @@ class _Plots:
         """Draw the chosen figure; it is worked out in a thread."""
         if self._table is None:
             return
-        made = await asyncio.to_thread(draw, self._choice, self._table, self._others, self._theme)
-        self._figure.show(made)
-        self._drawn = time.monotonic()
+        began = time.monotonic()
+        self._drawing.set_visibility(True)
+        choice = replace(self._choice)
+        made = await asyncio.to_thread(draw, choice, self._table, self._others, self._theme)
+        if choice == self._choice:  # nothing else has been chosen meanwhile
+            self._figure.show(made)
+            self._drawing.set_visibility(False)
+        took = time.monotonic() - began
+        self._due = time.monotonic() + max(_PERIOD, _SHARE * took)
 
     async def _change_figure(self, event: Any) -> None:
         self._choice.figure = event.value

@@ -20,10 +20,12 @@ _CONFIG = {
 class FigureView:
     """A place for a figure; what the user has zoomed to stays when it is drawn anew."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, classes: str = "") -> None:
         from nicegui import ui
 
-        self._plot = ui.plotly({"data": [], "layout": {"height": 300}, "config": _CONFIG}).classes("pp-plot")
+        self._plot = ui.plotly({"data": [], "layout": {"height": 300}, "config": _CONFIG}).classes(
+            f"pp-plot {classes}"
+        )
         self._plot.props(f'role=img aria-label="{name}"')
 
     def show(self, figure: go.Figure) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from .changes import ask_for, confirmed, tell_refusal
+from ...manager.steering import change_experiment, stop_experiment
+from .changes import confirmed, made, tell_refusal
 from .elements import action, panel
 from .frame import experiment_frame
 from .limits import LIMITS, Limit, changes_of
@@ -82,12 +83,12 @@ class _Settings:
             if field.value == self._stored.get(limit.name, field.value):
                 field.set_value(text)
             self._stored[limit.name] = text
-        for control in (*self._fields.values(), *self._controls):
+        for control in self._controls:
             control.set_enabled(summary["is_running"])
         self._over.set_visibility(not summary["is_running"])
         self._over.set_text(
-            "Nothing runs this experiment, so nothing can be changed here. In a terminal,"
-            f" pitchpipe resume {summary['id']} --extend --max-trial-number N goes on with it."
+            "Nothing runs this experiment. Limits that are changed here count when it goes on:"
+            f" pitchpipe resume {summary['id']}, in a terminal."
         )
 
     def _limit_form(self) -> None:
@@ -96,12 +97,8 @@ class _Settings:
         with html.form().classes("pp-stack").style("max-width: 34rem") as form:
             for limit in LIMITS:
                 self._fields[limit.name] = _field(limit)
-            save = (
-                ui.button("Save limits")
-                .props("unelevated no-caps type=submit")
-                .style("align-self: flex-start")
-            )
-            self._controls.append(save)
+            save = ui.button("Save limits").props("unelevated no-caps type=submit")
+            save.style("align-self: flex-start")
         form.on("submit.prevent", self._save)
 
     async def _save(self) -> None:
@@ -114,15 +111,15 @@ class _Settings:
         if not changes:
             tell_refusal("Nothing was changed")
             return
-        if await ask_for(self._view, {"op": "update", "changes": changes}, "The limits have been changed"):
+        if await made(change_experiment, self._view.folder, changes, done="The limits have been changed"):
             self._stored = typed
             self.show(await asyncio.to_thread(self._view.summary))
 
     async def _change_space(self, editor: SpaceEditor) -> None:
         space = editor.read()
         if space is not None:
-            request = {"op": "update", "changes": {"search_space": space}}
-            await ask_for(self._view, request, "The tuner has been told of the new search space")
+            told = "The tuner has been told of the new search space"
+            await made(change_experiment, self._view.folder, {"search_space": space}, done=told)
 
     def _stop_form(self) -> None:
         from nicegui import html
@@ -135,7 +132,7 @@ class _Settings:
         question = f"Stop experiment {self._where.name or self._where.experiment_id}?"
         told = "Trials that run are stopped and count as cancelled. What is done is kept; resume goes on."
         if await confirmed(question, told, "Stop it"):
-            await ask_for(self._view, {"op": "stop"}, "The experiment is being stopped")
+            await made(stop_experiment, self._view.folder, done="The experiment is being stopped")
 
 
 def _field(limit: Limit) -> Any:

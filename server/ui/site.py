@@ -1,13 +1,13 @@
-"""The experiments that the pages show: all of a directory, or one, each with one view for all who look."""
+"""What the pages show: the experiments of a server, below one path."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ..experiments import Experiments
     from ..reading import ExperimentView
 
 __all__ = ["Site"]
@@ -15,12 +15,20 @@ __all__ = ["Site"]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """`view` gives the view of an experiment by its id or raises `LookupError`; `views` those of all experiments.
+    """`root` is the path of the pages."""
 
-    `place` is where they are, as people are told; `root` the path of the pages.
-    """
-
-    place: Path
-    view: Callable[[str], ExperimentView]
-    views: Callable[[], Iterable[ExperimentView]]
+    experiments: Experiments
     root: str = "/ui"
+
+    @property
+    def place(self) -> Path:
+        """Where the experiments are, as people are told."""
+        return self.experiments.directory
+
+    def view(self, name: str) -> ExperimentView:
+        """The view of an experiment; raises `LookupError` if there is none."""
+        return self.experiments.view(name)
+
+    def views(self) -> list[ExperimentView]:
+        """The views of all experiments there are."""
+        return self.experiments.views()

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...manager.words import flat, moment_text, number_text
+from ...manager.words import moment_text
 from .curve_figure import curve_figure
-from .elements import action, facts, panel, set_badge, table
+from .elements import action, facts, panel, parameter_facts, set_badge, table
 from .frame import experiment_frame
 from .plotting import FigureView
 from .theme import theme_name
@@ -88,7 +88,7 @@ class _TrialPage:
         self._ending = html.section().classes("pp-panel").props('aria-label="How it ended"')
         with html.div().classes("pp-columns"):
             with panel("Parameters"):
-                facts((name, number_text(value)) for name, value in flat(found.trial["parameters"]).items())
+                parameter_facts(found.trial["parameters"])
             with panel("Facts"):
                 self._facts = html.div()
         with panel("Intermediate results"):

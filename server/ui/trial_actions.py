@@ -7,7 +7,8 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .changes import ask_for, confirmed, say, tell_refusal
+from ...manager.steering import add_trial, kill_trial, rerun_trial
+from .changes import confirmed, made, say, tell_refusal
 from .elements import action
 from .trial_form import TrialForm
 
@@ -89,13 +90,13 @@ class TrialActions:
         ):
             for trial in await self._trials(numbers):
                 told = f"Trial {trial['sequence_id']} is being killed"
-                await ask_for(self._view, {"op": "kill", "trial": trial["trial_id"]}, told)
+                await made(kill_trial, self._view.folder, trial["trial_id"], done=told)
 
     async def rerun(self, chosen: Chosen) -> None:
         """Have the same parameters tried again, as new trials."""
         for trial in await self._trials(await chosen()):
             told = f"The parameters of trial {trial['sequence_id']} are run again"
-            await ask_for(self._view, {"op": "rerun", "trial": trial["trial_id"]}, told)
+            await made(rerun_trial, self._view.folder, trial["trial_id"], done=told)
 
     async def add(self, chosen: Chosen) -> None:
         """Show the form of a new trial, filled in from the first selected one, else from the best."""
@@ -105,9 +106,8 @@ class TrialActions:
         form = TrialForm(config, filled[0]["parameters"] if filled else {})
         parameters = await form.ask()
         if parameters is not None:
-            answer = await ask_for(self._view, {"op": "add", "parameters": parameters})
-            if answer is not None:
-                say("The trial has been added: it runs as soon as there is room")
+            told = "The trial has been added: it runs as soon as there is room"
+            await made(add_trial, self._view.folder, parameters, done=told)
 
     async def _trials(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
         return await asyncio.to_thread(lambda: [self._view.trial(number) for number in numbers])
