@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .plots import Plots
 from .registry import registered, shipped
 from .results import BestTrial, ExperimentResult, result_of
 
@@ -23,7 +24,7 @@ __all__ = ["BestTrial", "Experiment", "ExperimentResult"]
 Parameters = Mapping[str, Any]
 
 
-class Experiment:
+class Experiment(Plots):
     """One search for good parameters.
 
     `trial` is a function of a dict of parameters that returns its final result (or reports it), a class derived from
@@ -180,6 +181,9 @@ class Experiment:
     def results(self) -> ExperimentResult:
         """How the experiment stands, from any thread, while it runs or afterwards."""
         return result_of(self._folder or self.create())
+
+    def _folder_to_plot(self) -> Path:
+        return self._folder or self.create()
 
     def _run(self) -> ExperimentResult:
         folder = self.create()

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from .plots import Plots
+
 __all__ = ["BestTrial", "ExperimentResult", "result_of"]
 
 Row = dict[str, Any]
@@ -26,7 +28,7 @@ class BestTrial:
 
 
 @dataclass(frozen=True)
-class ExperimentResult:
+class ExperimentResult(Plots):
     """How an experiment stands or ended.
 
     `best` is the best trial, None if none succeeded, and the list of the Pareto front with several objectives;
@@ -83,6 +85,9 @@ class ExperimentResult:
         except ImportError as error:
             raise ImportError("dataframe() needs pandas: pip install pandas") from error
         return pandas.DataFrame([_flat(row) for row in self.trials])
+
+    def _folder_to_plot(self) -> Path:
+        return self.folder
 
     @property
     def _directions(self) -> dict[str, str]:

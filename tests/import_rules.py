@@ -46,23 +46,11 @@ LIBRARIES: dict[str, frozenset[str]] = {
         {"cloudpickle", "orjson", "psutil", "pydantic", "pydantic_core", "ruamel", "filelock", "fsspec"}
     ),
     "server": frozenset(
-        {
-            "fastapi",
-            "starlette",
-            "uvicorn",
-            "pydantic",
-            "anyio",
-            "nicegui",
-            "plotly",
-            "numpy",
-            "orjson",
-            "psutil",
-        }
+        {"fastapi", "starlette", "uvicorn", "pydantic", "anyio", "nicegui", "plotly", "numpy", "orjson", "psutil"}
     ),
-    "cli": frozenset(
-        {"click", "rich", "psutil", "orjson", "optuna"}
-    ),  # optuna: where it is installed, for a study
-    "pitchpipe": frozenset({"cloudpickle", "pandas"}),  # pandas: where it is installed, for a table
+    "cli": frozenset({"click", "rich", "psutil", "orjson", "optuna"}),  # optuna: where it is installed, for a study
+    # pandas: where it is installed, for a table; plotly: for the types of figures.
+    "pitchpipe": frozenset({"cloudpickle", "pandas", "plotly"}),
 }
 # Holders of state that has to be per process, each explained where it is: (file, name).
 HOLDERS = frozenset({("trial_agent/sdk.py", "current"), ("pitchpipe/registry.py", "registered")})

@@ -1,0 +1,65 @@
+"""The figures of an experiment, drawn as methods: before, while and after it runs, and from its folder alone."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe import Experiment, ExperimentResult
+from pitchpipe.manager.store import StoreError
+
+SPACE = {
+    "x": {"_type": "uniform", "_value": [0, 1]},
+    "y": {"_type": "choice", "_value": [1, 2]},
+}
+EVERY = ["history", "curves", "parallel", "importance", "slice", "timeline", "pareto", "edf"]
+
+
+def line(parameters: dict[str, Any]) -> float:
+    return parameters["x"] * parameters["y"]
+
+
+def experiment(directory: Path) -> Experiment:
+    more: dict[str, Any] = {"tuner": {"name": "Random"}, "max_trial_number": 3, "seed": 1}
+    return Experiment(line, SPACE, platform="local", directory=directory, **more)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> ExperimentResult:
+    return experiment(tmp_path_factory.mktemp("plots")).run()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_figure_of_a_result_is_drawn_in_its_theme(result: ExperimentResult, name: str) -> None:
+    figure = getattr(result, f"plot_{name}")(theme="dark")
+    assert figure.layout.template.layout.paper_bgcolor == "#14171b"
+    assert figure.data or figure.layout.annotations
+
+
+def test_figures_have_what_the_experiment_found(result: ExperimentResult) -> None:
+    values = [row["value"] for row in result.trials]
+    assert list(result.plot_history().data[0].y) == values
+    assert list(result.plot_slice(parameters=["x"]).data[0].y) == values
+    assert len(result.plot_timeline().data[0].x) == 3
+    assert result.plot_contour("x", "y").layout.title.text == "Contour: x and y"
+    assert [trace.y[-1] for trace in result.plot_edf(result, result.folder).data] == [1.0] * 3
+
+
+def test_unknown_parameter_is_answered_with_those_there_are(result: ExperimentResult) -> None:
+    with pytest.raises(KeyError, match=r"no parameter 'z': \['x', 'y'\]"):
+        result.plot_slice(parameters=["z"])
+
+
+def test_experiment_has_figures_before_it_runs(tmp_path: Path) -> None:
+    figure = experiment(tmp_path).plot_history()
+    assert figure.layout.annotations[0].text == "No trial has ended yet."
+
+
+def test_figures_of_a_folder_that_is_gone_say_so(result: ExperimentResult, tmp_path: Path) -> None:
+    shutil.copytree(result.folder, tmp_path / "copy")
+    copy = ExperimentResult("copy", "DONE", tmp_path / "copy", {}, None)
+    assert copy.plot_history().data
+    shutil.rmtree(tmp_path / "copy")
+    with pytest.raises(StoreError, match=r"does not exist|cannot be read"):
+        copy.plot_history()
