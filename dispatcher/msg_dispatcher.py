@@ -19,6 +19,8 @@ __all__ = ["MsgDispatcher"]
 
 _SPACES = (CommandType.Initialize, CommandType.UpdateSearchSpace)
 
+_STOPPED = ("EARLY_STOPPED", "USER_CANCELED")  # ends that say nothing against the parameters
+
 _logger = logging.getLogger("pitchpipe.dispatcher")
 
 
@@ -93,7 +95,8 @@ class MsgDispatcher(MsgDispatcherBase):
         return ["assessor", *for_tuner] if self.assessor is not None or for_tuner else []
 
     def _tuner_wants_periodical(self) -> bool:
-        return bool(getattr(self.tuner, "wants_periodical", False))
+        wants = getattr(self.tuner, "wants_periodical", False)
+        return self.assessor is not None if wants == "with an assessor" else bool(wants)
 
     def load_checkpoint(self) -> None:
         """Lets both plug-ins restore what they wrote themselves."""
@@ -181,4 +184,7 @@ class MsgDispatcher(MsgDispatcherBase):
     def handle_trial_end(self, data: dict[str, Any]) -> None:
         """Tells the tuner that a trial ended."""
         record = loads(data["hyper_params"]) if data.get("hyper_params") else {}
-        self._suggesting.trial_end(record, data["trial_job_id"], data["event"] == "SUCCEEDED")
+        event = data["event"]
+        self._suggesting.trial_end(
+            record, data["trial_job_id"], event == "SUCCEEDED", stopped=event in _STOPPED
+        )

@@ -182,12 +182,20 @@ class Suggesting:
             sequence=data.get("sequence"),
         )
 
-    def trial_end(self, record: dict[str, Any], trial_job_id: str, success: bool) -> None:
-        """Takes the end of the trial that ran a parameter record; the tuner hears of each end once."""
+    def trial_end(
+        self, record: dict[str, Any], trial_job_id: str, success: bool, stopped: bool = False
+    ) -> None:
+        """Takes the end of the trial that ran a parameter record; the tuner hears of each end once.
+
+        `stopped` says that it was ended by the assessor, the tuner or the user: a tuner that has `trial_stopped` is
+        told before, unless there is a final result.
+        """
         parameter_id = record.get("parameter_id")
         if parameter_id is None:
             self._end_of_customized(record, trial_job_id, success)
         elif parameter_id in self._parameters or parameter_id in self._reported:
+            if stopped and parameter_id in self._parameters and self.plugin.has("trial_stopped"):
+                self.plugin.call("trial_stopped", parameter_id)
             self._parameters.pop(parameter_id, None)
             self._reported.discard(parameter_id)
             self._ids.pop(trial_job_id, None)

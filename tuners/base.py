@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from .requests import TrialControl
 
@@ -40,8 +40,8 @@ class Tuner:
     [{'x': 1}, {'x': 1}]
     """
 
-    #: Set to True to be told every intermediate result as well.
-    wants_periodical: bool = False
+    #: Set to True to be told every intermediate result as well, or to "with an assessor" if only then.
+    wants_periodical: bool | Literal["with an assessor"] = False
     #: Constraints between parameters, as last given to ``update_constraints``.
     constraints: Sequence[str] = ()
     _accept_customized: bool = False
@@ -75,6 +75,9 @@ class Tuner:
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Hear that a trial ended; comes after its final result, if it had one."""
+
+    def trial_stopped(self, parameter_id: int) -> None:
+        """Hear that the trial that ends next, without a final result, was stopped on the way and did not fail."""
 
     def import_data(self, data: list[Any]) -> None:
         """Learn from items with ``parameter`` and ``value``, measured elsewhere or by an earlier run."""

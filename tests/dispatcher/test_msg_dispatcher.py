@@ -241,6 +241,42 @@ def test_intermediate_results_reach_a_tuner_that_wants_them(host):
     assert indifferent.calls[-1] == ("generate", 0)
 
 
+def test_intermediate_results_reach_a_tuner_that_wants_them_with_an_assessor(host):
+    class Curious(Recorder):
+        wants_periodical = "with an assessor"
+
+        def receive_intermediate_result(self, parameter_id, parameters, value, **kwargs):
+            self.note("intermediate", value)
+
+    for judge in (Judge(), None):
+        tuner = Curious()
+        one = host(tuner, judge)
+        queues = one.initialize()["periodical_queues"]
+        one.request()
+        one.metric("t", 0, 0.4)
+        one.terminate()
+        assert (("default" in queues), ("intermediate", 0.4) in tuner.calls) == (bool(judge), bool(judge))
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [("EARLY_STOPPED", True), ("USER_CANCELED", True), ("FAILED", False), ("SUCCEEDED", False)],
+)
+def test_tuner_hears_whether_a_trial_was_stopped(host, event, told):
+    class Curious(Recorder):
+        def trial_stopped(self, parameter_id):
+            self.note("stopped", parameter_id)
+
+    tuner = Curious()
+    one = host(tuner)
+    one.request(2)
+    one.final(1, 0.4, trial="u")
+    one.end(0, event, trial="t")
+    one.end(1, event, trial="u")
+    one.terminate()
+    assert [call for call in tuner.calls if call[0] == "stopped"] == [("stopped", 0)] * told
+
+
 @pytest.mark.parametrize("threads", [0, 3])
 def test_calls_of_a_plug_in_never_overlap(host, threads):
     overlaps: list[str] = []
