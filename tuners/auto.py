@@ -8,20 +8,23 @@ What each ingredient is worth was measured; see docs/search-quality.md.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 
 import numpy as np
 
-from .acquisition import log_expected_improvement
 from .auto_settings import Settings
-from .embedding import Embedding, active_dimension
+from .climbing import climb
+from .embedding import Embedding
 from .explored import ready
-from .gaussian_process import Posterior, Prior, condition, fit
 from .initial_design import initial_design
 from .layout import Floats, Ints
 from .learner import LearningTuner
 from .local_moves import mutants
-from .output_transform import transformed
+from .regions import Box, Everywhere, Region, neglected_branch
+from .auto_model import Belief, Surrogate
+from .trust_region import TrustRegion
+
+_FEWEST = 4  # results that a model makes sense with
 
 
 class AutoTuner(LearningTuner):
@@ -45,49 +48,61 @@ class AutoTuner(LearningTuner):
         s = self.settings
         space = ready(self._explored).space
         self._embedding = Embedding.of(space, ordered_choices=s.ordered_choices, shared_names=s.shared_names)
-        self._theta: Floats | None = None
-        self._fitted_at = 0
-        self._design = iter(
-            initial_design(
-                self._rng,
-                self._embedding,
-                s.design_points,
-                centre_first=s.centre_first,
-                spread=s.design_spread,
-            )
-        )
+        self._surrogate = Surrogate(self._embedding, s)
+        self._trust = TrustRegion(self._layout.dimension)
+        self._tried: dict[
+            int, float
+        ] = {}  # rows suggested inside the trust region, with the best loss of then
+        self._is_local = False
+        design = initial_design(self._rng, self._embedding, s.design_points, centre_first=s.centre_first)
+        self._design = iter(design)
 
-    def _proposals(self) -> Floats:
-        """Return candidates, shape (m, d), the best first."""
+    def _proposals(self) -> Iterable[Floats]:
         history, s = self._history, self.settings
-        if history.count < s.design_points or history.successes < min(4, s.design_points):
+        self._is_local = False
+        if history.count < s.design_points or history.successes < _FEWEST:
             planned = next(self._design, None)
-            return np.empty((0, self._layout.dimension)) if planned is None else planned[None]
+            return [] if planned is None else [planned]
         if self._rng.random() < s.model_free_share:
             return self._model_free_step()
         return self._model_based()
 
+    def _suggested(self, parameter_id: int, row: int) -> None:
+        if self._is_local:
+            self._tried[row] = float(self._history.losses[0])
+
+    def _settled(self, row: int) -> None:
+        best = self._tried.pop(row, None)
+        if best is not None:
+            self._trust.tell(improved=self._history.loss(row) < best)
+
     def _model_free_step(self) -> Floats:
-        """Change one of the best results a little (as simulated annealing does)."""
+        """Change one of the best results a little, as simulated annealing does."""
         history = self._history
         place = min(int(self._rng.geometric(0.4)), history.successes) - 1
         return mutants(self._rng, self._embedding, history.units(history.ranked[place : place + 1]), 10)
 
     def _model_based(self) -> Floats:
         """Return candidates in order of expected improvement."""
-        s = self.settings
         rows, losses = self._training_set()
-        units = self._history.units(rows)
-        features, targets = self._embedding.features(units), transformed(losses, s.output_transform)
-        self._refit(units, features, targets)
-        posterior = condition(self._hyper(), features, targets, self._embedding.groups)
-        posterior, units, believed = self._with_running(posterior, units, features, targets)
-        best = float(posterior.mean(self._embedding.features(units)).min())
-        return self._climb(posterior, best, units[np.argsort(believed, kind="stable")[: s.climbers]])
+        running = self._history.units(self._running_rows())
+        belief = self._surrogate.belief(self._history.units(rows), losses, None, running, self._history.count)
+        best = belief.units[: self.settings.climbers]
+        region = self._region(belief)
+        return climb(self._rng, self._embedding, region, belief.score, best, self.settings.climb_rounds)
 
-    def _hyper(self) -> Floats:
-        assert self._theta is not None
-        return self._theta
+    def _region(self, belief: Belief) -> Region:
+        """Return where to look this time."""
+        s, draw = self.settings, float(self._rng.random())
+        self._is_local = draw < s.local_share
+        if self._is_local:
+            return Box(belief.units[0], self._trust.radius)
+        if draw < s.local_share + s.branch_share:
+            branch = neglected_branch(
+                self._rng, self._layout, self._history.units(np.arange(self._history.count))
+            )
+            return branch or Everywhere()
+        return Everywhere()
 
     def _training_set(self) -> tuple[Ints, Floats]:
         """Return rows and losses that the model learns from: all, or the best, the newest and some others."""
@@ -98,45 +113,3 @@ class AutoTuner(LearningTuner):
         some = self._rng.choice(len(ranked), limit // 4, replace=False)
         places = np.unique(np.concatenate([np.arange(limit // 2), newest, some]))
         return ranked[places], losses[places]
-
-    def _refit(self, units: Floats, features: Floats, targets: Floats) -> None:
-        n, s = len(targets), self.settings
-        every = 1 if n <= 40 else 2 if n < 100 else 5
-        if self._theta is not None and self._history.count - self._fitted_at < every:
-            return
-        # Hvarfner et al. 2024: distances grow with the square root of the dimension, so length-scales must.
-        length_scale = s.length_scale * math.sqrt(max(active_dimension(units), 1.0) / 4)
-        prior = Prior(length_scale, s.length_scale_spread, noise=s.noise, noise_spread=s.noise_spread)
-        iterations = 40 if self._theta is None else 12
-        self._theta = fit(features, targets, self._embedding.groups, prior, self._theta, iterations)
-        self._fitted_at = self._history.count
-
-    def _with_running(
-        self, posterior: Posterior, units: Floats, features: Floats, targets: Floats
-    ) -> tuple[Posterior, Floats, Floats]:
-        """Take the mean for the result of each running trial (Ginsbourger et al. 2010, section 4)."""
-        running = self._history.units(self._running_rows())
-        if not len(running):
-            return posterior, units, targets
-        more = self._embedding.features(running)
-        believed = np.concatenate([targets, posterior.mean(more)])
-        theta = self._hyper()
-        posterior = condition(theta, np.concatenate([features, more]), believed, self._embedding.groups)
-        return posterior, np.concatenate([units, running]), believed
-
-    def _climb(self, posterior: Posterior, best: float, starts: Floats) -> Floats:
-        """Return candidates ordered by expected improvement: random ones, and climbers from the best results."""
-        s, embedding = self.settings, self._embedding
-
-        def score(units: Floats) -> Floats:
-            return log_expected_improvement(*posterior.predict(embedding.features(units)), best)
-
-        random = embedding.snap(self._rng.random((s.random_candidates, embedding.layout.dimension)))
-        units = np.concatenate([random, mutants(self._rng, embedding, starts, 60)])
-        scores = score(units)
-        for _ in range(s.climb_rounds):
-            top = np.argsort(-scores, kind="stable")[:40]
-            units, scores = units[top], scores[top]
-            changed = mutants(self._rng, embedding, units[:8], 20)
-            units, scores = np.concatenate([units, changed]), np.concatenate([scores, score(changed)])
-        return units[np.argsort(-scores, kind="stable")]

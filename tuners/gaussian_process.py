@@ -93,12 +93,12 @@ def fit(
     prior: Prior,
     start: Floats | None = None,
     iterations: int = 12,
-    noise_scale: Floats | None = None,
+    doubt: Floats | None = None,
 ) -> Floats:
     """Return the hyper-parameters of the highest posterior density near `start`.
 
-    `features` (n, f), `targets` (n,) standardised, `groups` the length-scale of each feature; `noise_scale` (n,)
-    multiplies the noise variance of each target.
+    `features` (n, f), `targets` (n,) standardised, `groups` the length-scale of each feature; `doubt` (n,)
+    is added to the noise variance.
     """
     from scipy.optimize import minimize
 
@@ -108,7 +108,7 @@ def fit(
     found = minimize(
         _negative_log_posterior,
         theta,
-        args=(features, targets, groups, prior, noise_scale),
+        args=(features, targets, groups, prior, doubt),
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
@@ -118,14 +118,14 @@ def fit(
 
 
 def condition(
-    theta: Floats, features: Floats, targets: Floats, groups: Ints, noise_scale: Floats | None = None
+    theta: Floats, features: Floats, targets: Floats, groups: Ints, doubt: Floats | None = None
 ) -> Posterior:
     """Return the posterior for given hyper-parameters."""
     potrs, trtri = _lapack("potrs"), _lapack("trtri")
     weights = np.exp(-theta[:-2])[groups]
     scaled = features * weights
     covariance = math.exp(theta[-2]) * matern(_squared_distances(scaled, scaled))
-    factor = _cholesky(covariance, _noise(theta, len(targets), noise_scale))
+    factor = _cholesky(covariance, _noise(theta, len(targets), doubt))
     if factor is None:
         raise np.linalg.LinAlgError("the covariance is not positive definite")
     alpha, _ = potrs(factor, targets, lower=1)
@@ -139,9 +139,9 @@ def _lapack(name: str) -> Any:
     return get_lapack_funcs(name, dtype=np.float64)
 
 
-def _noise(theta: Floats, count: int, noise_scale: Floats | None) -> Floats:
-    noise = np.full(count, math.exp(theta[-1]))
-    return noise + _JITTER if noise_scale is None else noise * noise_scale + _JITTER
+def _noise(theta: Floats, count: int, doubt: Floats | None) -> Floats:
+    noise = np.full(count, math.exp(theta[-1]) + _JITTER)
+    return noise if doubt is None else noise + doubt
 
 
 def _cholesky(covariance: Floats, noise: Floats) -> Floats | None:
@@ -152,7 +152,7 @@ def _cholesky(covariance: Floats, noise: Floats) -> Floats | None:
 
 
 def _negative_log_posterior(
-    theta: Floats, features: Floats, targets: Floats, groups: Ints, prior: Prior, noise_scale: Floats | None
+    theta: Floats, features: Floats, targets: Floats, groups: Ints, prior: Prior, doubt: Floats | None
 ) -> tuple[float, Floats]:
     """Return the negative log marginal likelihood (R&W eq. 5.8) plus the penalty of the prior, and its gradient."""
     potri, potrs = _lapack("potri"), _lapack("potrs")
@@ -162,7 +162,7 @@ def _negative_log_posterior(
     decay = np.exp(-distance)
     correlation = (1 + distance + (5 / 3) * squared) * decay
     signal = math.exp(theta[-2])
-    noise = _noise(theta, len(targets), noise_scale)
+    noise = _noise(theta, len(targets), doubt)
     factor = _cholesky(signal * correlation, noise)
     penalty, gradient = prior.penalty(theta)
     if factor is None:
@@ -179,5 +179,5 @@ def _negative_log_posterior(
     per_feature = 2 * (b.sum(axis=1) @ (scaled * scaled)) - 2 * np.einsum("ij,ij->j", scaled, b @ scaled)
     gradient[:-2] += np.bincount(groups, per_feature, minlength=len(theta) - 2)
     gradient[-2] += float((slope * correlation).sum()) * signal
-    gradient[-1] += float(np.diag(slope) @ (noise - _JITTER))
+    gradient[-1] += float(np.trace(slope)) * math.exp(theta[-1])
     return value, gradient

@@ -6,12 +6,13 @@ import numpy as np
 
 from .embedding import Embedding
 from .layout import Floats
+from .learner import latin_hypercube
 
 _DESIGNS = 40  # drawn; the one whose closest points are furthest apart is kept
 
 
 def initial_design(
-    rng: np.random.Generator, embedding: Embedding, count: int, *, centre_first: bool, spread: float
+    rng: np.random.Generator, embedding: Embedding, count: int, *, centre_first: bool
 ) -> Floats:
     """Return `count` points, shape (count, d), NaN where inactive.
 
@@ -21,7 +22,7 @@ def initial_design(
     centre = centre_of(rng, embedding)[None] if centre_first else np.empty((0, dimension))
     size = count - len(centre)
     designs = [
-        np.concatenate([centre, embedding.snap(_latin_hypercube(rng, size, dimension, spread))])
+        np.concatenate([centre, embedding.snap(latin_hypercube(rng, size, dimension))])
         for _ in range(_DESIGNS)
     ]
     return max(designs, key=lambda points: _smallest_distance(embedding.features(points)))
@@ -33,11 +34,6 @@ def centre_of(rng: np.random.Generator, embedding: Embedding) -> Floats:
     point = np.full(layout.dimension, 0.5)
     point[layout.choices] = rng.random(len(layout.choices))
     return embedding.snap(point[None])[0]
-
-
-def _latin_hypercube(rng: np.random.Generator, count: int, dimension: int, spread: float) -> Floats:
-    strata = rng.permuted(np.tile(np.arange(count), (dimension, 1)), axis=1).T
-    return 0.5 + spread * ((strata + rng.random((count, dimension))) / max(count, 1) - 0.5)
 
 
 def _smallest_distance(features: Floats) -> float:

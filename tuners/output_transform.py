@@ -10,26 +10,25 @@ import numpy as np
 from .layout import Floats
 
 
-def transformed(losses: Floats, kind: str = "logmed") -> Floats:
-    """Return targets of mean 0 and variance 1 for finite losses, shape (n,); infinite ones count as the worst."""
+def transformed(losses: Floats, quantile: float | None = 0.25) -> Floats:
+    """Return targets of mean 0 and variance 1 for finite losses, shape (n,); infinite ones count as the worst.
+
+    Those below the quantile stay as they are, the others are compressed; with None, none are.
+    """
     finite = losses[np.isfinite(losses)]
     if not len(finite):
         return np.zeros(len(losses))
     capped = np.minimum(losses, finite.max())
-    shifted = _TRANSFORMS[kind](capped)
+    shifted = capped if quantile is None else _compressed(capped, quantile)
     spread = float(shifted.std())
     return (shifted - shifted.mean()) / spread if spread > 0 else np.zeros(len(losses))
 
 
-def _log_worse_half(losses: Floats) -> Floats:
-    """The better half as it is, in units of its width; the worse half logarithmically."""
-    best, median = float(losses.min()), float(np.median(losses))
-    width = median - best
-    if width <= 0:
+def _compressed(losses: Floats, quantile: float) -> Floats:
+    """What is below the quantile as it is, in units of its distance to the best; the rest logarithmically."""
+    best, turn = float(losses.min()), float(np.quantile(losses, quantile))
+    if turn <= best:
         above = losses[losses > best]
-        width = float(above.min()) - best if len(above) else 1.0
-    z = losses / width - best / width
+        turn = float(above.min()) if len(above) else best + 1.0
+    z = (losses - best) / (turn - best)
     return np.where(z > 1, 1 + np.log(np.maximum(z, 1)), z)
-
-
-_TRANSFORMS = {"logmed": _log_worse_half, "none": lambda losses: losses}

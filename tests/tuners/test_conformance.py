@@ -7,8 +7,27 @@ from typing import Any, ClassVar
 import pytest
 
 from pitchpipe.search_space import SearchSpace
-from pitchpipe.tuners import BatchTuner, GridSearchTuner, NoMoreTrialError, RandomTuner, TPETuner, Tuner
+from pitchpipe.tuners import (
+    AutoTuner,
+    BatchTuner,
+    GridSearchTuner,
+    NoMoreTrialError,
+    RandomTuner,
+    TPETuner,
+    Tuner,
+)
 from pitchpipe.tuners.conformance import SPACES, TunerConformance
+
+
+class TestAuto(TunerConformance):
+    trials = 24
+    many_results = 120
+
+    def make(self, seed: int) -> Tuner:
+        return AutoTuner(seed=seed)
+
+    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
+        return AutoTuner(optimize_mode, seed)
 
 
 class TestRandom(TunerConformance):
