@@ -22,7 +22,7 @@ _LEVELS = {"fatal": logging.CRITICAL, "trace": logging.DEBUG}
 def logged(folder: ExperimentFolder, level: str, warn: Callable[[str], None]) -> Iterator[None]:
     """Log into the folder while the block runs; `warn` gets warnings and errors as text."""
     logger = logging.getLogger(__name__.partition(".")[0])
-    file = RotatingFileHandler(folder.logs / "manager.log", maxBytes=_MAX_BYTES, backupCount=2, delay=True)
+    file = _File(folder.logs / "manager.log", maxBytes=_MAX_BYTES, backupCount=2, delay=True)
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     shown = _Shown(warn)
     before = logger.level, logger.propagate
@@ -38,6 +38,11 @@ def logged(folder: ExperimentFolder, level: str, warn: Callable[[str], None]) ->
         for handler in (file, shown):
             logger.removeHandler(handler)
             handler.close()
+
+
+class _File(RotatingFileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (the name is logging's)
+        """On a full disk the display has what matters; a traceback for each line that is not logged would hide it."""
 
 
 class _Shown(logging.Handler):

@@ -6,6 +6,7 @@ the file. A file is a line that says what it is, a line with the checksum of the
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import threading
@@ -17,6 +18,10 @@ from typing import Any
 
 __all__ = ["CheckpointUnusable", "Saver", "read_checkpoint"]
 
+TRY_AGAIN_S = 10.0
+"""How long no other checkpoint is made behind one that could not be written."""
+
+_logger = logging.getLogger("pitchpipe.dispatcher")
 _HEAD = b"pitchpipe dispatcher checkpoint 1\n"
 
 
@@ -66,7 +71,8 @@ class Saver:
     def add(self, name: str, state: Callable[[], Mapping[str, Any]]) -> str | None:
         """Put a half, what `state` answers, by; with the last one the file is written and its name answered.
 
-        What cannot be pickled, or a folder that cannot be written, ends the making of checkpoints: see `problem`.
+        What cannot be pickled ends the making of checkpoints: see `problem`. A file that cannot be written, on a full
+        disk perhaps, is left to the next one.
         """
         import cloudpickle
 
@@ -78,6 +84,10 @@ class Saver:
                 self._expected -= 1
                 path = self._write() if self._expected == 0 else None
                 self._note_cost(self._effort() - began, path is not None)
+        except OSError as error:
+            _logger.warning("No checkpoint can be written: %s", error)
+            self._not_before = self._clock() + max(TRY_AGAIN_S, self._spacing * self._cost)
+            return None
         except Exception as error:  # noqa: BLE001 - whatever a plug-in's state makes of being pickled
             self.problem = error
             return None

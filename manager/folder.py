@@ -123,7 +123,11 @@ class ExperimentFolder:
             ) from None
         except OSError as error:
             raise FolderError(f"{folder.path} cannot be made: {error.strerror}") from error
-        folder.own()
+        try:
+            folder.own()
+        except FolderError:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
         return folder
 
     @classmethod
@@ -163,7 +167,11 @@ class ExperimentFolder:
         self._lock = lock
         me = psutil.Process()
         info = {"pid": me.pid, "host": socket.gethostname(), "create_time": me.create_time()}
-        (self.path / "manager.json").write_text(json.dumps(info))
+        try:
+            (self.path / "manager.json").write_text(json.dumps(info))
+        except OSError as error:
+            self.disown()
+            raise FolderError(f"{self.path} cannot be written: {error.strerror}") from error
 
     def disown(self) -> None:
         """Let another manager have it."""

@@ -8,9 +8,11 @@ was acted upon is in the store, and what is in the store can be acted upon again
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -33,8 +35,17 @@ from .effects import (
     StartTrial,
     StopTrial,
 )
-from .events import AttemptEnded, DispatcherAnswered, Event, StopAsked, Tick, TrialAddAsked, TrialKillAsked
-from .executor import RunSetup, TrialExecutor
+from .events import (
+    AttemptEnded,
+    DispatcherAnswered,
+    Event,
+    ExecutorFailed,
+    StopAsked,
+    Tick,
+    TrialAddAsked,
+    TrialKillAsked,
+)
+from .executor import ExecutorError, RunSetup, TrialExecutor
 from .experiment_status import ExperimentStatus
 from .folder import ExperimentFolder
 from .ledger import Ledger
@@ -42,11 +53,12 @@ from .limits import agent_timeout_of, limits_of, objectives_of, request_of, run_
 from .listeners import Listeners
 from .live_changes import user_imports
 from .mirror import Mirror
+from .room import Room
 from .rows import committed_results, experiment_row
-from .store import Store, StoreError
+from .store import NoRoomError, Store, StoreError
 from .store import Tick as StoreTick
 from .trial import Cause
-from .trial_runner import Changes, TrialRunner
+from .trial_runner import TrialRunner
 
 __all__ = ["Manager", "added_trial"]
 
@@ -56,6 +68,16 @@ _log = logging.getLogger(__name__)
 _TERMINATE_TIMEOUT = 7.0
 # A trial that is still there so long after its grace is given up: its agent is ended, too.
 _STOP_MARGIN = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What one turn of the loop has taken in, and what is to be done once it is committed."""
+
+    events: Sequence[Event]
+    effects: Sequence[Effect]
+    commands: Sequence[Record]
+    tick: StoreTick
 
 
 class Manager:
@@ -93,6 +115,7 @@ class Manager:
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop_reason: str | None = None
         self._closing = False
+        self._room = Room(folder.path, self._guarded, self._schedule_tick)
         self._is_sound = True  # what the runner knows is in the store, or will be
         self._new_config: str | None = None  # to be committed with the next tick
         self._unheard = 0  # so many of the last replies came when all was over
@@ -164,11 +187,15 @@ class Manager:
             self.config, self._new_config = config, json.dumps(config.canonical())
         self._inbox.extend(events)
         self._guarded_tick()
-        return self._is_sound
+        return self._is_sound and not self._room.is_awaited
 
     async def cleanup_trials(self) -> None:
         """End all agents and what they run."""
         await self.executor.close()
+
+    def troubles(self) -> list[str]:
+        """What is out of order at present, as sentences; the experiment goes on, or waits until it is mended."""
+        return [*self._room.troubles(), *(() if self.runner is None else troubles_of(self.runner))]
 
     @property
     def dispatcher_pid(self) -> int | None:
@@ -193,10 +220,6 @@ class Manager:
         try:
             totals = await self.executor.open(self._setup(), self._post)
         finally:
-    def troubles(self) -> list[str]:
-        """What is out of order at present, as sentences; the experiment goes on, or waits until it is mended."""
-        return [] if self.runner is None else list(troubles_of(self.runner))
-
             await starting
         runner = TrialRunner(
             self.folder.experiment_id,
@@ -269,6 +292,7 @@ class Manager:
             concurrency=self.config.trial_concurrency,
             clock=self._clock,
             request=request_of(self.config),
+            agent_timeout=agent_timeout_of(self.config),
         )
 
     # ------------------------------------------------------------------ the loop
@@ -291,9 +315,11 @@ class Manager:
             self._loop.call_soon(self._guarded_tick)
 
     def _guarded_tick(self) -> None:
+        self._guarded(self.step)
+
+    def _guarded(self, act: Callable[[], None]) -> None:
         try:
-            agent_timeout=agent_timeout_of(self.config),
-            self.step()
+            act()
         except Exception as error:  # noqa: BLE001
             # Nothing is known to be right any more: stop acting, and let `run` raise it.
             self._is_sound = False
@@ -303,7 +329,7 @@ class Manager:
     def step(self) -> None:
         """One turn of the loop: take in what has come, commit it, act on it, tell it. Usually there is no need to."""
         self._tick_is_due = False
-        if self._over.done() or self._closing:
+        if self._over.done() or self._closing or self._room.is_awaited_by(self._inbox):
             return
         events, self._inbox = self._inbox, []
         effects = [effect for event in events for effect in self._handle(event)]
@@ -312,13 +338,18 @@ class Manager:
         self._heard = None
         replies = self._session.take_replies(keep=self._unheard)
         checkpoints = () if self._unheard else self._session.take_checkpoints()
-        changes = self._commit(commands, replies, checkpoints)
-        for effect in effects:
+        turn = _Turn(events, effects, commands, self._tick(commands, replies, checkpoints))
+        self._room.attempt(partial(self._commit_and_act, turn))
+
+    def _commit_and_act(self, turn: _Turn) -> None:
+        """What is committed is done and told; nothing is, as long as it cannot be committed."""
+        self._write(turn.tick)
+        for effect in turn.effects:
             self._perform(effect)
         if not self._session.is_clogged:
             self.executor.acknowledge()
-        self._session.write(commands)
-        if said := self.listeners.after(changes, events, self._clock()):
+        self._session.write(turn.commands)
+        if said := self.listeners.after(turn.tick.changes, turn.events, self._clock()):
             self._post(said)
         self._set_deadline()
         self.on_tick()
@@ -326,6 +357,10 @@ class Manager:
 
     def _handle(self, event: Event) -> list[Effect]:
         """Let the runner handle an event; what the dispatcher still says when all ends is kept for a resume."""
+        if isinstance(
+            event, ExecutorFailed
+        ):  # as if the manager had been killed: the store says where all stands
+            raise ExecutorError(event.reason)
         runner = self._opened_runner
         is_over = runner.status is ExperimentStatus.STOPPING or runner.is_finished()
         if is_over and isinstance(event, REPLIES):
@@ -338,12 +373,22 @@ class Manager:
         commands: Sequence[Record],
         replies: Sequence[Record] = (),
         checkpoints: Sequence[SavedState] = (),
-    ) -> Changes:
+    ) -> None:
+        try:
+            self._write(self._tick(commands, replies, checkpoints))
+        except StoreError:
+            self._is_sound = False
+            raise
+
+    def _tick(
+        self, commands: Sequence[Record], replies: Sequence[Record], checkpoints: Sequence[SavedState]
+    ) -> StoreTick:
+        """All that is to be committed now."""
         runner = self._opened_runner
         now = self._clock()
-        changes = runner.take_changes()
-        tick = StoreTick(
-            changes,
+        new_config, self._new_config = self._new_config, None
+        return StoreTick(
+            runner.take_changes(),
             commands,
             replies,
             runner.status.value,
@@ -352,19 +397,16 @@ class Manager:
             runner.elapsed(now),
             now if runner.is_finished() else None,
             self._snapshot(runner),
-            self._new_config,
+            new_config,
             checkpoints,
         )
-        try:
-            self.store.commit(tick)
-        except StoreError:
-            self._is_sound = False
-            raise
-        self._new_config = None
-        if checkpoints:
-            for path in self.store.prune_dispatcher_checkpoints():
-                (self.folder.path / "checkpoint" / path).unlink(missing_ok=True)
-        return changes
+
+    def _write(self, tick: StoreTick) -> None:
+        self.store.commit(tick)
+        if tick.dispatcher_checkpoints:
+            with contextlib.suppress(NoRoomError):  # then they go with the next
+                for path in self.store.prune_dispatcher_checkpoints():
+                    (self.folder.path / "checkpoint" / path).unlink(missing_ok=True)
 
     def _snapshot(self, runner: TrialRunner) -> str:
         heard = {} if self._heard is None else {"heard": self._heard}
@@ -439,6 +481,7 @@ class Manager:
         )
 
     def _cancel_timers(self) -> None:
+        self._room.close()
         for timer in (self._deadline, self._last_deadline):
             if timer is not None:
                 timer.cancel()
@@ -460,6 +503,7 @@ class Manager:
 
     def _new_record(self, saved: SavedState | None) -> Conversation:
         """Replace the record by one that tells what all conversations so far have come to."""
+        self._room.demand()
         if self._inbox:
             self.step()
         runner = self._opened_runner
@@ -506,7 +550,7 @@ class Manager:
     # ------------------------------------------------------------------ the end
 
     def _write_end(self) -> None:
-        if not self._is_sound:
+        if not self._is_sound or self._room.is_awaited:
             return  # the last tick that was written stands
         try:
             if self.runner is not None:

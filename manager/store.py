@@ -16,7 +16,7 @@ from .conversation import Conversation, SavedState
 from .schema import MIGRATIONS, SCHEMA_VERSION, TRIAL_COLUMNS
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 
-__all__ = ["ExperimentRow", "Store", "StoreError", "Tick"]
+__all__ = ["ExperimentRow", "NoRoomError", "Store", "StoreError", "Tick"]
 
 Durability = Literal["process", "power"]
 _EXPERIMENT_COLUMNS = (
@@ -37,6 +37,14 @@ _SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 
 class StoreError(Exception):
     """The database cannot be read or written; the message says which and what to do."""
+
+
+class NoRoomError(StoreError):
+    """Nothing can be written at present; `what` says where and why. It may become possible again."""
+
+    def __init__(self, what: str, advice: str = "make room and resume the experiment") -> None:
+        super().__init__(f"{what}: {advice}")
+        self.what = what
 
 
 @dataclass(slots=True)
@@ -94,7 +102,7 @@ class Store:
         cls, path: Path, row: ExperimentRow, objectives: Sequence[str], durability: Durability = "process"
     ) -> Store:
         """Make the database of a new experiment; raises `StoreError` where it cannot be written."""
-        with _explained(path):
+        with _begun(path):
             store = cls(path, _connect(path, durability), objectives)
             store._migrate()
             store._db.execute(
@@ -123,7 +131,9 @@ class Store:
         with _explained(path):
             db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
             store = cls(path, db, is_view=True)
-            store._check_version()
+            if store._check_version() == 0:
+                store.close()
+                raise StoreError(f"{path} holds no experiment: it was never started")
             return store
 
     def close(self) -> None:
@@ -339,27 +349,38 @@ def _connect(path: Path, durability: Durability) -> sqlite3.Connection:
 
 
 @contextmanager
+def _begun(path: Path) -> Iterator[None]:
+    """Where nothing is begun yet, there is nothing to resume."""
+    try:
+        with _explained(path):
+            yield
+    except NoRoomError as error:
+        raise StoreError(f"{error.what}: no experiment can be made here") from error
+
+
+@contextmanager
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(_explain(path, error)) from error
+        raise _explain(path, error) from error
 
 
-def _explain(path: Path, error: sqlite3.Error) -> str:
+def _explain(path: Path, error: sqlite3.Error) -> StoreError:
     text = str(error)
+    if not path.exists() or error.sqlite_errorname == "SQLITE_READONLY_DBMOVED":
+        return StoreError(f"{path} was moved or deleted ({text})")
     if "disk is full" in text:
-        return f"the disk that holds {path} is full: make room and resume the experiment"
+        return NoRoomError(f"the disk that holds {path} is full")
     if "disk I/O error" in text:
-        return (
-            f"{path} cannot be read or written ({text}): if the disk or its quota is used up, "
-            "make room and resume the experiment"
-        )
+        return NoRoomError(f"{path} cannot be written ({text}; perhaps the disk or its quota is used up)")
     if "readonly" in text or "unable to open" in text:
-        return f"{path} cannot be written: check the folder's permissions"
+        return NoRoomError(
+            f"{path} cannot be written ({text})", "check the disk and the folder's permissions"
+        )
     if "malformed" in text or "not a database" in text:
-        return f"{path} is damaged ({text}): restore it from a copy"
-    return f"{path}: {text}"
+        return StoreError(f"{path} is damaged ({text}): restore it from a copy")
+    return StoreError(f"{path}: {text}")
 
 
 _UPSERT_TRIAL = (

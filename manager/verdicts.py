@@ -20,6 +20,7 @@ __all__ = [
     "failure_kind",
     "fingerprint",
     "is_checkpoint_gone",
+    "is_no_room",
     "judge_end",
     "last_line",
     "signal_name",
@@ -124,13 +125,26 @@ def failure_kind(ended: AttemptEnded) -> FailureKind:
     <FailureKind.IMPORT: 'IMPORT'>
     """
     last = last_line(ended.error)
-    if is_checkpoint_gone(ended.error):
+    if is_checkpoint_gone(ended.error) or is_no_room(ended.error):
         return FailureKind.INFRA
     if ended.out_of_memory or _OUT_OF_MEMORY.match(last):
         return FailureKind.OOM
     if ended.signal is not None or ended.exit_code in _BY_SHELL:
         return FailureKind.KILLED
     return FailureKind.IMPORT if _IMPORT.match(last) else FailureKind.USER_ERROR
+
+
+# What the errors ENOSPC, EDQUOT and EROFS say, in any language's traceback.
+_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|Read-only file system", re.IGNORECASE)
+
+
+def is_no_room(error: str | None) -> bool:
+    """Did an attempt fail because nothing could be written?
+
+    >>> is_no_room("OSError: [Errno 28] No space left on device: 'model.bin'")
+    True
+    """
+    return bool(_NO_ROOM.search(last_line(error)))
 
 
 def is_checkpoint_gone(error: str | None) -> bool:

@@ -4,6 +4,7 @@ One `poll` waits for everything that can happen: the process ends, its spool gro
 kill, a timer is due. What the process reported is read to the end before the attempt counts as ended.
 """
 
+import contextlib
 import os
 import select
 import signal
@@ -28,6 +29,7 @@ from .line_file import LineFile
 from .memory import gibibytes, oom_kills
 from .outbox import Outbox
 from .processes import ProcessTree
+from .room import with_room
 from .shelf import Shelf
 from .spool import SpoolReader
 from .wake import Wake
@@ -184,7 +186,7 @@ class CommandTrial:
         paused = killed and self._is_pause and not ended_well
         error = self._over_limit
         if error is None and returncode != 0 and not killed:
-            error = last_lines(self._log("stderr"))
+            error = with_room(last_lines(self._log("stderr")), self.job.run.folder)
         return events.outcome(
             code,
             number,
@@ -202,16 +204,10 @@ class CommandTrial:
 
     def _record(self, outcome: dict[str, Any]) -> dict[str, Any]:
         """Write how the attempt ended into its spool, so that it is known even if the agent dies now."""
-        try:
-            file = LineFile(str(self._spool))
+        # The event still tells the manager; on a full disk there is nowhere to say more.
+        with contextlib.suppress(OSError), contextlib.closing(LineFile(str(self._spool))) as file:
             line = orjson.dumps({"ended": outcome}).decode()
             file.append("\n" + line if self._reader.inside_line else line)
-            file.close()
-        except OSError as error:  # the event below still tells the manager
-            job = self.job
-            self._tools.outbox.put(
-                events.problem(job.trial, job.attempt, f"cannot write to the spool: {error}")
-            )
         return outcome
 
 

@@ -44,8 +44,15 @@ class Follower:
             self._send(found)
 
     def _was_truncated(self) -> bool:
-        """Start again with a file that became shorter: somebody wrote to it with `>` instead of `>>`."""
-        if os.fstat(self._descriptor).st_size >= self._position:
+        """Start again with a file that became shorter: somebody wrote to it with `>` instead of `>>`.
+
+        A line that did not fit on the disk is taken back by whoever wrote it, and nothing is lost.
+        """
+        size = os.fstat(self._descriptor).st_size
+        if size >= self._position:
+            return False
+        if self._reader.take_back(self._position - size):
+            self._position = os.lseek(self._descriptor, size, os.SEEK_SET)
             return False
         self._send(self._reader.restart("the reports were overwritten: append with >>"))
         self._position = os.lseek(self._descriptor, 0, os.SEEK_SET)

@@ -1,5 +1,6 @@
 """One attempt of a function trial: a Python function, or class, in the agent's process and the calling thread."""
 
+import contextlib
 import functools
 import os
 import sys
@@ -14,6 +15,7 @@ from .function_channel import FunctionChannel
 from .job import Job
 from .line_file import LineFile
 from .outbox import Outbox
+from .room import with_room
 from .trainable import FunctionTrainable, Trainable, TrialFunction
 
 ERROR_CHARACTERS = 4096
@@ -59,10 +61,9 @@ class FunctionTrial:
             outcome = self._call()
         finally:
             sdk.current.enter(None)
-        try:
+        # The event still tells the manager; on a full disk there is nowhere to say more.
+        with contextlib.suppress(OSError):
             self._channel.record_end(outcome)
-        except OSError as error:  # the event still tells the manager
-            self._outbox.put(events.problem(job.trial, job.attempt, f"cannot write to the spool: {error}"))
         return outcome
 
     def _call(self) -> dict[str, Any]:
@@ -79,7 +80,7 @@ class FunctionTrial:
         except SystemExit as error:
             return self._exited(error.code)
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises ends its trial only
-            return self._outcome(1, _last_lines(error))
+            return self._outcome(1, with_room(_last_lines(error), self.job.run.folder))
 
     def _enter(self, function: TrialFunction) -> Any:
         parameters = self._channel.parameters()

@@ -1,5 +1,6 @@
-"""Appending whole lines to a file to which any number of processes append. For the SDK: imports only `os`."""
+"""Appending whole lines to a file to which any number of processes append. For the SDK: imports next to nothing."""
 
+import errno
 import os
 
 
@@ -19,13 +20,18 @@ class LineFile:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
     def append(self, line: str) -> None:
-        """Append one line; raise OSError when the disk does not take all of it."""
+        """Append one line; raise OSError when the disk does not take all of it: then nothing of it stays."""
         data = line.encode() + b"\n"
         written = os.write(self._descriptor, data)
         if written != len(data):
-            raise OSError(
-                f"only {written} of {len(data)} bytes of a report could be written: is the disk full?"
-            )
+            self._take_back(written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _take_back(self, written: int) -> None:
+        """Cut off a line that was not written to its end, unless another process has gone on behind it."""
+        end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
+        if os.fstat(self._descriptor).st_size == end:
+            os.ftruncate(self._descriptor, end - written)
 
     def close(self) -> None:
         """Close the file; what was appended is in it already."""

@@ -170,6 +170,13 @@ class SpoolReader:
         now = self._clock()
         return [event for line in self._splitter.feed(data) for event in self._interpreter.line(line, now)]
 
+    def take_back(self, count: int) -> bool:
+        """Forget the last line, whose newline has not come, if it was `count` bytes long; whether it was."""
+        if len(self._splitter.rest) != count:
+            return False
+        self._splitter = LineSplitter()
+        return True
+
     def restart(self, reason: str) -> list[Event]:
         """Begin again with an empty file; what it held is counted already. Returns the problem to tell of."""
         self._splitter = LineSplitter()

@@ -11,7 +11,7 @@ import pytest
 
 from pitchpipe.assessors import Assessor
 from pitchpipe.dispatcher import MemoryChannel, MsgDispatcher
-from pitchpipe.dispatcher.saving import CheckpointUnusable, Saver, read_checkpoint
+from pitchpipe.dispatcher.saving import TRY_AGAIN_S, CheckpointUnusable, Saver, read_checkpoint
 from pitchpipe.protocol import CommandType, loads
 from pitchpipe.tuners import RandomTuner, Tuner, create
 
@@ -135,6 +135,20 @@ def test_checkpoint_waits_until_the_last_one_has_paid_off() -> None:
     assert not saver.is_due(handled=1.9, now=1000.0)
     assert not saver.is_due(handled=2.0, now=5.0)
     assert saver.is_due(handled=2.0, now=5.1)
+
+
+def test_checkpoint_that_cannot_be_written_is_left_to_the_next(tmp_path: Path) -> None:
+    now = [0.0]
+    folder = tmp_path / "full"  # that it is not there is as good as a full disk
+    saver = Saver(folder, worth=1.0, spacing=50.0, clock=lambda: now[0], effort=lambda: 0.0)
+    saver.begin(7, handled=1.0, halves=1)
+    assert saver.add("default", dict) is None
+    assert saver.problem is None
+    assert not saver.is_due(handled=9.0, now=TRY_AGAIN_S - 0.1)
+    assert saver.is_due(handled=9.0, now=TRY_AGAIN_S)
+    folder.mkdir()
+    saver.begin(8, handled=9.0, halves=1)
+    assert saver.add("default", dict) == "dispatcher-8.pkl"
 
 
 def test_tuner_that_cannot_be_pickled_is_said_once_and_works(

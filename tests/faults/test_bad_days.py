@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import json
 import os
 import resource
@@ -11,7 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import psutil
 import pytest
 
 from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.manager.control import ControlError, ask_manager
 from pitchpipe.manager.experiment_status import ExperimentStatus
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.folder import ExperimentFolder
@@ -117,14 +120,35 @@ def check_all_succeeded(lab: Lab, trials: int = 4) -> None:
 # --------------------------------------------------------------------------- no room
 
 
+def troubles(lab: Lab) -> list[str]:
+    """What the manager says is out of order."""
+    try:
+        return ask_manager(lab.database.parent, {"op": "status"})["troubles"]
+    except ControlError:
+        return []
+
+
+def until_it_waits_for_room(lab: Lab, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not any("waits for room" in trouble for trouble in troubles(lab)):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @pytest.mark.slow
-def test_experiment_that_has_no_room_ends_in_words_and_goes_on_when_there_is_some(lab: Lab) -> None:
+def test_experiment_without_room_can_be_stopped_and_goes_on_when_there_is_some(lab: Lab) -> None:
     process = lab.start("run", lab.config(), "--experiment-id", "exp", "--json")
     lab.until_reports(6, process)
     written = max(path.stat().st_size for path in lab.database.parent.glob("experiment.db*"))
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (written, resource.RLIM_INFINITY))
+    until_it_waits_for_room(lab, process)
+    code, output, _ = lab.run("status", "exp")
+    assert code == 0
+    assert "experiment.db cannot be written" in output
+    process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1, errors
+    assert process.returncode in (1, 130), errors
     told = json.loads(output)
     assert told["status"] == "ERROR"
     assert "experiment.db" in told["reason"]
@@ -133,6 +157,61 @@ def test_experiment_that_has_no_room_ends_in_words_and_goes_on_when_there_is_som
     code, _, errors = lab.run("resume", "exp", "--json")
     assert code == 0, errors
     check_all_succeeded(lab)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MiB of its own, where that can be made."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True, check=False
+    )
+    if made.returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def fill(path: Path) -> None:
+    """Leave no byte free."""
+    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+
+
+@pytest.mark.slow
+def test_trials_on_a_full_disk_are_run_again_when_there_is_room(lab: Lab, small_disk: Path) -> None:
+    lab.directory = small_disk / "experiments"
+    config = lab.config()
+    wordy = SCRIPT.replace("x + step)", "{'default': x + step, 'words': 'x' * 2000})")
+    (lab.folder / "trial.py").write_text(wordy)
+    process = lab.start("run", config, "--experiment-id", "exp", "--json")
+    lab.until_reports(6, process)
+    fill(small_disk / "ballast")
+    until_it_waits_for_room(lab, process)
+    (small_disk / "ballast").unlink()
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert json.loads(output)["status"] == "DONE", errors
+    assert "there is room again" in errors
+    assert "Traceback" not in errors
+    check_all_succeeded(lab)
+    assert {kind for (kind,) in lab.query("SELECT kind FROM attempts")} <= {"INFRA"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("free", [0, 20480])
+def test_no_experiment_begins_on_a_full_disk(free: int, lab: Lab, small_disk: Path) -> None:
+    lab.directory = small_disk / "experiments"
+    lab.directory.mkdir()
+    fill(small_disk / "ballast")
+    os.truncate(small_disk / "ballast", (small_disk / "ballast").stat().st_size - free)
+    code, output, errors = lab.run("run", lab.config(), "--experiment-id", "exp", "--json")
+    assert code != 0
+    assert "cannot be written" in errors or "is full" in errors
+    assert "no experiment can be made here" in errors or not free
+    assert "Traceback" not in output + errors
+    assert list(lab.directory.iterdir()) == []
 
 
 SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}}
@@ -166,15 +245,80 @@ def story(directory: Path) -> list[Any]:
     return [trials, metrics]
 
 
-@pytest.mark.parametrize("pages", [0, 1, 2])
-def test_experiment_on_a_full_disk_goes_on_as_if_nothing_had_happened(pages: int, tmp_path: Path) -> None:
+def full(store: Store, pages: int) -> Callable[[], None]:
+    """Let the database take so many pages more; answers what lets it take any number."""
+    (used,) = store._db.execute("PRAGMA page_count").fetchone()
+    store._db.execute(f"PRAGMA max_page_count = {used + pages}")
+    return lambda: store._db.execute("PRAGMA max_page_count = 100000") and None
+
+
+def read_only(store: Store, _pages: int) -> Callable[[], None]:
+    store._db.execute("PRAGMA query_only = 1")
+    return lambda: store._db.execute("PRAGMA query_only = 0") and None
+
+
+CRAMPED = pytest.mark.parametrize(("cramp", "pages"), [(full, 0), (full, 2), (read_only, 0)])
+
+
+@CRAMPED
+def test_experiment_without_room_waits_and_goes_on_as_if_nothing_had_happened(
+    cramp: Callable[[Store, int], Callable[[], None]],
+    pages: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pitchpipe.manager.room._TRY_AGAIN", 0.01)
+    run(simulated(tmp_path / "whole", VirtualClock(1000.0)))
+    manager = simulated(tmp_path, VirtualClock(1000.0))
+    ticks, releases, waits = itertools.count(), list[Callable[[], None]](), 0
+
+    def on_tick() -> None:
+        if next(ticks) in (0, 5, 20):
+            releases.append(cramp(manager.store, pages))
+
+    async def make_room_now_and_then() -> ExperimentStatus:
+        nonlocal waits
+        manager.on_tick = on_tick
+        running = asyncio.ensure_future(manager.run())
+        while not running.done():
+            if manager.troubles():
+                assert "waits for room" in manager.troubles()[0]
+                waits += 1
+                while releases:
+                    releases.pop()()
+            await asyncio.sleep(0.001)
+        return await running
+
+    assert asyncio.run(make_room_now_and_then()) is ExperimentStatus.DONE
+    manager.store.close()
+    manager.folder.disown()
+    assert waits >= 2
+    assert story(tmp_path) == story(tmp_path / "whole")
+
+
+def test_experiment_without_room_that_is_stopped_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
     run(simulated(tmp_path / "whole", VirtualClock(1000.0)))
     clock = VirtualClock(1000.0)
     manager = simulated(tmp_path, clock)
-    (used,) = manager.store._db.execute("PRAGMA page_count").fetchone()
-    manager.store._db.execute(f"PRAGMA max_page_count = {used + pages}")
-    with pytest.raises(StoreError, match="is full: make room and resume"):
-        run(manager)
+
+    def on_tick() -> None:
+        manager.on_tick = lambda: None
+        full(manager.store, 1)
+
+    async def stop_while_it_waits() -> None:
+        manager.on_tick = on_tick
+        running = asyncio.ensure_future(manager.run())
+        async with asyncio.timeout(PATIENCE):
+            while not manager.troubles():
+                assert not running.done()
+                await asyncio.sleep(0.001)
+        manager.stop()
+        await running
+
+    with pytest.raises(StoreError, match=r"experiment\.db"):
+        asyncio.run(stop_while_it_waits())
+    manager.store.close()
+    manager.folder.disown()
     folder = ExperimentFolder.find(tmp_path, "exp")
     again = resume_experiment(folder, executor=SimulatedTrialExecutor(bowl, clock), clock=clock)
     assert run(again) is ExperimentStatus.DONE

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pitchpipe.manager.conversation import Conversation
 from pitchpipe.manager.schema import SCHEMA_VERSION
-from pitchpipe.manager.store import ExperimentRow, Store, StoreError, Tick
+from pitchpipe.manager.store import ExperimentRow, NoRoomError, Store, StoreError, Tick
 from pitchpipe.manager.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from pitchpipe.manager.trial_runner import Changes, MetricRow
 
@@ -168,6 +168,26 @@ def test_damaged_database_is_named(tmp_path: Path) -> None:
     path.write_bytes(os.urandom(8192))
     with pytest.raises(StoreError, match=r"experiment\.db is damaged"):
         Store.open(path)
+
+
+def test_database_without_tables_holds_no_experiment(tmp_path: Path) -> None:
+    """As a process leaves it that was killed, or had no room, when it made the tables."""
+    (tmp_path / "experiment.db").touch()
+    with pytest.raises(StoreError, match="holds no experiment: it was never started"):
+        Store.view(tmp_path / "experiment.db")
+    opened = Store.open(tmp_path / "experiment.db")
+    with pytest.raises(StoreError, match="holds no experiment: it was never started"):
+        opened.experiment()
+    opened.close()
+
+
+def test_deleted_database_is_not_waited_for(store: Store, tmp_path: Path) -> None:
+    store._db.execute("PRAGMA max_page_count = 1")
+    for path in tmp_path.iterdir():
+        path.unlink()
+    with pytest.raises(StoreError, match="was moved or deleted") as told:
+        store.commit(tick(*(a_trial(number, error="x" * 4000) for number in range(50))))
+    assert not isinstance(told.value, NoRoomError)
 
 
 def test_missing_database_is_named(tmp_path: Path) -> None:

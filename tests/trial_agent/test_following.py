@@ -72,6 +72,18 @@ def test_spool_overwritten_instead_of_appended_to_is_a_problem_and_is_read_on(sp
     assert spool.sent() == ["0.12345", "the reports were overwritten: append with >>", "1"]
 
 
+def test_line_that_is_taken_back_was_never_there(spool: Followed) -> None:
+    spool.append('{"intermediate": 1}\n')
+    whole = spool.path.stat().st_size
+    spool.append('{"intermediate": 2')  # the disk took no more
+    spool.follower.read()
+    os.truncate(spool.path, whole)
+    spool.follower.read()
+    spool.append('{"intermediate": 3}\n')
+    spool.follower.read_all()
+    assert spool.sent() == ["1", "3"]
+
+
 def test_watch_wakes_for_the_file_it_watches_and_not_for_the_one_before(tmp_path: Path) -> None:
     watch = best_watch()
     files = [tmp_path / "one", tmp_path / "two"]

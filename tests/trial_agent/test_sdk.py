@@ -157,3 +157,27 @@ def test_full_disk_is_an_error_in_the_script() -> None:
     with pytest.raises(OSError):
         file.append("x")
     file.close()
+
+
+CRAMPED = """
+import resource, sys
+from pitchpipe.trial_agent.line_file import LineFile
+file = LineFile(sys.argv[1])
+file.append("whole")
+room = lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+room(6 + 4)
+try:
+    file.append("a line that does not fit")
+except OSError as error:
+    print(error)
+room(1000)
+file.append("another")
+"""
+
+
+def test_line_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "reports-1.jsonl"
+    line = [sys.executable, "-P", "-c", CRAMPED, str(path)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert "No space left on device" in done.stdout, done.stderr
+    assert path.read_text() == "whole\nanother\n"

@@ -1,0 +1,43 @@
+"""A trial that fails where nothing can be written says so, whatever its last words are."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.trial_agent import room
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that takes nothing."""
+
+    def refuse(path: Any, *_: Any, **__: Any) -> Any:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+    monkeypatch.setattr(room, "open", refuse, raising=False)
+
+
+def test_try_leaves_nothing_behind(tmp_path: Path) -> None:
+    assert room.no_room(tmp_path) is None
+    assert room.with_room("ValueError: no", tmp_path) == "ValueError: no"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("full")
+def test_last_words_say_that_there_is_no_room(tmp_path: Path) -> None:
+    why = room.with_room("cannot save the model", tmp_path)
+    assert why is not None
+    first, last = why.splitlines()
+    assert first == "cannot save the model"
+    assert last.startswith("OSError: [Errno 28] No space left on device")
+    assert room.with_room(None, tmp_path) == last
+    assert room.with_room(last, tmp_path) == last  # it said so itself
+
+
+def test_folder_that_cannot_be_used_for_another_reason_is_not_full(tmp_path: Path) -> None:
+    assert room.no_room(tmp_path / "missing") is None
