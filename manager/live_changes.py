@@ -8,6 +8,7 @@ The operations, by the names of `control.py`'s requests:
 
     {"op": "update", "changes": {"max_trial_number": 20, "search_space": {...}}}   limits; null lifts a bound
     {"op": "add", "parameters": {"lr": 0.1}}      -> {"sequence_id": 12, "trial_id": "Xy3fA"}
+    {"op": "add", "parameters": [{"lr": 0.1}, ...]}        -> {"trials": [...]}; all of them or none
     {"op": "rerun", "trial": "Xy3fA" or 11}       -> the same; a new trial with the same parameters
     {"op": "import", "data": [{"parameter": {"lr": 0.1}, "value": 0.9}]}           -> {"imported": 1}
     {"op": "kill", "trial": "Xy3fA" or 11}
@@ -88,13 +89,15 @@ class LiveChanges:
 
     def _add(self, request: dict[str, Any]) -> dict[str, Any]:
         parameters = request.get("parameters")
-        if not isinstance(parameters, dict):
+        several: list[Any] = parameters if isinstance(parameters, list) else [parameters]
+        if not several or not all(isinstance(each, dict) for each in several):
             raise ControlError('parameters are an object, such as {"lr": 0.1}', "invalid")
-        return self._begin({}, parameters)
+        made = self._begin({}, several)
+        return {"trials": made} if isinstance(parameters, list) else made[0]
 
     def _rerun(self, request: dict[str, Any]) -> dict[str, Any]:
         trial = self._trial(request)
-        return self._begin({"rerun_of": trial.trial_id}, json.loads(trial.record)["parameters"])
+        return self._begin({"rerun_of": trial.trial_id}, [json.loads(trial.record)["parameters"]])[0]
 
     def _import(self, request: dict[str, Any]) -> dict[str, Any]:
         self._running()
@@ -138,21 +141,21 @@ class LiveChanges:
             raise ControlError(f"there is no trial {name}", "not found")
         return trial
 
-    def _begin(self, origin: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Make a trial of the user's, and answer which it is."""
-        runner = self._running()
-        if why_not := runner.why_not_add():
-            more = ": raise it first" if "max_trial_number" in why_not else ""
-            raise ControlError(f"no trial can be added: {why_not}{more}", "conflict")
-        record = {"parameter_id": None, "parameter_source": "customized", "parameters": dict(parameters)}
-        event = TrialAddAsked(self._manager.now(), dumps({**record, "parameter_index": 0, **origin}))
-        self._apply([event])
-        trial = next(
-            (trial for trial in reversed(runner.trials.values()) if trial.record is event.record), None
-        )
-        if trial is None:
-            raise ControlError(f"no trial could be added: {runner.why_not_add()}", "conflict")
-        return {"sequence_id": trial.sequence_id, "trial_id": trial.trial_id}
+    def _begin(self, origin: Mapping[str, Any], several: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Make trials of the user's, all or none, and answer which they are."""
+        runner, now = self._running(), self._manager.now()
+        if why_not := _why_not_add(runner, len(several)):
+            raise ControlError(f"no trial can be added: {why_not}", "conflict")
+        source = {"parameter_id": None, "parameter_source": "customized"}
+        records = [
+            dumps({**source, "parameters": dict(each), "parameter_index": 0, **origin}) for each in several
+        ]
+        first = runner.created
+        self._apply([TrialAddAsked(now, record) for record in records])
+        own = [
+            trial for trial in list(runner.trials.values())[first:] if any(trial.record is r for r in records)
+        ]
+        return [{"sequence_id": trial.sequence_id, "trial_id": trial.trial_id} for trial in own]
 
     def _apply(self, events: Sequence[Event], config: ExperimentConfig | None = None) -> None:
         if not self._manager.apply(events, config):
@@ -219,6 +222,18 @@ def user_imports(commands: Iterable[Record], trials: Iterable[Trial]) -> list[tu
 
 def _has_default(value: Any) -> bool:
     return isinstance(value, dict) and "default" in value
+
+
+def _why_not_add(runner: TrialRunner, count: int) -> str:
+    """Why so many trials cannot be added, as a sentence; empty if they can."""
+    most = runner.limits.max_trial_number
+    if (why_not := runner.why_not_add()) and most is None:
+        return why_not
+    if most is not None and runner.created + runner.requested + count > most:
+        left = max(0, most - runner.created - runner.requested)
+        what = f"max_trial_number ({most}) leaves room for {left}" if left else why_not
+        return f"{what}: raise it first"
+    return why_not
 
 
 def _why_not(

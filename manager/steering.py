@@ -20,6 +20,7 @@ from .live_changes import changed_config, checked_import
 
 __all__ = [
     "add_trial",
+    "add_trials",
     "change_experiment",
     "import_results",
     "kill_trial",
@@ -56,6 +57,14 @@ def add_trial(
 ) -> dict[str, Any]:
     """Run a trial with parameters of one's own; answers its `sequence_id` and `trial_id`."""
     return _ask(folder, {"op": "add", "parameters": dict(parameters)}, timeout)
+
+
+def add_trials(
+    folder: ExperimentFolder, several: Sequence[Mapping[str, Any]], timeout: float = _PATIENCE
+) -> list[dict[str, Any]]:
+    """Run several trials with parameters of one's own, all or none; answers `sequence_id` and `trial_id` of each."""
+    request = {"op": "add", "parameters": [dict(each) for each in several]}
+    return _ask(folder, request, timeout)["trials"]
 
 
 def rerun_trial(folder: ExperimentFolder, trial: str | int, timeout: float = _PATIENCE) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import queue
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,8 @@ class Database:
         for _ in range(_CONNECTIONS):
             self._free.put(None)  # made when it is needed
         self._is_closed = False
+        self._watching = threading.Lock()
+        self._watcher: sqlite3.Connection | None = None
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """All rows of a query."""
@@ -44,13 +47,14 @@ class Database:
         with self.connection() as db:
             return db.execute(statement, values).fetchone()
 
-    def version(self) -> tuple[int, float]:
-        """Something that differs whenever the database may have changed since; costs a few microseconds.
-
-        Each connection counts for itself, so the number is compared with one of the same watcher only.
-        """
-        with self.connection() as db:
-            return db.execute("PRAGMA data_version").fetchone()[0], id(db)
+    def version(self) -> int:
+        """A number that differs whenever the database has changed since; costs a few microseconds."""
+        with self._watching:  # each connection counts for itself: it has to be the same one
+            try:
+                self._watcher = self._watcher or self._connect()
+                return self._watcher.execute("PRAGMA data_version").fetchone()[0]
+            except sqlite3.Error as error:
+                raise StoreError(f"{self.path} cannot be read: {error}") from error
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
@@ -75,6 +79,10 @@ class Database:
         while not self._free.empty():
             if (db := self._free.get_nowait()) is not None:
                 db.close()
+        with self._watching:
+            if self._watcher is not None:
+                self._watcher.close()
+                self._watcher = None
 
     def _connect(self) -> sqlite3.Connection:
         if not self.path.is_file():

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
-__all__ = ["parsed", "plain"]
+import orjson
+
+__all__ = ["parsed", "plain", "to_json"]
 
 
 def plain(value: Any) -> Any:
@@ -20,6 +23,23 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): plain(inner) for key, inner in value.items()}
     return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def to_json(value: Any) -> bytes:
+    """A value as JSON text; dataclasses are objects, NaN and infinities null.
+
+    >>> to_json({"x": float("nan"), "n": 2**70})
+    b'{"x":null,"n":1180591620717411303424}'
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+    except (TypeError, orjson.JSONEncodeError):  # a number of more than 64 bits, a text that is no Unicode
+        plainer = plain(value)
+        return json.dumps(plainer, allow_nan=False, separators=(",", ":"), default=_plainest).encode()
+
+
+def _plainest(value: Any) -> Any:
+    return plain(asdict(value)) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def parsed(text: str | None) -> Any:

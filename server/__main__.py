@@ -1,0 +1,69 @@
+"""`python -P -m pitchpipe.server DIRECTORY`: the server as a process of its own; see `process.py` for starting it.
+
+When it answers, it prints one line of JSON, `{"url": ..., "pid": ...}`; when it cannot, `{"error": ...}`, and its exit
+code is 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .process import TOKEN_VARIABLE
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until the end; answers the exit code."""
+    asked = _parser().parse_args(arguments)
+    from .experiments import Experiments
+    from .security import SecurityError, ServerSettings
+    from .serving import Serving, ServingError
+
+    try:
+        settings = ServerSettings(
+            asked.host, asked.port, os.environ.pop(TOKEN_VARIABLE, None), tuple(asked.allow_host)
+        )
+        experiments = Experiments(asked.directory, asked.experiment)
+        serving = Serving(experiments, settings, pages=not asked.no_pages, on_ready=_say_ready)
+    except (SecurityError, ServingError) as error:
+        _say({"error": str(error)})
+        return 2
+    if asked.end_with_stdin:
+        serving.end_with_stdin()
+    serving.run()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -P -m pitchpipe.server", description=__doc__)
+    parser.add_argument("directory", type=Path, help="the folder that holds the folders of experiments")
+    parser.add_argument("--experiment", metavar="ID", help="show this one only")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on; others need a token")
+    parser.add_argument("--port", type=int, default=0, help="0: any that is free; TuneServer's was 4321")
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="a name it may be asked by"
+    )
+    parser.add_argument("--no-pages", action="store_true", help="the API alone")
+    parser.add_argument("--end-with-stdin", action="store_true", help="end when standard input does")
+    return parser
+
+
+def _say_ready(url: str) -> None:
+    _say({"url": url, "pid": os.getpid()})
+
+
+def _say(news: dict[str, object]) -> None:
+    try:
+        print(json.dumps(news), flush=True)
+    except BrokenPipeError:
+        sys.stdout = None  # whoever started it does not listen; the file has it, too
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""The JSON API under `/api/v1`: what it answers and takes is described by its own OpenAPI document.
+
+Endpoints are plain functions that FastAPI runs in threads of its own: nothing that reads the store holds up the loop
+that serves everybody. Answers that many ask for are worked out once (`answers.py`).
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from . import changes, events, experiments, export, logs, trials
+from .problems import PROBLEMS
+
+__all__ = ["api_router"]
+
+
+def api_router() -> APIRouter:
+    """All routes of the API."""
+    router = APIRouter(prefix="/api/v1", responses=PROBLEMS)
+    for part in (experiments, trials, changes, events, logs, export):
+        router.include_router(part.router)
+    return router

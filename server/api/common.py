@@ -1,0 +1,54 @@
+"""What all endpoints share: the experiment that is meant, bounded parameters, answers with a tag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Annotated, Any
+
+from fastapi import Path, Query, Request, Response
+
+from ..experiments import Experiments, Shown
+from ..plain import to_json
+from ..reading import ExperimentView
+
+__all__ = ["ExperimentName", "LogName", "Offset", "TrialName", "answered", "given", "shown", "view_of"]
+
+_BIGGEST = 2**53
+ExperimentName = Annotated[
+    str,
+    Path(max_length=100, description="The experiment's id, a beginning that only one has, or `current`."),
+]
+TrialName = Annotated[str, Path(max_length=50, description="The trial's number or its id.")]
+LogName = Annotated[str, Path(max_length=100)]
+Offset = Annotated[int, Query(ge=0, le=_BIGGEST)]
+
+
+def shown(request: Request, name: str) -> Shown:
+    """The experiment that is meant; raises `LookupError`."""
+    experiments: Experiments = request.app.state.experiments
+    return experiments.shown(name)
+
+
+def view_of(request: Request, name: str) -> ExperimentView:
+    """The view of the experiment that is meant; raises `LookupError`."""
+    return shown(request, name).view
+
+
+def given(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A value as an answer."""
+    return Response(to_json(value), status, headers, media_type="application/json")
+
+
+def answered(
+    request: Request,
+    experiment: Shown,
+    key: Hashable,
+    work_out: Callable[[], Any],
+    lasting: float = float("inf"),
+) -> Response:
+    """An answer that is kept for all who ask the same; nothing but 304 for who has it already."""
+    answer = experiment.answers.answer(key, work_out, lasting)
+    headers = {"etag": f'"{answer.tag}"', "cache-control": "no-cache"}
+    if answer.tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(answer.body, headers=headers, media_type="application/json")

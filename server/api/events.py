@@ -1,0 +1,45 @@
+"""What happens: asked for since a cursor, or told as it happens."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from starlette.responses import StreamingResponse
+
+from .common import ExperimentName, given, view_of
+from .models import EventPage
+from .streams import EVENT_STREAM, event_stream, stream_response
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["events"])
+Cursor = Annotated[
+    str | None, Query(max_length=50, description="The cursor of the last answer; none: from now on.")
+]
+
+
+@router.get("/experiments/{experiment}/events", response_model=EventPage)
+def list_events(
+    request: Request,
+    experiment: ExperimentName,
+    since: Cursor = None,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> Response:
+    """What has happened since a cursor."""
+    return given(view_of(request, experiment).events(since, limit))
+
+
+@router.get("/experiments/{experiment}/events/stream", **EVENT_STREAM)
+async def follow_events(
+    request: Request,
+    experiment: ExperimentName,
+    since: Cursor = None,
+    last_event_id: Annotated[str | None, Header(max_length=50)] = None,
+) -> StreamingResponse:
+    """Server-sent events as it happens: `experiment`, `trial`, `results`, and `reset` when all has to be read anew.
+
+    The id of each is the cursor behind it: who comes back with `Last-Event-ID` misses nothing.
+    """
+    view = view_of(request, experiment)
+    return await stream_response(request, event_stream(view, last_event_id or since))

@@ -1,0 +1,90 @@
+"""Experiments: how they stand, their configuration, the best trials, importance, failures."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from ...manager.store import StoreError
+from ..experiments import Experiments
+from ..reading import ExperimentView
+from .common import ExperimentName, answered, given, shown
+from .models import Best, ExperimentSummary, Failure, HistoryPoint, Importance
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["experiments"])
+# Whether a manager lives is not in the store.
+_LASTING = 2.0
+
+
+@router.get("/experiments", response_model=list[ExperimentSummary])
+def list_experiments(request: Request) -> Response:
+    """All experiments that this server shows."""
+    experiments: Experiments = request.app.state.experiments
+    return given([view.summary() for view in experiments.views() if _is_readable(view)])
+
+
+@router.get("/experiments/{experiment}", response_model=ExperimentSummary)
+def get_experiment(request: Request, experiment: ExperimentName) -> Response:
+    """How an experiment stands."""
+    meant = shown(request, experiment)
+    return answered(request, meant, "summary", meant.view.summary, _LASTING)
+
+
+@router.get("/experiments/{experiment}/config", response_model=dict[str, Any])
+def get_config(request: Request, experiment: ExperimentName) -> Response:
+    """Its configuration in the canonical form, with the search space."""
+    meant = shown(request, experiment)
+    return answered(request, meant, "config", meant.view.config)
+
+
+@router.get("/experiments/{experiment}/best", response_model=Best)
+def get_best(
+    request: Request, experiment: ExperimentName, count: Annotated[int, Query(ge=1, le=1000)] = 1
+) -> Response:
+    """The best trials: the first `count` by one objective, the Pareto front by several."""
+    meant = shown(request, experiment)
+    return answered(request, meant, ("best", count), lambda: {"trials": meant.view.best(count)})
+
+
+@router.get("/experiments/{experiment}/history", response_model=list[HistoryPoint])
+def get_history(request: Request, experiment: ExperimentName) -> Response:
+    """Every result in the order in which they came, with the best so far."""
+    meant = shown(request, experiment)
+    return answered(request, meant, "history", meant.view.history)
+
+
+@router.get("/experiments/{experiment}/failures", response_model=list[Failure])
+def get_failures(request: Request, experiment: ExperimentName) -> Response:
+    """The ways in which trials failed, the most frequent first."""
+    meant = shown(request, experiment)
+    return answered(request, meant, "failures", meant.view.failures)
+
+
+@router.get("/experiments/{experiment}/importance", response_model=Importance)
+def get_importance(
+    request: Request,
+    experiment: ExperimentName,
+    objective: Annotated[str | None, Query(max_length=100)] = None,
+) -> Response:
+    """How much each parameter matters for an objective; `why_not` says why that cannot be told."""
+    meant = shown(request, experiment)
+    return answered(request, meant, ("importance", objective), lambda: _importance(meant.view, objective))
+
+
+def _importance(view: ExperimentView, objective: str | None) -> Any:
+    from ..experiment_table import read_table
+    from ..figures import importance
+
+    return importance(read_table(view, curves=0), objective)
+
+
+def _is_readable(view: ExperimentView) -> bool:
+    """One experiment that cannot be read does not hide the others."""
+    try:
+        view.config()
+    except StoreError:
+        return False
+    return True

@@ -1,0 +1,84 @@
+"""Logs of the experiment and what trials printed: listed, read in pieces, followed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import StreamingResponse
+
+from ..log_files import FilePiece
+from ..reading import Follow
+from .common import ExperimentName, LogName, Offset, TrialName, given, view_of
+from .models import LogFile, LogPiece
+from .streams import EVENT_STREAM, log_stream, stream_response
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["logs"])
+Lines = Annotated[
+    int | None, Query(ge=0, le=100_000, description="The last so many lines, in place of `offset`.")
+]
+Limit = Annotated[int, Query(ge=4, le=1024 * 1024, description="Bytes.")]
+
+
+@router.get("/experiments/{experiment}/logs", response_model=list[LogFile])
+def list_logs(request: Request, experiment: ExperimentName) -> Response:
+    """The logs of the manager, the dispatcher and the agents."""
+    return given(view_of(request, experiment).logs())
+
+
+@router.get("/experiments/{experiment}/logs/{name}", response_model=LogPiece)
+def get_log(
+    request: Request,
+    experiment: ExperimentName,
+    name: LogName,
+    lines: Lines = None,
+    offset: Offset = 0,
+    limit: Limit = 256 * 1024,
+) -> Response:
+    """A piece of a log."""
+    return given(view_of(request, experiment).log(name, Follow(lines, offset, limit)))
+
+
+@router.get("/experiments/{experiment}/logs/{name}/follow", **EVENT_STREAM)
+async def follow_log(
+    request: Request, experiment: ExperimentName, name: LogName, offset: Offset = 0
+) -> StreamingResponse:
+    """Server-sent events with what is written to a log from byte `offset` on."""
+    view = view_of(request, experiment)
+    return await _followed(request, lambda follow: view.log(name, follow), offset)
+
+
+@router.get("/experiments/{experiment}/trials/{trial}/logs", response_model=list[LogFile])
+def list_trial_logs(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
+    """What a trial printed and was given, as far as there are files."""
+    return given(view_of(request, experiment).trial_logs(trial))
+
+
+@router.get("/experiments/{experiment}/trials/{trial}/logs/{name}", response_model=LogPiece)
+def get_trial_log(
+    request: Request,
+    experiment: ExperimentName,
+    trial: TrialName,
+    name: LogName,
+    lines: Lines = None,
+    offset: Offset = 0,
+    limit: Limit = 256 * 1024,
+) -> Response:
+    """A piece of what a trial printed."""
+    return given(view_of(request, experiment).trial_log(trial, name, Follow(lines, offset, limit)))
+
+
+@router.get("/experiments/{experiment}/trials/{trial}/logs/{name}/follow", **EVENT_STREAM)
+async def follow_trial_log(
+    request: Request, experiment: ExperimentName, trial: TrialName, name: LogName, offset: Offset = 0
+) -> StreamingResponse:
+    """Server-sent events with what a trial prints from byte `offset` on."""
+    view = view_of(request, experiment)
+    return await _followed(request, lambda follow: view.trial_log(trial, name, follow), offset)
+
+
+async def _followed(request: Request, read: Callable[[Follow], FilePiece], offset: int) -> StreamingResponse:
+    return await stream_response(request, log_stream(read, offset))

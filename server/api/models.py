@@ -1,0 +1,303 @@
+"""What the API takes and answers, for its OpenAPI document; answers are built as plain values, not as these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+__all__ = [
+    "Added",
+    "Best",
+    "Change",
+    "Curve",
+    "CurvePage",
+    "Event",
+    "EventPage",
+    "ExperimentSummary",
+    "Failure",
+    "HistoryPoint",
+    "Import",
+    "Importance",
+    "Imported",
+    "Killed",
+    "Limits",
+    "LogFile",
+    "LogPiece",
+    "NewTrial",
+    "Problem",
+    "Results",
+    "Stop",
+    "Trial",
+    "TrialDetail",
+    "TrialPage",
+]
+
+Status = Literal[
+    "WAITING", "RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED"
+]
+Kind = Literal["INFRA", "OOM", "TIMEOUT", "NAN", "IMPORT", "USER_ERROR", "KILLED"]
+Parameters = Annotated[dict[str, Any], Field(max_length=10_000)]
+_EXAMPLE = {"lr": 0.1, "units": 32}
+
+
+class _Taken(BaseModel):
+    """A body; unknown names in it are mistakes."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(BaseModel):
+    """Why a request cannot be done."""
+
+    error: str
+
+
+class Change(_Taken):
+    """New limits or a new search space; what is left out stays, null lifts a bound."""
+
+    max_trial_number: Annotated[int, Field(gt=0, lt=2**53)] | None = None
+    max_experiment_duration: Annotated[
+        Annotated[float, Field(gt=0, lt=1e12)] | Annotated[str, Field(max_length=30)] | None,
+        Field(description='Seconds, or text such as "2h".'),
+    ] = None
+    trial_concurrency: Annotated[int, Field(gt=0, le=1_000_000)] | None = None
+    search_space: Annotated[dict[str, Any], Field(max_length=10_000)] | None = None
+
+
+class NewTrial(_Taken):
+    """A trial with parameters of one's own."""
+
+    parameters: Annotated[Parameters, Field(examples=[_EXAMPLE])]
+
+
+class ImportedResult(_Taken):
+    """A result that was measured elsewhere."""
+
+    parameter: Annotated[Parameters, Field(examples=[_EXAMPLE])]
+    value: Annotated[
+        Annotated[float, Field(allow_inf_nan=False)] | dict[str, Any],
+        Field(description="A number, or an object with one as `default`."),
+    ]
+
+
+class Import(_Taken):
+    """Results for the tuner."""
+
+    data: Annotated[list[ImportedResult], Field(min_length=1, max_length=100_000)]
+
+
+class Stop(_Taken):
+    """Why the experiment is stopped."""
+
+    reason: Annotated[str, StringConstraints(max_length=500)] = "stopped by the user"
+
+
+class Limits(BaseModel):
+    """The limits as they are now; null is no bound, durations are seconds."""
+
+    max_trial_number: int | None
+    max_experiment_duration: float | None
+    trial_concurrency: int
+
+
+class Added(BaseModel):
+    """A new trial."""
+
+    sequence_id: int
+    trial_id: str
+
+
+class Killed(Added):
+    """A trial that is being ended."""
+
+
+class Imported(BaseModel):
+    """How many results the tuner was told."""
+
+    imported: int
+
+
+class Trial(BaseModel):
+    """A trial in a table; times are seconds since the epoch."""
+
+    sequence_id: int
+    trial_id: str
+    status: Status
+    parameters: Any
+    parameter_source: str | None
+    value: float | None = Field(description="Of the objective `default`.")
+    values: dict[str, float | None] = Field(description="By objective.")
+    final: Any = Field(description="The final result as it was reported.")
+    last: float | None = Field(description="The last intermediate result.")
+    intermediate_results: int
+    created: float
+    start_time: float | None
+    end_time: float | None
+    duration: float | None
+    reason: str
+    kind: Kind | None
+    attempt: int
+    agent: str | None
+
+
+class TrialDetail(Trial):
+    """All about one trial."""
+
+    error: str | None
+    exit_code: int | None
+    gpus: list[int] | None
+    pid: int | None
+    budget: float | None
+    checkpoint: str | None
+    failed: dict[str, int] | None
+    revivals: int
+    slot: int | None
+    finals: int
+    earlier_attempts: list[dict[str, Any]]
+
+
+class TrialPage(BaseModel):
+    """Some of the trials, and how many the filters let through."""
+
+    trials: list[Trial]
+    total: int
+
+
+class Objective(BaseModel):
+    """What is optimised."""
+
+    name: str
+    direction: Literal["minimize", "maximize"]
+
+
+class ExperimentSummary(BaseModel):
+    """How an experiment stands; times are seconds since the epoch, durations seconds."""
+
+    id: str
+    name: str | None
+    status: str
+    reason: str
+    error: str
+    is_running: bool
+    created: float
+    end_time: float | None
+    run_time: float
+    remaining: float | None
+    folder: str
+    counts: dict[str, int]
+    trials: int
+    intermediate_results: int
+    trials_per_minute: float
+    limits: dict[str, float | None]
+    objectives: list[Objective]
+    best: list[Trial]
+
+
+class Best(BaseModel):
+    """The best trials: one list by one objective, the Pareto front by several."""
+
+    trials: list[Trial]
+
+
+class HistoryPoint(BaseModel):
+    """A result, and the best so far."""
+
+    sequence_id: int
+    time: float | None
+    value: float | None
+    best: float | None
+
+
+class Failure(BaseModel):
+    """Trials that failed alike."""
+
+    count: int
+    kind: str | None
+    reason: str
+    last_line: str
+    error: str | None
+    exit_code: int | None
+    sequence_ids: list[int]
+
+
+class Importance(BaseModel):
+    """How much of the variance of the results each parameter explains alone."""
+
+    names: list[str]
+    shares: list[float]
+    low: list[float]
+    high: list[float]
+    interactions: float
+    fit: float
+    trials: int
+    method: str
+    why_not: str
+
+
+class Result(BaseModel):
+    """An intermediate result as it was reported."""
+
+    sequence: int
+    attempt: int
+    time: float
+    value: Any
+
+
+class Results(BaseModel):
+    """What a trial reported since the cursor; what is numbered `keep_below` or more has to be forgotten before."""
+
+    cursor: str
+    keep_below: int
+    results: list[Result]
+    has_more: bool
+
+
+class Curve(BaseModel):
+    """One metric of one trial, thinned out."""
+
+    sequence_id: int
+    sequences: list[int]
+    values: list[float | None]
+    total: int
+
+
+class CurvePage(BaseModel):
+    """The curves of several trials."""
+
+    curves: list[Curve]
+
+
+class Event(BaseModel):
+    """Something that has happened; the other fields depend on the kind."""
+
+    model_config = ConfigDict(extra="allow")
+
+    n: int
+    time: float
+    kind: Literal["experiment", "trial", "results"]
+
+
+class EventPage(BaseModel):
+    """Events since the cursor; with `reset`, what is known has to be read anew."""
+
+    cursor: str
+    events: list[Event]
+    reset: bool
+
+
+class LogFile(BaseModel):
+    """A log file; its size in bytes."""
+
+    name: str
+    size: int
+    modified: float
+
+
+class LogPiece(BaseModel):
+    """A piece of a log, from byte `offset`; the next one begins at `next_offset`."""
+
+    text: str
+    offset: int
+    next_offset: int
+    size: int

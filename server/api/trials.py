@@ -1,0 +1,119 @@
+"""Trials: the table, one of them, what they reported."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from ..trial_query import Condition, QueryError, TrialQuery
+from .common import ExperimentName, Offset, TrialName, answered, given, shown
+from .models import Curve, CurvePage, Kind, Results, Status, TrialDetail, TrialPage
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["trials"])
+_MOST_TRIALS = 1000
+_MOST_CURVES = 500
+Limit = Annotated[int, Query(ge=0, le=_MOST_TRIALS)]
+Metric = Annotated[str, Query(min_length=1, max_length=200)]
+Points = Annotated[int, Query(ge=2, le=10_000, description="About so many results of each trial.")]
+
+
+@router.get("/experiments/{experiment}/trials", response_model=TrialPage)
+def list_trials(
+    request: Request,
+    experiment: ExperimentName,
+    status: Annotated[list[Status] | None, Query(max_length=8)] = None,
+    kind: Annotated[list[Kind] | None, Query(max_length=7, description="Of failure.")] = None,
+    where: Annotated[
+        list[Annotated[str, Query(max_length=300)]] | None,
+        Query(max_length=20, description="Conditions such as `parameters.lr < 0.1` or `reason ~ median`."),
+    ] = None,
+    search: Annotated[str, Query(max_length=200, description="Text anywhere in a trial.")] = "",
+    sort: Annotated[
+        str,
+        Query(
+            max_length=300,
+            description="`sequence_id`, `value`, `value.NAME`, `last`, `duration`, `parameters.NAME`, `final.NAME` ...",
+        ),
+    ] = "sequence_id",
+    descending: bool = False,
+    offset: Offset = 0,
+    limit: Limit = 100,
+) -> Response:
+    """A page of the table of trials: filtered, sorted; trials without a value come last."""
+    meant = shown(request, experiment)
+    key = (
+        "trials",
+        *map(tuple, (status or (), kind or (), where or ())),
+        search,
+        sort,
+        descending,
+        offset,
+        limit,
+    )
+
+    def work_out() -> object:
+        conditions = [Condition.parse(text) for text in where or ()]
+        query = TrialQuery(status or (), kind or (), conditions, search, sort, descending, offset, limit)
+        return meant.view.trials(query)
+
+    return answered(request, meant, key, work_out)
+
+
+@router.get("/experiments/{experiment}/trials/{trial}", response_model=TrialDetail)
+def get_trial(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
+    """All about one trial."""
+    meant = shown(request, experiment)
+    return answered(request, meant, ("trial", trial), lambda: meant.view.trial(trial))
+
+
+@router.get("/experiments/{experiment}/trials/{trial}/metrics", response_model=Results)
+def get_metrics(
+    request: Request,
+    experiment: ExperimentName,
+    trial: TrialName,
+    since: Annotated[str | None, Query(max_length=50, description="The cursor of the last answer.")] = None,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> Response:
+    """The intermediate results of a trial since a cursor, as they were reported."""
+    return given(shown(request, experiment).view.metrics(trial, since, limit))
+
+
+@router.get("/experiments/{experiment}/trials/{trial}/curve", response_model=Curve)
+def get_curve(
+    request: Request,
+    experiment: ExperimentName,
+    trial: TrialName,
+    metric: Metric = "default",
+    points: Points = 1000,
+) -> Response:
+    """One metric of a trial's intermediate results, thinned out so that its spikes stay."""
+    meant = shown(request, experiment)
+    key = ("curve", trial, metric, points)
+    return answered(request, meant, key, lambda: meant.view.curve(trial, metric, points))
+
+
+@router.get("/experiments/{experiment}/curves", response_model=CurvePage)
+def list_curves(
+    request: Request,
+    experiment: ExperimentName,
+    trial: Annotated[
+        list[Annotated[int, Query(ge=0, lt=2**53)]] | None,
+        Query(max_length=_MOST_CURVES, description="Numbers of trials; none: the best."),
+    ] = None,
+    metric: Metric = "default",
+    points: Points = 100,
+) -> Response:
+    """One metric of many trials; each thinned out to about `points` results."""
+    meant = shown(request, experiment)
+    view = meant.view
+    if points * len(trial or ()) > 200_000:
+        raise QueryError("so many points of so many trials are too much: ask for fewer of either")
+
+    def work_out() -> object:
+        numbers = trial or [best["sequence_id"] for best in view.best(20)]
+        return {"curves": view.curves(numbers, metric, points)}
+
+    return answered(request, meant, ("curves", tuple(trial or ()), metric, points), work_out)

@@ -1,0 +1,76 @@
+"""The web application: API, TuneServer's routes and pages behind one guard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from .api import api_router
+from .api.problems import add_problem_handlers
+from .api.streams import Streams
+from .experiments import Experiments
+from .security import Guard, ServerSettings
+from .tune_routes import tune_router
+from .ui import Site, add_pages
+
+__all__ = ["create_app", "guarded"]
+
+_ABOUT = """See and steer experiments.
+
+Times are seconds since the epoch, durations seconds, NaN and infinities null. A request that cannot be done is answered
+with `{"error": "a sentence"}`. On an address that others can reach, send `Authorization: Bearer TOKEN`.
+"""
+
+
+def create_app(
+    experiments: Experiments, settings: ServerSettings | None = None, *, pages: bool = True
+) -> FastAPI:
+    """The application about some experiments, without its guard; `pages` only once a process.
+
+    `/api/v1` is the API with its `openapi.json`; `/trials` and `/stop_experiment` are TuneServer's; the pages are below
+    `/ui`.
+    """
+    settings = settings or ServerSettings()
+    app = FastAPI(
+        title="Pitchpipe",
+        version=version("pitchpipe"),
+        description=_ABOUT,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,  # they load scripts from elsewhere
+        redoc_url=None,
+        lifespan=_lifespan,
+    )
+    app.state.experiments = experiments
+    app.state.streams = Streams(settings.limits.streams)
+    add_problem_handlers(app)
+    app.include_router(api_router())
+    app.include_router(tune_router())
+    if pages:
+        _add_pages(app, experiments)
+    return app
+
+
+def guarded(app: FastAPI, settings: ServerSettings) -> Guard:
+    """The application as it may be served."""
+    return Guard(app, settings)
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        app.state.streams.end()
+        app.state.experiments.close()
+
+
+def _add_pages(app: FastAPI, experiments: Experiments) -> None:
+    from starlette.responses import RedirectResponse
+
+    site = Site(experiments)
+    start = f"{site.root}/{experiments.only}" if experiments.only else f"{site.root}/"
+    app.add_api_route("/", lambda: RedirectResponse(start), include_in_schema=False)
+    add_pages(app, site)

@@ -1,0 +1,105 @@
+"""The experiments that a server shows: all of a directory, or one; each with one view for all who ask."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..manager.folder import ExperimentFolder, FolderError
+from .answers import Answers
+from .reading import ExperimentView
+
+__all__ = ["Experiments", "Shown"]
+
+_CURRENT = "current"
+_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One experiment: its view, the answers about it that are kept, and the file that both are of."""
+
+    view: ExperimentView
+    answers: Answers
+    inode: int
+
+
+class Experiments:
+    """Finds experiments by their ids; thread-safe.
+
+    `directory` holds the folders of experiments; with `only`, the id of one of them, nothing else is shown.
+    """
+
+    def __init__(self, directory: Path, only: str | None = None) -> None:
+        self.directory = directory.expanduser().absolute()
+        self.only = only
+        self._lock = threading.Lock()
+        self._shown: dict[str, Shown] = {}
+
+    def view(self, name: str) -> ExperimentView:
+        """The view of an experiment; raises `LookupError` if there is none."""
+        return self.shown(name).view
+
+    def views(self) -> list[ExperimentView]:
+        """The views of all experiments there are."""
+        return [self._of(folder).view for folder in self._folders()]
+
+    def shown(self, name: str) -> Shown:
+        """An experiment by its id, a beginning that only one id has, or `current`; raises `LookupError`.
+
+        `current` is the only one shown, else the one that runs, else the newest.
+        """
+        if name == _CURRENT:
+            return self._of(self._current())
+        folder = self._found(name)
+        if self.only is not None and folder.experiment_id != self.only:
+            raise LookupError(f"this server shows experiment {self.only} only")
+        return self._of(folder)
+
+    def close(self) -> None:
+        """Close all views."""
+        with self._lock:
+            shown, self._shown = self._shown, {}
+        for each in shown.values():
+            each.view.close()
+
+    def _found(self, name: str) -> ExperimentFolder:
+        whole = ExperimentFolder(self.directory / name) if _ID.fullmatch(name) else None
+        if whole is not None and whole.database.is_file():
+            return whole
+        try:
+            return ExperimentFolder.find(self.directory, name[:100])
+        except FolderError as error:
+            raise LookupError(str(error)) from error
+
+    def _folders(self) -> Iterator[ExperimentFolder]:
+        for folder in ExperimentFolder.all(self.directory):
+            if self.only in (None, folder.experiment_id):
+                yield folder
+
+    def _current(self) -> ExperimentFolder:
+        folders = list(self._folders())
+        if not folders:
+            raise LookupError(f"there is no experiment in {self.directory}")
+        running = [folder for folder in folders if folder.manager() is not None]
+        return max(running or folders, key=self._created)
+
+    def _created(self, folder: ExperimentFolder) -> float:
+        row = self._of(folder).view.database.row("SELECT created FROM experiment")
+        return 0.0 if row is None else row[0]
+
+    def _of(self, folder: ExperimentFolder) -> Shown:
+        with self._lock:
+            shown = self._shown.get(folder.experiment_id)
+            inode = folder.database.stat().st_ino
+            if shown is not None and shown.inode != inode:  # deleted, and made again under the same id
+                shown.view.close()
+                shown = None
+            if shown is None:
+                view = ExperimentView(folder)
+                shown = Shown(view, Answers(view.database.version), inode)
+                self._shown[folder.experiment_id] = shown
+            return shown

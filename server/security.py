@@ -1,0 +1,264 @@
+"""Who may ask the server: the guard that stands before the API, the pages and their websockets alike.
+
+By default the server listens on the loopback interface. Programs on this machine reach it there, and so do web pages
+that the user visits: a page of another site may send requests to a local port, or give its own name our address (DNS
+rebinding). So the Host header must be one of ours, a request that names its origin must come from our own pages, and
+what changes something must be JSON, which no form of another site can send. On any other address a token is required:
+`Authorization: Bearer TOKEN`, or once `?token=TOKEN` in a browser, which then keeps it in a cookie.
+
+Bodies, headers, rates and the number of streams are bounded.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import socket
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from .guarded_request import COOKIE, GuardedRequest
+from .plain import to_json
+from .token_bucket import TokenBucket
+
+__all__ = ["Guard", "Limits", "Refusal", "SecurityError", "ServerSettings"]
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+# Paths where a change is a JSON body; the pages' own connection has its own form, and the origin is checked there, too.
+_JSON_PATHS = ("/api/", "/trials", "/stop_experiment")
+_SHORTEST_TOKEN = 16
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+_API_HEADERS = [(b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")]
+
+
+class SecurityError(ValueError):
+    """The server must not be started like that; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one server takes: bytes of a body, changes and wrong tokens per second (and at once), open streams."""
+
+    body: int = 4 * 1024 * 1024
+    changes_per_second: float = 50.0
+    changes_at_once: int = 200
+    wrong_tokens_at_once: int = 20
+    streams: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Where the server listens, and who may ask; raises `SecurityError` for an open address without a token.
+
+    >>> ServerSettings("0.0.0.0")
+    Traceback (most recent call last):
+    pitchpipe.server.security.SecurityError: on 0.0.0.0 others can reach the server: give it a token
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    limits: Limits = Limits()
+
+    def __post_init__(self) -> None:
+        if self.token is None and not is_loopback(self.host):
+            raise SecurityError(f"on {self.host} others can reach the server: give it a token")
+        if self.token is not None and (len(self.token) < _SHORTEST_TOKEN or not self.token.isascii()):
+            raise SecurityError(f"a token has at least {_SHORTEST_TOKEN} ASCII characters")
+
+    def is_ours(self, name: str) -> bool:
+        """Is this host name (without a port) one under which the server may be asked for?"""
+        name = name.lower().rstrip(".")
+        if name in _LOOPBACK_NAMES or name in {host.lower() for host in self.allowed_hosts}:
+            return True
+        if is_loopback(self.host):
+            return False
+        # An address is nobody's name: DNS rebinding needs a name.
+        return _is_address(name) or name in {
+            self.host.lower(),
+            socket.gethostname().lower(),
+            socket.getfqdn().lower(),
+        }
+
+
+def is_loopback(host: str) -> bool:
+    """Can only this machine reach that address?
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Refusal(Exception):
+    """A request that is not let in: the HTTP status, and why as a sentence."""
+
+    def __init__(self, status: int, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers
+
+
+class Guard:
+    """ASGI middleware that lets in what may come in, and bounds what does."""
+
+    def __init__(
+        self, app: App, settings: ServerSettings, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._app = app
+        self._settings = settings
+        limits = settings.limits
+        self._changes = TokenBucket(limits.changes_per_second, limits.changes_at_once, clock)
+        self._wrong_tokens = TokenBucket(1.0, limits.wrong_tokens_at_once, clock)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        request = GuardedRequest(scope)
+        try:
+            self._check_host(request)
+            self._check_origin(request)
+            if (location := self._check_token(request)) is not None:
+                await _redirect(send, location, request.query["token"], request)
+                return
+            self._check_change(request)
+            receive = await self._bounded(request, receive)
+        except Refusal as refusal:
+            await _refuse(scope, receive, send, refusal)
+            return
+        if scope["type"] == "websocket":
+            await self._app(scope, receive, send)
+            return
+        await self._app(scope, receive, _with_headers(send, request))
+
+    def _check_host(self, request: GuardedRequest) -> None:
+        if not self._settings.is_ours(request.host):
+            raise Refusal(
+                421,
+                f"this server is not '{request.host[:100]}': ask for it by its address, or name that host to it",
+            )
+
+    def _check_origin(self, request: GuardedRequest) -> None:
+        """What another site's page asks is refused, whatever it asks; programs send no origin."""
+        origin = request.header("origin")
+        if origin and urlsplit(origin).netloc.lower() != request.header("host").lower():
+            raise Refusal(403, "a page of another site cannot ask this server anything")
+        site = request.header("sec-fetch-site")
+        is_change = request.method not in _SAFE or request.is_websocket
+        if site and site not in ("same-origin", "none") and is_change:
+            raise Refusal(403, "a page of another site cannot change anything here")
+
+    def _check_token(self, request: GuardedRequest) -> str | None:
+        """Where to send a browser that has given its token in the address, or None."""
+        token = self._settings.token
+        if token is None:
+            return None
+        if self._wrong_tokens.is_empty:
+            raise Refusal(429, "too many wrong tokens: wait", ((b"retry-after", b"10"),))
+        given = request.given_tokens()
+        if any(hmac.compare_digest(token.encode(), each.encode()) for each in given):
+            is_page = request.method == "GET" and not request.is_websocket and "token" in request.query
+            return request.without_token() if is_page else None
+        if any(given):
+            self._wrong_tokens.take()
+        raise Refusal(
+            401, "give the server's token: Authorization: Bearer TOKEN", ((b"www-authenticate", b"Bearer"),)
+        )
+
+    def _check_change(self, request: GuardedRequest) -> None:
+        if request.method in _SAFE or request.is_websocket or not request.path.startswith(_JSON_PATHS):
+            return
+        length = request.header("content-length")
+        if length and (not length.isdecimal() or int(length[:18]) > self._settings.limits.body):
+            raise Refusal(413, f"a body has at most {self._settings.limits.body} bytes")
+        has_body = length not in ("", "0") or request.header("transfer-encoding") != ""
+        kind = request.header("content-type").partition(";")[0].strip().lower()
+        if has_body and kind != "application/json":
+            raise Refusal(415, "send JSON: Content-Type: application/json")
+        if not self._changes.take():
+            raise Refusal(429, "too many changes at once: wait a second", ((b"retry-after", b"1"),))
+
+    async def _bounded(self, request: GuardedRequest, receive: Receive) -> Receive:
+        """The body of a change is taken in here, so that one without an end never reaches the application."""
+        if request.is_websocket or request.method in _SAFE:
+            return receive
+        body, most = bytearray(), self._settings.limits.body
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise Refusal(400, "the request ended before its body did")
+            body += message.get("body", b"")
+            if len(body) > most:
+                raise Refusal(413, f"a body has at most {most} bytes")
+            if not message.get("more_body"):
+                return _told_before({**message, "body": bytes(body)}, receive)
+
+
+def _told_before(message: MutableMapping[str, Any], receive: Receive) -> Receive:
+    """Give this message first, then what comes."""
+    waiting = [message]
+
+    async def told() -> MutableMapping[str, Any]:
+        return waiting.pop() if waiting else await receive()
+
+    return told
+
+
+def _with_headers(send: Send, request: GuardedRequest) -> Send:
+    extra = [*_HEADERS, *(_API_HEADERS if request.path.startswith("/api/") else ())]
+
+    async def with_headers(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", []), *extra]
+        await send(message)
+
+    return with_headers
+
+
+async def _redirect(send: Send, location: str, token: str, request: GuardedRequest) -> None:
+    """Keep the token in a cookie, and take it out of the address."""
+    secure = "; Secure" if request.is_secure else ""
+    cookie = f"{COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/{secure}"
+    headers = [
+        (b"location", location.encode("latin-1", "replace")),
+        (b"set-cookie", cookie.encode("latin-1")),
+    ]
+    await send({"type": "http.response.start", "status": 303, "headers": [*headers, *_HEADERS]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    body = to_json({"error": str(refusal)})
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    start = {"status": refusal.status, "headers": [*headers, *refusal.headers, *_HEADERS]}
+    await send({"type": "http.response.start", **start})
+    await send({"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""})

@@ -1,0 +1,144 @@
+"""Serving the application from this process until it is told to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import uvicorn
+
+from .app import create_app, guarded
+from .experiments import Experiments
+from .security import ServerSettings
+
+__all__ = ["Serving", "ServingError", "address_file", "url_of"]
+
+_BACKLOG = 128
+_MOST_CONNECTIONS = 500
+
+
+class ServingError(Exception):
+    """The server cannot listen where it shall; the message says what to do."""
+
+
+def address_file(folder: Path) -> Path:
+    """Where the server of one experiment says how it is reached: JSON with `url` and `pid`."""
+    return folder / "server.json"
+
+
+class Serving:
+    """One server: it listens from the moment it is made, and answers while `run` runs.
+
+    `on_ready` is called when it answers. Raises `ServingError` where the port cannot be had.
+    """
+
+    def __init__(
+        self,
+        experiments: Experiments,
+        settings: ServerSettings,
+        *,
+        pages: bool = True,
+        on_ready: Callable[[str], None] = lambda url: None,
+    ) -> None:
+        self._socket = _listening(settings)
+        self.url = url_of(settings.host, self._socket.getsockname()[1])
+        self._experiments = experiments
+        config = uvicorn.Config(
+            guarded(create_app(experiments, settings, pages=pages), settings),
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            lifespan="on",
+            limit_concurrency=_MOST_CONNECTIONS,
+            backlog=_BACKLOG,
+            timeout_graceful_shutdown=2,
+            ws_max_size=1024 * 1024,
+        )
+        self._server = _Server(config, lambda: on_ready(self.url))
+
+    def run(self) -> None:
+        """Answer requests until `end`, SIGTERM or SIGINT; nothing is left when this returns."""
+        file = self._announce()
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            if file is not None:
+                file.unlink(missing_ok=True)
+            self._socket.close()
+
+    def end(self) -> None:
+        """Let `run` return, from any thread."""
+        self._server.should_exit = True
+
+    def end_with_stdin(self) -> None:
+        """End when standard input does: whoever holds its other end has gone."""
+
+        def wait() -> None:
+            with suppress(OSError, ValueError):
+                while os.read(sys.stdin.fileno(), 4096):
+                    pass
+            self.end()
+
+        threading.Thread(target=wait, daemon=True).start()
+
+    def _announce(self) -> Path | None:
+        if self._experiments.only is None:
+            return None
+        file = address_file(self._experiments.directory / self._experiments.only)
+        try:
+            with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
+                json.dump({"url": self.url, "pid": os.getpid()}, opened)
+        except OSError:
+            return None  # a folder that is only read is shown as well
+        return file
+
+
+class _Server(uvicorn.Server):
+    """Says when it answers."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            self._on_ready()
+
+
+def url_of(host: str, port: int) -> str:
+    """The address of a server that listens there, as a browser of this machine takes it.
+
+    >>> url_of("::1", 80), url_of("0.0.0.0", 8080)
+    ('http://[::1]:80', 'http://127.0.0.1:8080')
+    """
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _listening(settings: ServerSettings) -> socket.socket:
+    where = f"port {settings.port} of {settings.host}"
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ServingError(f"{where} cannot be listened on: {error.strerror}") from error
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+    except OSError as error:
+        listening.close()
+        raise ServingError(
+            f"{where} cannot be listened on ({error.strerror}): choose another port, 0 takes any that is free"
+        ) from error
+    listening.set_inheritable(False)
+    return listening

@@ -1,0 +1,48 @@
+"""A bound on how often something may happen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+__all__ = ["TokenBucket"]
+
+
+class TokenBucket:
+    """Lets `per_second` through on average, and `at_once` together; `clock` gives seconds.
+
+    >>> now = [0.0]
+    >>> bucket = TokenBucket(1.0, 2, lambda: now[0])
+    >>> bucket.take(), bucket.take(), bucket.take()
+    (True, True, False)
+    >>> now[0] = 1.0
+    >>> bucket.take()
+    True
+    """
+
+    def __init__(self, per_second: float, at_once: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = per_second
+        self._size = float(at_once)
+        self._clock = clock
+        self._left = self._size
+        self._then = clock()
+
+    def take(self) -> bool:
+        """Take one; False when there is none."""
+        self.refill()
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+    @property
+    def is_empty(self) -> bool:
+        """Is there none at present?"""
+        self.refill()
+        return self._left < 1.0
+
+    def refill(self) -> None:
+        """Add what has come since."""
+        now = self._clock()
+        self._left = min(self._size, self._left + (now - self._then) * self._rate)
+        self._then = now

@@ -1,0 +1,149 @@
+"""The routes of Ray Tune's old TuneServer as a thin view of the current experiment, with plain JSON in both directions.
+
+    GET /trials                    {"trials": [...]}
+    GET /trials/ID                 {"trial": {...}}; 404 with the message when there is none
+    PUT /trials/ID                 ends it: {"trials": [{...}]}
+    PUT /stop_experiment           ends the experiment: {"trials": [...]}
+    POST /trials {"name", "spec"}  201: adds the trials that the spec stands for, {"trials": [...]}
+    HEAD                           200
+
+A trial is {"id", "trainable_name", "config", "status", "result"}; the statuses are Tune's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..manager import steering
+from ..manager.trial import TrialStatus
+from ..manager.vocabulary import TUNE_STATUS
+from .api.common import TrialName, answered, given, shown
+from .api.problems import PROBLEMS
+from .reading import ExperimentView
+from .trial_query import TrialQuery
+from .variants import variants
+
+__all__ = ["tune_router"]
+
+_CURRENT = "current"
+router = APIRouter(tags=["TuneServer"], responses=PROBLEMS)
+
+
+class TuneTrial(BaseModel):
+    """A trial in Tune's terms."""
+
+    id: str
+    trainable_name: str
+    config: Any
+    status: str
+    result: dict[str, Any] | None
+
+
+class TuneTrials(BaseModel):
+    """Trials in Tune's terms."""
+
+    trials: list[TuneTrial]
+
+
+class OneTuneTrial(BaseModel):
+    """A trial in Tune's terms."""
+
+    trial: TuneTrial
+
+
+class NewTrials(BaseModel):
+    """Trials to be added: a name for people, and a spec with `config` and `num_samples`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(max_length=200)]
+    spec: Annotated[dict[str, Any], Field(examples=[{"config": {"lr": {"grid_search": [0.1, 0.01]}}}])]
+
+
+def tune_router() -> APIRouter:
+    """The routes, at the root."""
+    return router
+
+
+@router.api_route("/trials", methods=["GET"], response_model=TuneTrials)
+def get_trials(request: Request) -> Response:
+    """All trials."""
+    meant = shown(request, _CURRENT)
+    return answered(request, meant, "tune trials", lambda: _trials(meant.view))
+
+
+@router.get("/trials/{trial}", response_model=OneTuneTrial)
+def get_trial(request: Request, trial: TrialName) -> Response:
+    """One trial."""
+    view = shown(request, _CURRENT).view
+    return given({"trial": _info(view.trial(trial), _trainable(view))})
+
+
+@router.head("/trials", include_in_schema=False)
+@router.head("/trials/{trial}", include_in_schema=False)
+def head_trials() -> Response:
+    """Nothing, well."""
+    return Response(media_type="application/json")
+
+
+@router.put("/trials/{trial}", response_model=TuneTrials)
+def stop_trial(request: Request, trial: TrialName) -> Response:
+    """End a trial; one that has ended stays as it is."""
+    view = shown(request, _CURRENT).view
+    number = view.sequence_id(trial)
+    if not TrialStatus(view.trial(number)["status"]).is_final:
+        steering.kill_trial(view.folder, number)
+    return given({"trials": [_info(view.trial(number), _trainable(view))]})
+
+
+@router.put("/stop_experiment", response_model=TuneTrials)
+def stop_experiment(request: Request) -> Response:
+    """End the experiment."""
+    view = shown(request, _CURRENT).view
+    steering.stop_experiment(view.folder)
+    return given(_trials(view))
+
+
+@router.post("/trials", status_code=201, response_model=TuneTrials)
+def add_trials(request: Request, new: NewTrials) -> Response:
+    """Add the trials that a spec stands for: one for each combination of its grids, `num_samples` times."""
+    view = shown(request, _CURRENT).view
+    added = steering.add_trials(view.folder, variants(new.spec))
+    found = [_info(view.trial(trial["sequence_id"]), _trainable(view)) for trial in added]
+    return given({"trials": found}, 201, {"location": "/trials/"})
+
+
+def _trials(view: ExperimentView) -> dict[str, Any]:
+    name = _trainable(view)
+    return {"trials": [_info(trial, name) for trial in view.trials(TrialQuery(limit=None)).trials]}
+
+
+def _info(trial: dict[str, Any], trainable: str) -> dict[str, Any]:
+    return {
+        "id": trial["trial_id"],
+        "trainable_name": trainable,
+        "config": trial["parameters"],
+        "status": TUNE_STATUS[TrialStatus(trial["status"])],
+        "result": _result(trial),
+    }
+
+
+def _result(trial: dict[str, Any]) -> dict[str, Any] | None:
+    """The last result, in the form of Tune's; None before there is one."""
+    last = trial["final"] if trial["final"] is not None else trial["last"]
+    if last is None:
+        return None
+    reported = last if isinstance(last, dict) else {"default": last}
+    return {
+        **reported,
+        "trial_id": trial["trial_id"],
+        "training_iteration": max(1, trial["intermediate_results"]),
+        "done": trial["final"] is not None,
+    }
+
+
+def _trainable(view: ExperimentView) -> str:
+    return str(view.config().get("trialCommand") or "function")
