@@ -8,20 +8,23 @@ What each ingredient is worth was measured; see docs/search-quality.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from typing import Any, Literal
 
 import numpy as np
 
+from .auto_model import AutoModel, Belief
 from .auto_settings import Settings
 from .climbing import climb
 from .embedding import Embedding
 from .explored import ready
 from .initial_design import initial_design
-from .layout import Floats, Ints
+from .layout import Floats
 from .learner import LearningTuner
+from .learning_curves import LearningCurves, Stage
 from .local_moves import mutants
 from .regions import Box, Everywhere, Region, neglected_branch
-from .auto_model import Belief, Surrogate
 from .trust_region import TrustRegion
 
 _FEWEST = 4  # results that a model makes sense with
@@ -42,54 +45,76 @@ class AutoTuner(LearningTuner):
     True
     """
 
+    wants_periodical: bool | Literal["with an assessor"] = "with an assessor"
     settings: Settings = Settings()  # for measurements, which set others before the search space is given
 
     def _begin(self) -> None:
         s = self.settings
         space = ready(self._explored).space
         self._embedding = Embedding.of(space, ordered_choices=s.ordered_choices, shared_names=s.shared_names)
-        self._surrogate = Surrogate(self._embedding, s)
+        self._model = AutoModel(self._embedding, s)
         self._trust = TrustRegion(self._layout.dimension)
         self._tried: dict[
             int, float
         ] = {}  # rows suggested inside the trust region, with the best loss of then
         self._is_local = False
+        self._curves = LearningCurves()
+        self._stopped: set[int] = (
+            set()
+        )  # rows of trials that an assessor ended: their last value is not their result
         design = initial_design(self._rng, self._embedding, s.design_points, centre_first=s.centre_first)
         self._design = iter(design)
 
+    def receive_intermediate_result(
+        self, parameter_id: int, parameters: Any, value: Any, *, sequence: int, **kwargs: Any
+    ) -> None:
+        """Note a point of the learning curve of a trial."""
+        row = self._rows.get(parameter_id)
+        if row is not None:
+            self._curves.note(row, sequence + 1, self._loss(value))
+
+    def trial_stopped(self, parameter_id: int) -> None:
+        """Take the trial that ends next for one that was stopped, not for a failure."""
+        if parameter_id in self._running:
+            self._stopped.add(self._running[parameter_id])
+
     def _proposals(self) -> Iterable[Floats]:
-        history, s = self._history, self.settings
+        s = self.settings
         self._is_local = False
-        if history.count < s.design_points or history.successes < _FEWEST:
+        known = self._known()
+        if self._history.count < s.design_points or np.isfinite(known.losses).sum() < _FEWEST:
             planned = next(self._design, None)
             return [] if planned is None else [planned]
         if self._rng.random() < s.model_free_share:
-            return self._model_free_step()
-        return self._model_based()
+            return self._model_free_step(known)
+        return self._model_based(known)
 
     def _suggested(self, parameter_id: int, row: int) -> None:
         if self._is_local:
-            self._tried[row] = float(self._history.losses[0])
+            self._tried[row] = float(self._history.losses[0]) if self._history.finished else math.inf
 
     def _settled(self, row: int) -> None:
         best = self._tried.pop(row, None)
         if best is not None:
             self._trust.tell(improved=self._history.loss(row) < best)
 
-    def _model_free_step(self) -> Floats:
+    def _model_free_step(self, known: Stage) -> Floats:
         """Change one of the best results a little, as simulated annealing does."""
-        history = self._history
-        place = min(int(self._rng.geometric(0.4)), history.successes) - 1
-        return mutants(self._rng, self._embedding, history.units(history.ranked[place : place + 1]), 10)
+        place = min(int(self._rng.geometric(0.4)), int(np.isfinite(known.losses).sum())) - 1
+        return mutants(self._rng, self._embedding, self._history.units(known.rows[place : place + 1]), 10)
 
-    def _model_based(self) -> Floats:
+    def _model_based(self, known: Stage) -> Floats:
         """Return candidates in order of expected improvement."""
-        rows, losses = self._training_set()
-        running = self._history.units(self._running_rows())
-        belief = self._surrogate.belief(self._history.units(rows), losses, None, running, self._history.count)
-        best = belief.units[: self.settings.climbers]
+        s, history = self.settings, self._history
+        running = np.setdiff1d(self._running_rows(), known.rows)
+        known = self._thinned(known)
+        belief = self._model.belief(
+            history.units(known.rows), known.losses, known.doubt, history.units(running), history.count
+        )
         region = self._region(belief)
-        return climb(self._rng, self._embedding, region, belief.score, best, self.settings.climb_rounds)
+        return climb(
+            self._rng, self._embedding, region, belief.score, belief.units[: s.climbers], s.climb_rounds
+        )
 
     def _region(self, belief: Belief) -> Region:
         """Return where to look this time."""
@@ -104,12 +129,27 @@ class AutoTuner(LearningTuner):
             return branch or Everywhere()
         return Everywhere()
 
-    def _training_set(self) -> tuple[Ints, Floats]:
-        """Return rows and losses that the model learns from: all, or the best, the newest and some others."""
-        ranked, losses, limit = self._history.ranked, self._history.losses, self.settings.largest_set
-        if len(ranked) <= limit:
-            return ranked, losses
-        newest = np.argsort(ranked)[-(limit // 4) :]
-        some = self._rng.choice(len(ranked), limit // 4, replace=False)
+    def _known(self) -> Stage:
+        """Return rows and losses, the best first: final results, or what the learning curves say about them."""
+        ranked, losses = self._history.ranked, self._history.losses
+        if not len(self._curves):
+            return Stage(ranked, losses, np.zeros(len(ranked)))
+        results = dict(zip(ranked.tolist(), losses.tolist(), strict=True))
+        finals = {row: loss for row, loss in results.items() if loss < math.inf}
+        stage = self._curves.stage(finals, enough=self._layout.dimension + 2)
+        failed = [row for row in results if row not in finals and row not in self._stopped]
+        rows = np.append(stage.rows, failed).astype(np.int64)
+        losses = np.append(stage.losses, np.full(len(failed), math.inf))
+        doubt = np.append(stage.doubt, np.zeros(len(failed)))
+        order = np.argsort(losses, kind="stable")
+        return Stage(rows[order], losses[order], doubt[order])
+
+    def _thinned(self, known: Stage) -> Stage:
+        """Return what the model learns from: all, or the best, the newest and some others."""
+        limit, count = self.settings.largest_set, len(known.rows)
+        if count <= limit:
+            return known
+        newest = np.argsort(known.rows)[-(limit // 4) :]
+        some = self._rng.choice(count, limit // 4, replace=False)
         places = np.unique(np.concatenate([np.arange(limit // 2), newest, some]))
-        return ranked[places], losses[places]
+        return Stage(known.rows[places], known.losses[places], known.doubt[places])

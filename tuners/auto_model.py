@@ -38,7 +38,7 @@ class Belief:
         return log_expected_improvement(mean, deviation, self.best)
 
 
-class Surrogate:
+class AutoModel:
     """Holds the hyper-parameters of each view from one suggestion to the next."""
 
     def __init__(self, embedding: Embedding, settings: Settings) -> None:
@@ -47,9 +47,7 @@ class Surrogate:
         self._theta: dict[View, Floats] = {}
         self._fitted_at: dict[View, int] = {}
 
-    def belief(
-        self, units: Floats, losses: Floats, doubt: Floats | None, running: Floats, turn: int
-    ) -> Belief:
+    def belief(self, units: Floats, losses: Floats, doubt: Floats, running: Floats, turn: int) -> Belief:
         """Return what is believed after losses (n,) at units (n, d), with `running` (k, d) without one.
 
         `doubt` (n,) adds to the noise; `turn` counts suggestions.
@@ -63,17 +61,17 @@ class Surrogate:
             more = self._embedding.features(running)
             believed = np.concatenate([targets, posterior.mean(more)])
             features, units = np.concatenate([features, more]), np.concatenate([units, running])
-            doubt = None if doubt is None else np.append(doubt, np.zeros(len(running)))
+            doubt = np.append(doubt, np.zeros(len(running)))
             posterior = self._condition(view, features, believed, doubt)
         means = posterior.mean(features)
         order = np.argsort(means, kind="stable")
         return Belief(self._embedding, posterior, units[order], float(means[order[0]]))
 
-    def _condition(self, view: View, features: Floats, targets: Floats, doubt: Floats | None) -> Posterior:
+    def _condition(self, view: View, features: Floats, targets: Floats, doubt: Floats) -> Posterior:
         return condition(self._theta[view], features, targets, self._embedding.groups, doubt)
 
     def _refit(
-        self, view: View, units: Floats, features: Floats, targets: Floats, doubt: Floats | None, turn: int
+        self, view: View, units: Floats, features: Floats, targets: Floats, doubt: Floats, turn: int
     ) -> None:
         n, s = len(targets), self._settings
         every = 1 if n <= 40 else 2 if n < 100 else 5 if n < 200 else 10
