@@ -62,14 +62,19 @@ def show(names: tuple[str, ...], experiment_id: str | None, directory: Path | No
         found = chosen_trial(store, word)
         intermediate = metrics_of(store, found.sequence_id)
         earlier = store.attempts(found.sequence_id)
+        exported = store.exports(found.sequence_id)
     if as_json:
         told = trial_object(found, intermediate)
+        if exported:
+            told["exported"] = exported
         if earlier:
             told["earlier_attempts"] = [attempt_object(attempt) for attempt in earlier]
         click.echo(json.dumps(told))
         return
     for line in _lines(folder, found, intermediate):
         click.echo(line)
+    for form, path in exported.items():
+        click.echo(f"{'exported':13} {form}: {folder.path / path}")
     for line in _attempt_lines(earlier):
         click.echo(line)
 

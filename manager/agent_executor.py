@@ -365,6 +365,7 @@ def _ended(event: dict[str, Any]) -> Event:
         paused=bool(event.get("paused")),
         out_of_memory=bool(event.get("out_of_memory")),
         killed=bool(event.get("killed")),
+        exported=event.get("exported"),
     )
 
 

@@ -42,10 +42,11 @@ class Changes:
     """What has changed since the last commit.
 
     `superseded`: (sequence id, last attempt, sequence) of trials whose results from `sequence` on, of that attempt and
-    earlier ones, do not count any more.
+    earlier ones, do not count any more. `exports`: (sequence id, format, path) of what trials exported.
     """
 
     trials: dict[str, Trial] = field(default_factory=dict)
     metrics: list[MetricRow] = field(default_factory=list)
     attempts: list[AttemptRow] = field(default_factory=list)
     superseded: list[tuple[int, int, int]] = field(default_factory=list)
+    exports: list[tuple[int, str, str]] = field(default_factory=list)

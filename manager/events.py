@@ -6,6 +6,7 @@ clock), so that the runner needs no clock of its own and any history can be repl
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -183,7 +184,7 @@ class AttemptEnded:
 
     `lost` means that nobody can say how it ended: its agent or node is gone. `paused`: it ended because it was told to
     pause. `killed`: its agent killed it because it was told to, or was itself told to leave. `out_of_memory`: its agent
-    knows that it was killed for its memory.
+    knows that it was killed for its memory. `exported`: the paths of what it exported, by format.
     """
 
     time: float
@@ -196,6 +197,7 @@ class AttemptEnded:
     paused: bool = False
     out_of_memory: bool = False
     killed: bool = False
+    exported: Mapping[str, str] | None = None
 
 
 @dataclass(slots=True)

@@ -104,7 +104,16 @@ CREATE TABLE dispatcher_checkpoints (
 );
 """
 
-MIGRATIONS = (_FIRST, _ATTEMPTS)
+_EXPORTS = """
+CREATE TABLE exports (                        -- what trials that are classes exported at their end
+    sequence_id   INTEGER NOT NULL,           -- of the trial
+    format        TEXT NOT NULL,              -- one of its `export_formats`
+    path          TEXT NOT NULL,              -- where it lies; relative: in the experiment's folder
+    PRIMARY KEY (sequence_id, format)
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS = (_FIRST, _ATTEMPTS, _EXPORTS)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 TRIAL_COLUMNS = (

@@ -32,6 +32,7 @@ _EXPERIMENT_COLUMNS = (
     "run_time",
     "snapshot",
 )
+_FIRST_WITH_EXPORTS = 3  # version of the database
 _SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 
 
@@ -246,6 +247,15 @@ class Store:
             ).fetchall()
         return [_row_to_attempt(row) for row in rows]
 
+    def exports(self, sequence_id: int) -> dict[str, str]:
+        """What a trial exported at its end: paths by format, relative ones in the experiment's folder."""
+        if self._check_version() < _FIRST_WITH_EXPORTS:
+            return {}
+        with _explained(self.path):
+            return dict(
+                self._db.execute("SELECT format, path FROM exports WHERE sequence_id = ?", (sequence_id,))
+            )
+
     def dispatcher_checkpoint(self) -> SavedState | None:
         """The last valid checkpoint of the dispatcher."""
         row = self._db.execute(
@@ -303,7 +313,8 @@ class Store:
         if values := [row for trial in trials if trial.values for row in self._values(trial)]:
             yield _INSERT_VALUE, values
         if tick.commands:
-            yield "INSERT INTO commands VALUES (?, ?, ?)", tick.commands
+            yield "INSERT OR REPLACE INTO exports VALUES (?, ?, ?)", changes.exports
+        yield "INSERT INTO commands VALUES (?, ?, ?)", tick.commands
         if tick.replies:
             yield "INSERT INTO replies VALUES (?, ?, ?)", tick.replies
         if tick.dispatcher_checkpoints:

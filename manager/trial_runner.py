@@ -479,6 +479,9 @@ class TrialRunner:
             return
         trial.exit_code = event.exit_code if event.signal is None else -event.signal
         trial.error = event.error
+        if event.exported:
+            exports = [(trial.sequence_id, name, path) for name, path in event.exported.items()]
+            self._changes.exports.extend(exports)
         if event.lost:
             self._lose_agent(trial.agent)
         verdict = judge_end(trial, event)

@@ -1,0 +1,74 @@
+"""What a trial exports at its end is kept, and shown."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pitchpipe
+from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.schema import MIGRATIONS
+from pitchpipe.manager.store import Store
+
+
+def make_class() -> type:
+    """Pickled with its code: agents cannot import this file."""
+
+    class Exporting(pitchpipe.Trainable):
+        export_formats = ("txt", "elsewhere")
+
+        def step(self) -> dict[str, Any]:
+            return {"default": self.parameters["x"], "done": True}
+
+        def export_model(self, formats: Any, directory: str) -> dict[str, str]:
+            from pathlib import Path
+
+            path = Path(directory, "model.txt")
+            path.write_text(repr(self.parameters["x"]))
+            return {"txt": str(path), "elsewhere": "/models/1"}
+
+    Exporting.__module__ = "__main__"
+    return Exporting
+
+
+@pytest.mark.slow
+def test_export_of_a_trial_is_kept_and_shown(tmp_path: Path, call: Callable[..., Any]) -> None:
+    data = {
+        "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "max_trial_number": 1,
+        "seed": 1,
+        "training_service": {"platform": "local"},
+    }
+    config = ExperimentConfig.from_dict(data, needs_command=False)
+    manager = create_experiment(config, directory=tmp_path, experiment_id="exp", function=make_class())
+    try:
+        assert asyncio.run(manager.run()) is ExperimentStatus.DONE
+    finally:
+        manager.store.close()
+        manager.folder.disown()
+    place = ["--experiment", "exp", "--dir", str(tmp_path)]
+    told = json.loads(call("trial", "show", "0", *place, "--json").out)
+    assert told["exported"] == {"txt": "trials/0/export/model.txt", "elsewhere": "/models/1"}
+    assert (tmp_path / "exp" / told["exported"]["txt"]).read_text() == repr(told["final"])
+    lines = call("trial", "show", "0", *place).out.splitlines()
+    assert "exported      elsewhere: /models/1" in lines
+    assert f"exported      txt: {tmp_path}/exp/trials/0/export/model.txt" in lines
+
+
+def test_database_of_a_time_before_exports_is_read(tmp_path: Path) -> None:
+    import sqlite3
+
+    path = tmp_path / "experiment.db"
+    db = sqlite3.connect(path)
+    db.executescript("".join(MIGRATIONS[:2]) + "PRAGMA user_version = 2;")
+    db.close()
+    store = Store.view(path)
+    assert store.exports(0) == {}
+    store.close()
