@@ -34,8 +34,9 @@ def climb(
     for _ in range(rounds):
         top = np.argsort(-scores, kind="stable")[:_KEPT]
         units, scores = units[top], scores[top]
-        changed = region.confine(embedding.layout, mutants(rng, embedding, units[:_CLIMBERS], _CHANGES))
-        if np.isnan(changed).any():
-            changed = embedding.snap(changed)
+        changed = mutants(rng, embedding, units[:_CLIMBERS], _CHANGES)
+        inactive = np.isnan(changed)  # a region may make it active
+        changed[inactive] = rng.random(int(inactive.sum()))
+        changed = embedding.snap(region.confine(embedding.layout, changed))
         units, scores = np.concatenate([units, changed]), np.concatenate([scores, score(changed)])
     return units[np.argsort(-scores, kind="stable")]
