@@ -53,7 +53,7 @@ def test_export_of_a_trial_is_kept_and_shown(tmp_path: Path, call: Callable[...,
     finally:
         manager.store.close()
         manager.folder.disown()
-    place = ["--experiment", "exp", "--dir", str(tmp_path)]
+    place = ["--experiment-id", "exp", "--dir", str(tmp_path)]
     told = json.loads(call("trial", "show", "0", *place, "--json").out)
     assert told["exported"] == {"txt": "trials/0/export/model.txt", "elsewhere": "/models/1"}
     assert (tmp_path / "exp" / told["exported"]["txt"]).read_text() == repr(told["final"])
