@@ -79,8 +79,7 @@ class LiveChanges:
     def _update(self, request: dict[str, Any]) -> dict[str, Any]:
         runner, manager = self._running(), self._manager
         changes = request.get("changes")
-        if not isinstance(changes, dict) or not changes:
-            raise ControlError(f"give what to change: {', '.join(CHANGEABLE)}", "invalid")
+        changes = changes if isinstance(changes, dict) else {}
         config = changed_config(manager.config, changes)
         if (why_not := _why_not(config, changes, runner, manager.now())) is not None:
             raise ControlError(why_not, "conflict")
@@ -167,6 +166,8 @@ def changed_config(config: ExperimentConfig, changes: Mapping[str, Any]) -> Expe
     """A configuration with changes, by the names of the config; raises `ControlError` with every problem."""
     from .config import ConfigError, ExperimentConfig
 
+    if not changes:
+        raise ControlError(f"give what to change: {', '.join(CHANGEABLE)}", "invalid")
     unknown = [name for name in changes if name not in CHANGEABLE]
     if unknown:
         raise ControlError(

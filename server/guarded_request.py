@@ -56,8 +56,8 @@ def _name_of(host: str) -> str:
     """
     try:
         parts = urlsplit(f"//{host}")
-        if parts.netloc != host or parts.username is not None or " " in host:
-            return ""
+        if parts.netloc != host or parts.username is not None or " " in host or parts.port == 0:
+            return ""  # asking for the port raises, if it is none
         return parts.hostname or ""
     except ValueError:
         return ""

@@ -1,0 +1,235 @@
+"""The API: what it answers, and that it says what is wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.control import ControlError
+from pitchpipe.server.answers import Answers
+from pitchpipe.server.experiments import Experiments
+
+from .asking import Asking
+from .made_stores import MadeExperiment, a_trial, results
+
+WHERE = "/api/v1/experiments/made1234"
+
+
+@pytest.fixture
+def asking(made: MadeExperiment) -> Iterator[Asking]:
+    running = a_trial(3, "RUNNING")
+    made.commit(
+        a_trial(0, value=0.5),
+        a_trial(1, value=0.1, parameters={"lr": float("inf"), "layers": {"units": 2**70}}),
+        a_trial(2, "FAILED", reason="KeyError: 'ä'", error="KeyError: 'ä'"),
+        running,
+        metrics=results(running, [3.0, {"default": 2.0, "note": "x"}, float("nan")]),
+    )
+    (made.folder.logs / "manager.log").write_text("one\ntwo\n")
+    experiments = Experiments(made.folder.path.parent)
+    yield Asking(experiments)
+    experiments.close()
+
+
+def test_experiment_and_what_belongs_to_it(asking: Asking) -> None:
+    assert [each["id"] for each in asking.get("/api/v1/experiments").json] == ["made1234"]
+    assert asking.get("/api/v1/experiments/made").json == asking.get(WHERE).json
+    assert asking.get(f"{WHERE}/config").json["trialCommand"] == "true"
+    assert [trial["sequence_id"] for trial in asking.get(f"{WHERE}/best", count=5).json["trials"]] == [1, 0]
+    assert [point["best"] for point in asking.get(f"{WHERE}/history").json] == [0.5, 0.1]
+    assert asking.get(f"{WHERE}/failures").json[0]["reason"] == "KeyError: 'ä'"
+    assert asking.get(f"{WHERE}/importance").json["why_not"]
+
+
+def test_trials_are_filtered_and_paged(asking: Asking) -> None:
+    found = asking.get(f"{WHERE}/trials", status=["SUCCEEDED", "FAILED"], sort="value", limit=2).json
+    assert ([trial["sequence_id"] for trial in found["trials"]], found["total"]) == ([1, 0], 3)
+    assert found["trials"][0]["parameters"] == {"lr": None, "layers": {"units": 2**70}}
+    assert asking.get(f"{WHERE}/trials", where=["value < 0.3", "status = SUCCEEDED"]).json["total"] == 1
+    assert asking.get(f"{WHERE}/trials/T0002").json["error"] == "KeyError: 'ä'"
+
+
+def test_results_since_a_cursor_and_thinned(asking: Asking) -> None:
+    first = asking.get(f"{WHERE}/trials/3/metrics", limit=2).json
+    assert [row["value"] for row in first["results"]] == [3.0, {"default": 2.0, "note": "x"}]
+    rest = asking.get(f"{WHERE}/trials/3/metrics", since=first["cursor"]).json
+    assert [row["value"] for row in rest["results"]] == [None]
+    assert asking.get(f"{WHERE}/trials/3/curve").json["values"] == [3.0, 2.0, None]
+    assert [curve["total"] for curve in asking.get(f"{WHERE}/curves", trial=[3, 0]).json["curves"]] == [3, 0]
+
+
+def test_events_and_logs(made: MadeExperiment, asking: Asking) -> None:
+    cursor = asking.get(f"{WHERE}/events").json["cursor"]
+    made.commit(a_trial(4, "WAITING"))
+    asking.app.state.experiments.view("made1234")._feed._looked = None  # a moment later
+    assert [event["kind"] for event in asking.get(f"{WHERE}/events", since=cursor).json["events"]] == [
+        "trial"
+    ]
+    assert asking.get(f"{WHERE}/logs/manager.log", lines=1).json["text"] == "two\n"
+    assert asking.get(f"{WHERE}/logs").json[0]["name"] == "manager.log"
+    assert asking.get(f"{WHERE}/trials/0/logs").json == []
+
+
+def test_export_is_what_the_command_writes(made: MadeExperiment, asking: Asking) -> None:
+    found = asking.get(f"{WHERE}/export")
+    assert found.headers["content-disposition"] == 'attachment; filename="made1234.json"'
+    assert [trial["intermediate"] for trial in found.json["trials"]] == [
+        [],
+        [],
+        [],
+        [3.0, {"default": 2.0, "note": "x"}, None],
+    ]
+    rows = list(csv.DictReader(io.StringIO(asking.get(f"{WHERE}/export", format="csv").body.decode())))
+    assert [(row["sequence_id"], row["final"]) for row in rows] == [
+        ("0", "0.5"),
+        ("1", "0.1"),
+        ("2", ""),
+        ("3", ""),
+    ]
+    assert rows[1]["layers.units"] == str(2**70)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/api/v1/experiments/other", 404, "there is no experiment 'other'"),
+        (f"{WHERE}/trials/99", 404, "there is no trial '99'"),
+        (f"{WHERE}/trials?sort=nothing", 422, "'nothing' is no field of a trial"),
+        (f"{WHERE}/trials?where=x", 422, "write FIELD < VALUE"),
+        (f"{WHERE}/trials?limit=5000", 422, "less than or equal to 1000"),
+        (f"{WHERE}/trials?status=GONE", 422, "'WAITING'"),
+        (f"{WHERE}/trials/3/metrics?since=x", 422, "give the one of the last answer"),
+        (f"{WHERE}/importance?objective=x", 404, "there is no objective 'x'"),
+        (f"{WHERE}/logs/none.log", 404, "there are: manager.log"),
+        (f"{WHERE}/logs/none.log/follow", 404, "there are: manager.log"),
+        ("/api/v1/nothing", 404, "Not Found"),
+    ],
+)
+def test_errors_say_what_to_do(asking: Asking, path: str, status: int, said: str) -> None:
+    reply = asking.ask("GET", path)
+    assert (reply.status, reply.headers["content-type"]) == (status, "application/json")
+    assert said in reply.error
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "said"),
+    [
+        ("PATCH", WHERE, {"trial_concurrency": 0}, 422, "greater than 0"),
+        ("PATCH", WHERE, {"tuner": {}}, 422, "body.tuner"),
+        ("PATCH", WHERE, {}, 422, "what to change"),
+        ("PATCH", WHERE, {"max_experiment_duration": "soon"}, 422, "soon"),
+        ("PATCH", WHERE, {"search_space": {"lr": {"_type": "nonsense", "_value": []}}}, 422, "nonsense"),
+        ("POST", f"{WHERE}/stop", None, 409, "pitchpipe resume made1234"),
+        ("POST", f"{WHERE}/trials", {"parameters": {"lr": 1}}, 409, "does not run"),
+        ("POST", f"{WHERE}/trials", {"parameters": [1]}, 422, "body.parameters"),
+        ("POST", f"{WHERE}/trials/3/kill", None, 409, "does not run"),
+        ("POST", f"{WHERE}/trials/99/rerun", None, 404, "there is no trial"),
+        ("POST", f"{WHERE}/import", {"data": [{"parameter": {}, "value": "x"}]}, 422, "value"),
+        ("DELETE", WHERE, None, 405, "Method Not Allowed"),
+    ],
+)
+def test_changes_that_cannot_be_are_refused(
+    asking: Asking, method: str, path: str, body: Any, status: int, said: str
+) -> None:
+    reply = asking.ask(method, path, body)
+    assert (reply.status, said in reply.error) == (status, True), reply.error
+
+
+def test_bodies_that_are_no_json_are_refused(asking: Asking) -> None:
+    for raw in (b"{", b"\xff", b"[1]", b'{"parameters": NaN}', b"null"):
+        assert asking.ask("POST", f"{WHERE}/trials", raw=raw).status == 422
+
+
+def test_limits_of_what_nobody_runs_are_changed_for_its_next_run(asking: Asking) -> None:
+    reply = asking.ask("PATCH", WHERE, {"max_trial_number": 50, "max_experiment_duration": "2h"})
+    assert (reply.status, reply.json["max_experiment_duration"]) == (200, 7200.0)
+    assert asking.get(f"{WHERE}/config").json["maxTrialNumber"] == 50
+
+
+def test_changes_reach_the_manager(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pitchpipe.manager import steering
+
+    told = list[tuple[str, Any]]()
+    added = {"sequence_id": 7, "trial_id": "AbCdE"}
+    monkeypatch.setattr(steering, "add_trial", lambda folder, values: told.append(("add", values)) or added)
+    monkeypatch.setattr(steering, "rerun_trial", lambda folder, trial: told.append(("rerun", trial)) or added)
+    monkeypatch.setattr(steering, "kill_trial", lambda folder, trial: told.append(("kill", trial)) or added)
+    monkeypatch.setattr(steering, "stop_experiment", lambda folder, reason: told.append(("stop", reason)))
+    monkeypatch.setattr(steering, "import_results", lambda folder, rows: told.append(("import", rows)) or 1)
+    reply = asking.ask("POST", f"{WHERE}/trials", {"parameters": {"lr": 1}})
+    assert (reply.status, reply.headers["location"]) == (201, f"{WHERE}/trials/7")
+    assert asking.ask("POST", f"{WHERE}/trials/T0003/rerun").status == 201
+    assert asking.ask("POST", f"{WHERE}/trials/T0003/kill").status == 202
+    assert asking.ask("POST", f"{WHERE}/stop", {"reason": "enough"}).status == 202
+    rows = [{"parameter": {"lr": 1}, "value": 2}]
+    assert asking.ask("POST", f"{WHERE}/import", {"data": rows}).json == {"imported": 1}
+    assert told == [("add", {"lr": 1}), ("rerun", 3), ("kill", 3), ("stop", "enough"), ("import", rows)]
+
+
+def test_manager_that_does_not_answer_is_told_from_a_refusal(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pitchpipe.manager import steering
+
+    def hang(folder: Any, trial: Any) -> Any:
+        raise ControlError("the manager of made1234 does not answer", "unreachable")
+
+    monkeypatch.setattr(steering, "kill_trial", hang)
+    assert asking.ask("POST", f"{WHERE}/trials/3/kill").status == 503
+
+
+def test_database_that_cannot_be_read_is_said(made: MadeExperiment, asking: Asking, tmp_path: Path) -> None:
+    broken = made.folder.path.parent / "broken"
+    broken.mkdir()
+    (broken / "experiment.db").write_text("nonsense" * 1000)
+    reply = asking.get("/api/v1/experiments/broken")
+    assert (reply.status, "cannot be read" in reply.error) == (503, True)
+    assert [each["id"] for each in asking.get("/api/v1/experiments").json] == ["made1234"]
+
+
+def test_who_has_the_answer_is_told_so_until_something_changes(made: MadeExperiment, asking: Asking) -> None:
+    first = asking.get(f"{WHERE}/trials")
+    tag = {"if-none-match": first.headers["etag"]}
+    again = asking.get(f"{WHERE}/trials", tag)
+    assert (again.status, again.body) == (304, b"")
+
+
+def test_answer_is_worked_out_once_a_change() -> None:
+    now, version, worked = [0.0], [1], list[int]()
+    answers = Answers(lambda: version[0], lambda: now[0])
+
+    def ask(lasting: float = 100.0) -> Any:
+        return json.loads(answers.answer("key", lambda: worked.append(1) or len(worked), lasting).body)
+
+    assert [ask(), ask()] == [1, 1]
+    version[0] = 2
+    assert ask() == 1  # it was looked after a moment ago
+    now[0] = 1.0
+    assert ask() == 2
+    now[0] = 50.0
+    assert ask() == 2
+    assert ask(lasting=10.0) == 3
+
+
+def test_answers_do_not_grow_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pitchpipe.server.answers._MOST_BYTES", 1000)
+    answers = Answers(lambda: 1)
+    for number in range(100):
+        answers.answer(number, lambda: "x" * 100)
+    assert sum(len(kept.answer.body) for kept in answers._kept.values() if kept.answer) <= 1000
+
+
+def test_folder_made_anew_under_the_same_id_is_seen(made: MadeExperiment, asking: Asking) -> None:
+    import shutil
+
+    assert asking.get(WHERE).json["trials"] == 4
+    made.store.close()
+    shutil.rmtree(made.folder.path)
+    MadeExperiment(made.folder.path).store.close()
+    assert asking.get(WHERE).json["trials"] == 0
