@@ -46,9 +46,24 @@ LIBRARIES: dict[str, frozenset[str]] = {
         {"cloudpickle", "orjson", "psutil", "pydantic", "pydantic_core", "ruamel", "filelock", "fsspec"}
     ),
     "server": frozenset(
-        {"fastapi", "starlette", "uvicorn", "pydantic", "anyio", "nicegui", "plotly", "numpy", "orjson", "psutil"}
+        {
+            "fastapi",
+            "starlette",
+            "uvicorn",
+            "pydantic",
+            "anyio",
+            "nicegui",
+            "plotly",
+            "jinja2",
+            "markupsafe",
+            "numpy",
+            "orjson",
+            "psutil",
+        }
     ),
-    "cli": frozenset({"click", "rich", "psutil", "orjson", "optuna"}),  # optuna: where it is installed, for a study
+    "cli": frozenset(
+        {"click", "rich", "psutil", "orjson", "optuna"}
+    ),  # optuna: where it is installed, for a study
     # pandas: where it is installed, for a table; plotly: for the types of figures.
     "pitchpipe": frozenset({"cloudpickle", "pandas", "plotly"}),
 }

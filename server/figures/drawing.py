@@ -28,6 +28,7 @@ __all__ = [
     "points",
     "ranged",
     "short",
+    "shortened",
     "spread",
     "value_axis",
     "value_name",
@@ -62,16 +63,25 @@ def written(value: Any) -> str:
     return str(value)
 
 
-def short(text: str, longest: int = _LONGEST) -> str:
-    """A text for a figure: cut in the middle when it is long, and nothing in it is taken for markup.
+def shortened(text: str, longest: int = _LONGEST) -> str:
+    """A text on one line, cut in the middle when it is long.
 
-    >>> short("a" * 30 + "<b>", 12)
-    'aaaaa…aaa&lt;b&gt;'
+    >>> shortened("a" * 30 + "<b>", 12)
+    'aaaaa…aaa<b>'
     """
     if len(text) > longest:
         head = (longest - 1) // 2
         text = f"{text[:head]}…{text[head + 1 - longest :]}"
-    return html.escape(text, quote=False).replace("\n", " ")
+    return text.replace("\n", " ")
+
+
+def short(text: str, longest: int = _LONGEST) -> str:
+    """A short text for the places where plotly reads markup: nothing in it is taken for markup.
+
+    >>> short("<b>lr</b>")
+    '&lt;b&gt;lr&lt;/b&gt;'
+    """
+    return html.escape(shortened(text, longest), quote=False)
 
 
 def base_figure(theme: ThemeName, title: str) -> go.Figure:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .dimensions import Dimension
 from .downsampling import chosen_numbers
-from .drawing import base_figure, is_wide, note, nothing, short, value_name, written
+from .drawing import base_figure, is_wide, note, nothing, short, shortened, value_name, written
 from .tables import ExperimentTable, Objective
 from .theme import ThemeName
 
@@ -94,7 +94,7 @@ def _axis(dimension: Dimension, points: list[Any]) -> dict[str, Any]:
         axis = {
             "range": [-0.3, count - 0.7],
             "tickvals": list(range(count)),
-            "ticktext": [short(option, 16) for option in dimension.options],
+            "ticktext": [shortened(option, 16) for option in dimension.options],
             "values": places,
             "label": short(dimension.name, 24),
         }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import Dimension
-from .drawing import axis_of, note, nothing, panels, points, ranged, spread, value_axis
+from .drawing import axis_of, note, nothing, panels, points, ranged, short, spread, value_axis
 from .hovering import Hover
 from .tables import ExperimentTable, TrialRecord
 from .theme import STATUS_LOOKS, ThemeName
@@ -77,4 +77,4 @@ def _panel(
     has_it = np.isfinite(places)
     trace = points(STATUS_LOOKS["SUCCEEDED"], places[has_it], values[has_it], hover.at(has_it))
     marker = {"color": numbers[has_it], "coloraxis": "coloraxis", "size": 6, "opacity": 0.85}
-    return trace.update(marker=marker, name=dimension.name)
+    return trace.update(marker=marker, name=short(dimension.name))

@@ -1,0 +1,102 @@
+"""Which figures a report has, each with what it shows in a sentence, packed for the page."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .. import figures
+from ..figures import ExperimentTable, Importance
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["Drawing", "drawings_of", "packed", "packed_drawings", "packed_plotly"]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """One figure of a report."""
+
+    id: str
+    title: str
+    caption: str
+    figure: go.Figure
+
+    @property
+    def height(self) -> int:
+        """How much room it takes, in pixels."""
+        return self.figure.to_plotly_json()["layout"].get("height", 420)
+
+
+def drawings_of(table: ExperimentTable) -> list[Drawing]:
+    """The figures that have something to show; the first one always."""
+    return [one for place, one in enumerate(_every(table)) if place == 0 or one.figure.data]
+
+
+def _every(table: ExperimentTable) -> Iterator[Drawing]:
+    found = figures.importance(table)
+    yield Drawing("history", "History", "Every result, and the best so far.", figures.plot_history(table))
+    if len(table.objectives) > 1:
+        caption = "Trials that no other beats in every objective."
+        yield Drawing("pareto", "Pareto front", caption, figures.plot_pareto(table))
+    caption = "How much of the results' variance each parameter explains alone, over the whole search space."
+    yield Drawing("importance", "Parameter importance", caption, figures.plot_importance(found))
+    caption = "The learning curves; trials that were stopped early are grey."
+    yield Drawing("curves", "Intermediate results", caption, figures.plot_curves(table))
+    caption = "Drag along an axis to see only the trials that pass there."
+    yield Drawing("parallel", "Parallel coordinates", caption, figures.plot_parallel(table))
+    yield Drawing("slice", "Slices", "The result against each parameter alone.", figures.plot_slice(table))
+    yield from _contour(table, found)
+    caption = "When and where each attempt ran, and how it ended."
+    yield Drawing("timeline", "Timeline", caption, figures.plot_timeline(table))
+
+
+def _contour(table: ExperimentTable, found: Importance) -> Iterator[Drawing]:
+    """Over the two parameters that matter most, those of the space first where nothing is known of that."""
+    names = list(dict.fromkeys([*found.names, *(one.name for one in table.dimensions if one.varies)]))
+    if len(names) >= 2:
+        caption = f"The result over {names[0]} and {names[1]}, smoothed between the trials."
+        yield Drawing("contour", "Contour", caption, figures.plot_contour(table, names[0], names[1]))
+
+
+def packed(text: str) -> str:
+    """A text as the page holds it: compressed, in base64, so that nothing in it can end a script element.
+
+    >>> gzip.decompress(base64.b64decode(packed("</script>"))).decode()
+    '</script>'
+    """
+    return base64.b64encode(gzip.compress(text.encode("utf-8"), 9, mtime=0)).decode("ascii")
+
+
+def packed_drawings(drawings: list[Drawing]) -> str:
+    """The figures without their titles, and the templates of both themes once for all of them."""
+    templates = {name: _plain(figures.template(name)) for name in ("light", "dark")}
+    made = {one.id: _untitled(one.figure) for one in drawings}
+    return packed(json.dumps({"templates": templates, "figures": made}))
+
+
+def _plain(template: Any) -> Any:
+    return template.to_plotly_json()
+
+
+def _untitled(figure: go.Figure) -> dict[str, Any]:
+    """A figure as JSON; its heading is the page's, so the room for the title goes to the page as well."""
+    found = json.loads(figure.to_json() or "{}")
+    layout = found["layout"]
+    layout.pop("template", None)
+    layout.pop("title", None)
+    has_tall_labels = any(trace["type"] == "parcoords" for trace in found["data"])
+    layout["margin"] = {**layout.get("margin", {}), "t": 84 if has_tall_labels else 36}
+    return found
+
+
+def packed_plotly() -> str:
+    """plotly's own JavaScript, from its Python package (MIT license, which its first lines name)."""
+    from plotly.offline import get_plotlyjs
+
+    return packed(get_plotlyjs())

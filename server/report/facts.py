@@ -1,0 +1,264 @@
+"""What a report says besides its figures, ready to be printed: plain texts and tables of texts."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers
+from ..figures.drawing import value_name, written
+from ..reading import ExperimentView
+from .secrecy import hidden
+
+if TYPE_CHECKING:
+    from ..failure_groups import FailureGroup
+
+__all__ = ["Facts", "TrialsTable", "facts_of"]
+
+_MOST_TRIALS = 1000
+_MOST_BEST = 20
+_MOST_COLUMNS = 24
+_TRACEBACK_LINES = 12
+
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class BestTrial:
+    """One of the best trials: its number, its results, its parameters."""
+
+    number: int
+    values: Pairs
+    parameters: Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """One way to fail: how many trials did, why, where, and the numbers of the first of them."""
+
+    count: int
+    kind: str
+    reason: str
+    traceback: str
+    numbers: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrialsTable:
+    """The trials as rows of (text, what it is sorted by); `head` has (name, is it a column of numbers)."""
+
+    head: list[tuple[str, bool]]
+    rows: list[list[tuple[str, float | str]]]
+    total: int
+
+    @property
+    def shown(self) -> int:
+        """How many trials are there."""
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All texts of a report; `state` is a sentence about an experiment that is not over."""
+
+    id: str
+    name: str
+    status: str
+    state: str
+    reason: str
+    error: str
+    summary: Pairs
+    counts: list[tuple[str, str, int]]
+    best: list[BestTrial]
+    more_best: int
+    failures: list[Failures]
+    trials: TrialsTable
+    settings: Pairs
+    environment: Pairs
+    written: str
+
+
+def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = None) -> Facts:
+    """Collect what a report says; `now` is the moment of writing, seconds since the epoch."""
+    summary, config = view.summary(), view.config()
+    moment = time.time() if now is None else now
+    best = summary["best"]
+    return Facts(
+        summary["id"],
+        summary["name"] or "",
+        summary["status"],
+        _state(summary, moment),
+        summary["reason"] or "",
+        hidden(summary["error"] or ""),
+        _summary(summary, table),
+        [
+            (look.name, look.color, summary["counts"][status])
+            for status, look in STATUS_LOOKS.items()
+            if status in summary["counts"]
+        ],
+        [_best(row, table) for row in best[:_MOST_BEST]],
+        max(len(best) - _MOST_BEST, 0),
+        [_failures(group) for group in view.failures()],
+        _trials(table),
+        _settings(config, summary),
+        _environment(),
+        _moment(moment),
+    )
+
+
+def _moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(seconds))
+
+
+def _length(seconds: float) -> str:
+    """A duration for people.
+
+    >>> _length(3.21), _length(75), _length(7384)
+    ('3.2 s', '1 min 15 s', '2 h 03 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, left = divmod(minutes, 60)
+    return f"{hours} h {left:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def _state(summary: Mapping[str, Any], now: float) -> str:
+    if summary["is_running"]:
+        return f"The experiment still runs: this is how it stood on {_moment(now)}."
+    if summary["status"] not in ("DONE", "STOPPED", "ERROR", "NO_MORE_TRIAL", "VIEWED"):
+        return f"The experiment is not over and nobody runs it: pitchpipe resume {summary['id']} goes on with it."
+    return ""
+
+
+def _summary(summary: Mapping[str, Any], table: ExperimentTable) -> Pairs:
+    counts = summary["counts"]
+    planned = summary["limits"]["max_trial_number"]
+    pairs = [("Status", summary["status"])]
+    for row in summary["best"][:1] if len(table.objectives) == 1 else []:
+        one = table.objectives[0]
+        pairs.append((f"Best {value_name(one)}", f"{written(row['values'].get(one.name))}"))
+        pairs.append(("Best trial", str(row["sequence_id"])))
+    if len(table.objectives) > 1:
+        pairs.append(("On the Pareto front", str(len(summary["best"]))))
+    pairs += [
+        ("Trials", f"{summary['trials']:,}" + (f" of {planned:,}" if planned else "")),
+        ("Failed", f"{counts.get('FAILED', 0):,}"),
+        ("Stopped early", f"{counts.get('EARLY_STOPPED', 0):,}"),
+        ("Intermediate results", f"{summary['intermediate_results']:,}"),
+        ("Ran for", _length(summary["run_time"] or 0.0)),
+        ("Begun", _moment(summary["created"])),
+    ]
+    return pairs + ([("Ended", _moment(summary["end_time"]))] if summary["end_time"] else [])
+
+
+def _best(row: Mapping[str, Any], table: ExperimentTable) -> BestTrial:
+    values = [(value_name(one), written(row["values"].get(one.name))) for one in table.objectives]
+    return BestTrial(row["sequence_id"], values, _parameters(row["parameters"], table))
+
+
+def _parameters(parameters: Any, table: ExperimentTable) -> Pairs:
+    point = parameters if isinstance(parameters, Mapping) else {}
+    pairs = [(one.name, one.value(point)) for one in table.dimensions]
+    return [(name, _exact(value)) for name, value in pairs if value is not None]
+
+
+def _exact(value: float | str) -> str:
+    """A value as it can be used again, in all its digits."""
+    if isinstance(value, str):
+        return value
+    value = float(value)
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
+def _failures(group: FailureGroup) -> Failures:
+    lines = [line for line in (group.error or "").rstrip().splitlines() if line.strip()]
+    numbers = ", ".join(map(str, group.sequence_ids))
+    more = (
+        f" and {group.count - len(group.sequence_ids)} more" if group.count > len(group.sequence_ids) else ""
+    )
+    return Failures(
+        group.count,
+        group.kind or "",
+        hidden(group.reason),
+        hidden("\n".join(lines[-_TRACEBACK_LINES:])),
+        numbers + more,
+    )
+
+
+def _trials(table: ExperimentTable) -> TrialsTable:
+    """The trials by number; of more than a thousand the best tenth, and others evenly over time."""
+    kept = set(chosen_numbers(table.trials, table.objectives[0], _MOST_TRIALS))
+    dimensions = table.dimensions[:_MOST_COLUMNS]
+    head = ["trial", "status", *(value_name(one) for one in table.objectives)]
+    head += [*(one.name for one in dimensions), "seconds", "reason"]
+    rows = []
+    for trial in table.trials:
+        if trial.number in kept:
+            values = [trial.values.get(one.name) for one in table.objectives]
+            points = [one.value(trial.parameters) for one in dimensions]
+            cells = [float(trial.number), _status(trial), *values, *points, _seconds(trial)]
+            rows.append([*map(_cell, cells), (hidden(trial.reason), trial.reason)])
+    are_numbers = [any(isinstance(row[place][1], float) for row in rows) for place in range(len(head))]
+    return TrialsTable(list(zip(head, are_numbers, strict=True)), rows, len(table.trials))
+
+
+def _status(trial: TrialRecord) -> str:
+    return STATUS_LOOKS[trial.status].name
+
+
+def _seconds(trial: TrialRecord) -> float | None:
+    both = (trial.start_time, trial.end_time)
+    return None if None in both else round(float(both[1] or 0) - float(both[0] or 0), 3)
+
+
+def _cell(value: float | str | None) -> tuple[str, float | str]:
+    return (written(value), "" if value is None else value)
+
+
+def _settings(config: Mapping[str, Any], summary: Mapping[str, Any]) -> Pairs:
+    """What was set, as far as it matters for what came out."""
+    objectives = ", ".join(f"{one['direction']} {one['name']}" for one in summary["objectives"])
+    service = config.get("trainingService") or {}
+    known = {
+        "Objective": objectives,
+        "Tuner": _algorithm(config.get("tuner")),
+        "Assessor": _algorithm(config.get("assessor")),
+        "Seed": config.get("seed"),
+        "Trials at once": config.get("trialConcurrency"),
+        "Platform": service.get("platform") if isinstance(service, Mapping) else None,
+        "Command": config.get("trialCommand"),
+        "Code directory": config.get("trialCodeDirectory"),
+        "Folder": summary["folder"],
+    }
+    return [(name, hidden(str(value))) for name, value in known.items() if value not in (None, "")]
+
+
+def _algorithm(found: Any) -> str:
+    if not isinstance(found, Mapping):
+        return ""
+    name = str(found.get("name") or found.get("className") or "")
+    arguments = found.get("classArgs") or {}
+    listed = ", ".join(f"{key}={value!r}" for key, value in arguments.items()) if arguments else ""
+    return f"{name}({listed})" if listed else name
+
+
+def _environment() -> Pairs:
+    """Where the report was written, which is where the experiment was read, not always where it ran."""
+    return [
+        ("Pitchpipe", version("pitchpipe")),
+        ("Python", platform.python_version()),
+        ("System", platform.platform(terse=True)),
+        ("plotly", version("plotly")),
+    ]
+
+
+def shown_of(table: TrialsTable) -> str:
+    """A sentence about trials that are left out; empty if none is."""
+    if table.shown == table.total:
+        return ""
+    return f"{table.shown:,} of {table.total:,} trials: the best tenth of these, and others evenly over time."

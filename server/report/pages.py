@@ -1,0 +1,63 @@
+"""The report as a page: facts and figures put into one HTML file, which nothing outside it is needed for."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ..experiment_table import read_table
+from ..reading import ExperimentView
+from .drawings import drawings_of, packed_drawings, packed_plotly
+from .facts import facts_of, shown_of
+from .reproducing import configuration_text, steps_of
+
+__all__ = ["render_report", "write_report"]
+
+
+def write_report(folder: Path, path: Path) -> int:
+    """Write the report of an experiment's folder to a file, all of it or nothing; answers its size in bytes.
+
+    Raises `StoreError` if the experiment cannot be read and `OSError` if the file cannot be written.
+    """
+    with ExperimentView(folder) as view:
+        page = render_report(view).encode("utf-8")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(page)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return len(page)
+
+
+def render_report(view: ExperimentView) -> str:
+    """The page of an experiment. All that comes from the experiment is escaped by the template, or packed."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    table = read_table(view, attempts=True)
+    facts, drawings = facts_of(view, table), drawings_of(table)
+    values: dict[str, Any] = {
+        "facts": facts,
+        "drawings": drawings,
+        "left_out": shown_of(facts.trials),
+        "steps": steps_of(view),
+        "configuration": configuration_text(view),
+        "css": Markup(_own("report.css")),
+        "js": Markup(_own("report.js")),
+        "plotly": packed_plotly(),
+        "figures": packed_drawings(drawings),
+        # Scripts without this word are not run, wherever they come from.
+        "nonce": secrets.token_urlsafe(16),
+    }
+    return environment.from_string(_own("report.html.j2")).render(values)
+
+
+def _own(name: str) -> str:
+    return files(__name__.rpartition(".")[0]).joinpath(name).read_text(encoding="utf-8")
