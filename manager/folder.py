@@ -9,12 +9,15 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 from filelock import FileLock, Timeout
+
+from .steady_clock import clock_jump, clock_mark
 
 __all__ = ["ExperimentFolder", "FolderError", "ManagerInfo", "default_directory", "new_experiment_id"]
 
@@ -45,6 +48,7 @@ class ManagerInfo:
     pid: int
     host: str
     create_time: float
+    clock: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_alive(self) -> bool:
@@ -73,6 +77,7 @@ class ExperimentFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.clock_jump = 0.0  # by how many seconds the clock was set since the last manager was killed
         self._lock: FileLock | None = None
 
     @property
@@ -166,7 +171,10 @@ class ExperimentFolder:
             raise FolderError(f"{self.path} cannot be written: {error.strerror}") from error
         self._lock = lock
         me = psutil.Process()
-        info = {"pid": me.pid, "host": socket.gethostname(), "create_time": me.create_time()}
+        mark = clock_mark()
+        if (last := self._last_manager()) is not None:
+            self.clock_jump = clock_jump(last.clock, mark)
+        info = {"pid": me.pid, "host": socket.gethostname(), "create_time": me.create_time(), "clock": mark}
         try:
             (self.path / "manager.json").write_text(json.dumps(info))
         except OSError as error:
@@ -182,11 +190,15 @@ class ExperimentFolder:
 
     def manager(self) -> ManagerInfo | None:
         """Who runs the experiment now; None when nobody does."""
+        info = self._last_manager()
+        return info if info is not None and info.is_alive else None
+
+    def _last_manager(self) -> ManagerInfo | None:
+        """Who runs the experiment, or was killed when it did."""
         try:
-            info = ManagerInfo(**json.loads((self.path / "manager.json").read_text()))
+            return ManagerInfo(**json.loads((self.path / "manager.json").read_text()))
         except (OSError, ValueError, TypeError):
             return None
-        return info if info.is_alive else None
 
     def remove(self) -> None:
         """Delete the folder (of an experiment that could not be started)."""

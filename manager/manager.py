@@ -230,6 +230,9 @@ class Manager:
         )
         row = self.store.experiment()
         runner.restore(self.store.trials(), row.snapshot or {}, row.run_time)
+        if self.folder.clock_jump:
+            _log.warning("the clock was set by %+.0f s since the last manager ended", self.folder.clock_jump)
+            runner.shift_starts(self.folder.clock_jump)
         self.runner = runner
         results = partial(committed_results, self.store, runner.get_trials())
         said = self.listeners.begin(runner, results, self._clock, self._row)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
-__all__ = ["steady_clock"]
+__all__ = ["clock_jump", "clock_mark", "steady_clock"]
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+# Less than this (s) is what the clock is corrected by now and then, or the time between two looks.
+_NO_JUMP = 1.0
 
 
 def steady_clock(
@@ -23,6 +29,29 @@ def steady_clock(
     passed = elapsed or _seconds
     began, start = wall(), passed()
     return lambda: began + (passed() - start)
+
+
+def clock_mark() -> dict[str, Any]:
+    """How the time of day stands to the seconds since the machine's start: it changes when the clock is set."""
+    try:
+        boot = _BOOT_ID.read_text().strip()
+    except OSError:
+        boot = ""  # nobody can tell two starts of this machine apart
+    return {"boot": boot, "offset": time.time() - _seconds()}
+
+
+def clock_jump(before: Mapping[str, Any], now: Mapping[str, Any]) -> float:
+    """By how many seconds the clock was set between two marks; 0 when nobody can tell.
+
+    >>> clock_jump({"boot": "a", "offset": 100.0}, {"boot": "a", "offset": 3700.0})
+    3600.0
+    >>> clock_jump({"boot": "a", "offset": 100.0}, {"boot": "b", "offset": 3700.0})
+    0.0
+    """
+    if not now["boot"] or before.get("boot") != now["boot"]:
+        return 0.0
+    jump = float(now["offset"]) - float(before.get("offset", now["offset"]))
+    return jump if abs(jump) >= _NO_JUMP else 0.0
 
 
 def _seconds() -> float:

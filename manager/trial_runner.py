@@ -212,6 +212,13 @@ class TrialRunner:
         for trial in sorted(running.values(), key=lambda trial: trial.start_time or 0.0):
             self._time(trial)
 
+    def shift_starts(self, seconds: float) -> None:
+        """The clock was set while nobody ran the experiment: by it, what runs began so many seconds later."""
+        for trial in self.live.values():
+            if trial.start_time is not None:
+                trial.start_time += seconds
+                self._note(trial)
+
     def elapsed(self, now: float) -> float:
         """Seconds for which the experiment has run, over all its managers."""
         return self.run_time + (now - self._running_since if self._running_since is not None else 0.0)

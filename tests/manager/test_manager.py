@@ -24,6 +24,7 @@ from pitchpipe.manager.folder import ExperimentFolder, FolderError
 from pitchpipe.manager.ledger import Totals
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.steady_clock import clock_mark
 from pitchpipe.manager.store import Store
 from pitchpipe.manager.trial import Trial, TrialStatus
 
@@ -433,6 +434,29 @@ def test_killed_manager_comes_back_as_if_nothing_had_happened(after: bool, tmp_p
         again = resumed(directory, bowl, clock)
         assert run(again) is ExperimentStatus.DONE
         assert story(directory) == story(whole), f"killed at commit {at}"
+
+
+@pytest.mark.parametrize("hours", [-3, 3])
+def test_clock_that_is_set_while_no_manager_runs_ends_no_trial(hours: int, tmp_path: Path) -> None:
+    limited = {**SEARCH, "max_trial_duration": 100, "tuner": {"name": "Random"}}
+    clock = VirtualClock(100_000.0)
+    manager = simulated(tmp_path, clock=clock, **limited)
+    assert run_with_crash(tmp_path, manager, 12, after=True)
+    before = {trial.trial_id: trial.start_time for trial in trials_of(tmp_path) if trial.status == "RUNNING"}
+    assert before
+    jump = hours * 3600.0
+    mark = clock_mark()
+    left = {"pid": 1, "host": "here", "create_time": 0.0, "clock": {**mark, "offset": mark["offset"] - jump}}
+    (tmp_path / "exp" / "manager.json").write_text(json.dumps(left))
+    again = resumed(tmp_path, bowl, VirtualClock(clock() + jump))
+    assert run(again) is ExperimentStatus.DONE
+    trials = trials_of(tmp_path)
+    assert {trial.kind for trial in trials} == {None}
+    for trial in trials:
+        assert trial.start_time is not None
+        if trial.trial_id in before:
+            assert trial.start_time == pytest.approx((before[trial.trial_id] or 0.0) + jump, abs=1.0)
+        assert 0.0 <= (trial.end_time or 0.0) - trial.start_time < 100.0
 
 
 def test_extended_experiment_goes_on_like_one_that_was_longer_from_the_start(tmp_path: Path) -> None:
