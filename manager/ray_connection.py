@@ -31,6 +31,8 @@ _ASK_EVERY = 1.0
 _ANSWER_TIMEOUT = 3.0
 _FIRST_ANSWER_TIMEOUT = 30.0
 _LEAVE_TIMEOUT = 20.0
+# The nodes of a cluster end so long (s) after its control service; and to ask for it costs Ray half a core.
+_NODES_STAY = 60.0
 
 
 class ConnectionListener(ABC):
@@ -98,6 +100,15 @@ class RayConnection:
         await self._settled.wait()
         if self._problem is not None:
             raise ConnectionError(self._problem)
+
+    async def confirmed(self) -> None:
+        """The same, after a look whether a cluster still answers: what asks it while it is gone hangs."""
+        if self._lease is None and self.is_up:
+            try:
+                await in_daemon_thread(lambda: live_nodes(_ANSWER_TIMEOUT))
+            except (ClusterAway, ClusterReplaced):
+                self._settled.clear()  # until the watch has come to the same result, or to another
+        await self.ready()
 
     @property
     def is_up(self) -> bool:
@@ -175,6 +186,9 @@ class RayConnection:
                 since = self._be_away(now) if since is None else since
                 if now - since > self._reconnect_timeout:
                     self._fail(self._gone_for_good())
+                elif now - since > _NODES_STAY and self._joined:
+                    await self._join_the_next(since)
+                    since = None
             except ClusterReplaced:
                 await self._join_the_next(now if since is None else since)
                 since = None
@@ -196,14 +210,14 @@ class RayConnection:
     def _be_back(self, since: float | None) -> None:
         if since is not None:
             _log.warning("%s answers again after %.0f s", self._name, time.monotonic() - since)
-            self._settled.set()
+        self._settled.set()
 
     async def _join_the_next(self, since: float) -> None:
-        """Another cluster has taken the place of ours: whatever ran in that one is over."""
+        """Our cluster is over, and so is what ran in it: join what has taken its place, as soon as there is one."""
         if not self._joined:
             self._fail(f"{self._name} has ended, and another answers in its place: connect to it and resume")
             return
-        _log.warning("%s was started anew: what ran in it is run again", self._name)
+        _log.warning("%s is gone: what ran in it is run again in the one that takes its place", self._name)
         self._settled.clear()
         self._listener.on_agents_gone("its Ray cluster has ended")
         await self._leave()

@@ -54,6 +54,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         self._is_open = False
         self._totals = Totals({})
         self._retiring: dict[str, asyncio.Task[None]] = {}
+        self._waiting_for_ray: set[str] = set()
         self._making_room: asyncio.TimerHandle | None = None
         self._make_connection = lambda: RayConnection(
             address,
@@ -98,6 +99,8 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             self._making_room.cancel()
         if not self._connection.is_up:
             await self._connection.stop_waiting()
+            self._closing = True
+            self.on_agents_gone("the executor is closed")  # nobody can ask them to leave
         await super().close()
         await asyncio.gather(*self._retiring.values())
         self._mark.remove()
@@ -110,9 +113,9 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         await self._care_of(agent).sweep()
 
     def on_agents_gone(self, reason: str) -> None:
-        """Their Ray has ended: so have they."""
-        for link in list(self._links.values()):
-            if isinstance(link, RayLink):
+        """Their Ray has ended: so have they; those that are yet to be made will be in the next."""
+        for agent, link in list(self._links.items()):
+            if isinstance(link, RayLink) and (self._closing or agent not in self._waiting_for_ray):
                 link.lose(reason)
 
     def on_nodes(self, nodes: Sequence[Node]) -> None:
@@ -154,10 +157,14 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         return self._connection.nodes if self._connection.is_up else ()
 
     async def _spawn(self, agent: str) -> Any:
-        await self._connection.ready()
+        self._waiting_for_ray.add(agent)
+        try:
+            await self._connection.confirmed()
+        finally:
+            self._waiting_for_ray.discard(agent)
         if (retiring := self._retiring.get(agent)) is not None:
             await retiring
-        return await asyncio.to_thread(self._make_actor, agent)
+        return await in_daemon_thread(lambda: self._make_wanted(agent))
 
     def _watch_room(self) -> None:
         if self._making_room is None and self._is_open:
@@ -192,6 +199,15 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         except ValueError:
             return False
         return True
+
+    def _make_wanted(self, agent: str) -> Any:
+        """Make the actor, and end it again if it was given up while it was made."""
+        actor = self._make_actor(agent)
+        if agent not in self._links:
+            import ray
+
+            ray.kill(actor, no_restart=True)
+        return actor
 
     def _make_actor(self, agent: str) -> Any:
         """Make the actor, or take the one of this name that an earlier manager made."""

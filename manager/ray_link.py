@@ -112,6 +112,8 @@ class RayLink(AgentLink):
         if not await self._wait_gone(patience):
             await self._kill()
             await self._wait_gone(_KILL_TIMEOUT)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_KILL_TIMEOUT)
 
     async def _find(self, finding: Awaitable[Any]) -> None:
         try:
@@ -244,7 +246,7 @@ class RayLink(AgentLink):
             _log.warning("agent %s: %s", self._agent, error.get("error", error))
 
     async def _kill(self) -> None:
-        await self._finding
+        await asyncio.wait((self._finding,), timeout=_KILL_TIMEOUT)
         if self._actor is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(in_daemon_thread(lambda: _kill_actor(self._actor)), _KILL_TIMEOUT)
@@ -263,6 +265,7 @@ class RayLink(AgentLink):
         self._gone.set()
         self._stands.set()
         self._heartbeat.stop()
+        self._finding.cancel()
         if not self._closing:
             self._keep(self._bury(reason))
 
