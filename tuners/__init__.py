@@ -11,28 +11,36 @@ from .requests import Suggestion, TrialControl
 
 if TYPE_CHECKING:
     from .anneal import AnnealTuner
+    from .asha import ASHATuner
     from .auto import AutoTuner
     from .batch import BatchTuner
+    from .bohb import BOHBTuner
     from .cma_es import CMAESTuner
+    from .dehb import DEHBTuner
     from .evolution import EvolutionTuner
     from .grid_search import GridSearchTuner
     from .hyperband import HyperbandTuner
     from .optuna_sampler import OptunaTuner
+    from .pb2 import PB2Tuner
     from .pbt import PBTTuner
     from .qmc import QMCTuner
     from .random import RandomTuner
     from .tpe import TPETuner, TpeTuner
 
 __all__ = [
+    "ASHATuner",
     "AnnealTuner",
     "AutoTuner",
+    "BOHBTuner",
     "BatchTuner",
     "CMAESTuner",
+    "DEHBTuner",
     "EvolutionTuner",
     "GridSearchTuner",
     "HyperbandTuner",
     "NoMoreTrialError",
     "OptunaTuner",
+    "PB2Tuner",
     "PBTTuner",
     "QMCTuner",
     "RandomTuner",
@@ -49,14 +57,18 @@ __all__ = [
 ]
 
 _LAZY = {
+    "ASHATuner": "asha",
     "AnnealTuner": "anneal",
     "AutoTuner": "auto",
+    "BOHBTuner": "bohb",
     "BatchTuner": "batch",
     "CMAESTuner": "cma_es",
+    "DEHBTuner": "dehb",
     "EvolutionTuner": "evolution",
     "GridSearchTuner": "grid_search",
     "HyperbandTuner": "hyperband",
     "OptunaTuner": "optuna_sampler",
+    "PB2Tuner": "pb2",
     "PBTTuner": "pbt",
     "QMCTuner": "qmc",
     "RandomTuner": "random",

@@ -37,6 +37,29 @@ class _Bracket:
         self.sizes[self.rung :] = [max(1, count // eta**i) for i in range(len(self.sizes) - self.rung)]
 
 
+def halvings(ratio: float, eta: int) -> int:
+    """Return how often a full budget can be divided by eta, `ratio` being that over the least budget.
+
+    >>> halvings(81, 3), halvings(80, 3)
+    (4, 3)
+    """
+    count = 0
+    while eta ** (count + 1) <= ratio:
+        count += 1
+    return count
+
+
+def bracket_plan(s: int, s_max: int, R: int, eta: int) -> tuple[list[int], list[int]]:
+    """Return the sizes and the budgets of the rungs of bracket s (Li et al. 2018, algorithm 1).
+
+    >>> bracket_plan(2, 2, 9, 3)
+    ([9, 3, 1], [1, 3, 9])
+    """
+    count = math.ceil((s_max + 1) * eta**s / (s + 1))
+    sizes = [max(1, count // eta**i) for i in range(s + 1)]
+    return sizes, [max(1, R * eta**i // eta**s) for i in range(s + 1)]
+
+
 class HyperbandTuner(ScheduledTuner):
     """Runs brackets of successive halving, one after the other for ever; budgets are intermediate results.
 
@@ -63,9 +86,7 @@ class HyperbandTuner(ScheduledTuner):
         super().__init__(optimize_mode, seed)
         self._R, self._eta = integer("R", R, 1), integer("eta", eta, 2)
         self._serial = one_of("exec_mode", exec_mode, ("parallelism", "serial")) == "serial"
-        self._s_max = 0
-        while self._eta ** (self._s_max + 1) <= self._R:
-            self._s_max += 1
+        self._s_max = halvings(self._R, self._eta)
         self._opened = 0
         self._brackets: list[_Bracket] = []  # those that are not over
 
@@ -93,10 +114,7 @@ class HyperbandTuner(ScheduledTuner):
 
     def _open(self) -> _Bracket:
         s = self._s_max - self._opened % (self._s_max + 1)
-        count = math.ceil((self._s_max + 1) * self._eta**s / (s + 1))
-        sizes = [max(1, count // self._eta**i) for i in range(s + 1)]
-        budgets = [max(1, self._R * self._eta**i // self._eta**s) for i in range(s + 1)]
-        bracket = _Bracket(self._opened, sizes, budgets)
+        bracket = _Bracket(self._opened, *bracket_plan(s, self._s_max, self._R, self._eta))
         self._opened += 1
         self._brackets.append(bracket)
         return bracket

@@ -6,6 +6,8 @@ Jaderberg et al., Population Based Training of Neural Networks, arXiv 1711.09846
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -14,18 +16,30 @@ from ..search_space import SearchSpace
 from .arguments import integer
 from .base import NoMoreTrialError
 from .explored import ready
+from .requests import Suggestion
 from .scheduled import Member, ScheduledTuner
 
 _TRIES = 100
 
 
+@dataclass(frozen=True, slots=True)
+class Legacy:
+    """What one of the worst goes on with: parameters, the trial whose checkpoint it takes, and its member."""
+
+    parameters: dict[str, Any]
+    source: str | None
+    model: Member | None
+
+
 class PBTTuner(ScheduledTuner):
     """Trains ``population_size`` members in generations of ``interval`` intermediate results, all at the same pace.
 
-    Behind each generation the worst ``fraction`` of the members go on from the checkpoints of some of the best and with
-    their parameters varied: each one is drawn anew with ``resample_probability``, else moved by ``factor`` of its range
-    (by one value where there are few). ``generations`` None means until the scripts end. Raises ValueError for other
-    arguments.
+    Behind each generation the worst ``fraction`` of the members go on from the checkpoints of some of the best and
+    with their parameters varied: each one is drawn anew with ``resample_probability``, else moved by ``factor`` of its
+    range (by one value where there are few). ``generations`` None means until the scripts end. With
+    ``all_checkpoint_dir`` a generation is a whole trial, as in NNI: the script finds ``load_checkpoint_dir`` and
+    ``save_checkpoint_dir`` below that folder among its parameters, and ``interval`` is not looked at. Raises
+    ValueError for other arguments.
 
     >>> tuner = PBTTuner(population_size=2, interval=5, seed=1)
     >>> tuner.update_search_space({"lr": {"_type": "loguniform", "_value": [0.001, 1]}})
@@ -43,6 +57,7 @@ class PBTTuner(ScheduledTuner):
         interval: int = 10,
         generations: int | None = None,
         seed: int | None = None,
+        all_checkpoint_dir: str | None = None,
     ) -> None:
         super().__init__(optimize_mode, seed)
         self._size = integer("population_size", population_size, 2)
@@ -51,8 +66,11 @@ class PBTTuner(ScheduledTuner):
         self._fraction = _share("fraction", fraction, 0.5)
         self._interval = integer("interval", interval, 1)
         self._last = math.inf if generations is None else integer("generations", generations, 1)
+        self._folder = _folder(all_checkpoint_dir)
+        self._stage_is_a_trial = self._folder is not None
         self._generation = 1
         self._members: list[Member] = []
+        self._sources: list[int] = []  # of each, whose checkpoint it took over last: its own or another's
 
     def _compare_now(self) -> None:
         """Let the population be as large as it is."""
@@ -63,6 +81,7 @@ class PBTTuner(ScheduledTuner):
         if len(self._members) >= self._size:
             raise NoMoreTrialError("the population is complete")
         member = Member(self._draw(), self._interval)
+        self._sources.append(len(self._members))
         self._members.append(member)
         return member
 
@@ -70,7 +89,23 @@ class PBTTuner(ScheduledTuner):
         return ready(self._explored).space.sample(self._rng)
 
     def _is_paused_at(self, member: Member) -> bool:
-        return self._generation < self._last
+        return self._generation < self._last and not self._stage_is_a_trial
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Suggestion:
+        """Return a member that goes on as a new trial, or a new member."""
+        suggestion = super().generate_parameters(parameter_id, **kwargs)
+        if self._folder is None:
+            return suggestion
+        return Suggestion({**suggestion.parameters, **self._checkpoint_folders(self._running[parameter_id])})
+
+    def _checkpoint_folders(self, member: Member) -> dict[str, str]:
+        """Return where a script loads a checkpoint, if it is there, and saves its own, as NNI's tuner tells it."""
+        own = self._members.index(member)
+        source, folder = self._sources[own], self._folder or "."
+        return {
+            "load_checkpoint_dir": str(PurePath(folder, str(source), str(self._generation - 1))),
+            "save_checkpoint_dir": str(PurePath(folder, str(own), str(self._generation))),
+        }
 
     def _arrived(self, member: Member) -> None:
         self._look()
@@ -82,6 +117,7 @@ class PBTTuner(ScheduledTuner):
             return
         if self._generation >= self._last:
             return
+        self._note_generation()
         self._generation += 1
         ranked = sorted(self._members, key=lambda member: member.loss)
         count = min(math.ceil(self._fraction * len(ranked)), len(ranked) // 2)
@@ -90,25 +126,46 @@ class PBTTuner(ScheduledTuner):
         worst = {id(member) for member in ranked[len(ranked) - count :]} | {id(m) for m in ranked if m.failed}
         heirs = [member for member in going if id(member) in worst]
         legacies = [self._legacy(best) for _ in heirs]  # before anybody's parameters change
+        self._sources = list(range(len(self._members)))
         for member in going:
             if id(member) not in worst:
                 self._let_go_on(member, member.count + self._interval)
-        for member, (parameters, source, count) in zip(heirs, legacies, strict=True):
+        for member, legacy in zip(heirs, legacies, strict=True):
             # A new trial counts from where the checkpoint was saved, a resumed one from its own last result.
+            count = legacy.model.count if legacy.model is not None else 0
             reached = count if member.ended else member.count
-            self._let_go_on(member, reached + self._interval, parameters, source)
+            self._let_go_on(member, reached + self._interval, legacy.parameters, legacy.source)
+            self._take_over(member, legacy)
 
-    def _legacy(self, best: list[Member]) -> tuple[dict[str, Any], str | None, int]:
+    def _left_space(self, member: Member) -> None:
+        member.parameters = self._draw()
+        self._continued.append(member)
+
+    def _take_over(self, member: Member, legacy: Legacy) -> None:
+        """Note whom a member takes over from."""
+        if legacy.model is not None:
+            self._sources[self._members.index(member)] = self._members.index(legacy.model)
+
+    def _note_generation(self) -> None:
+        """Learn from a generation that is over; all its members wait, and have the parameters that they had in it."""
+
+    def _legacy(self, best: list[Member]) -> Legacy:
         """What one of the worst takes over: varied parameters, a checkpoint, and how far that has come."""
         if not best:
-            return self._draw(), None, 0
+            return Legacy(self._draw(), None, None)
         model = best[int(self._rng.integers(len(best)))]
+        return Legacy(self._explore(model), model.trial_id, model)
+
+    def _explore(self, model: Member) -> dict[str, Any]:
+        """Return other parameters to go on with from where a member is."""
         space = ready(self._explored).space
+        if space.validate(model.parameters):
+            return self._draw()  # the space has changed
         for _ in range(_TRIES):
             parameters = self._vary(space, model.parameters)
             if not space.violations(parameters):
-                return parameters, model.trial_id, model.count
-        return model.parameters, model.trial_id, model.count
+                return parameters
+        return model.parameters
 
     def _vary(self, space: SearchSpace, parameters: dict[str, Any]) -> dict[str, Any]:
         """Explore: move every parameter a little in the unit cube, or draw it anew."""
@@ -119,6 +176,12 @@ class PBTTuner(ScheduledTuner):
         moved = np.clip(old + self._rng.choice([-1.0, 1.0], len(old)) * steps, 0.0, 1.0)
         anew = (self._rng.random(len(old)) < self._resample) | np.isnan(old)
         return space.decode(np.where(anew, fresh, moved))
+
+
+def _folder(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise ValueError(f"all_checkpoint_dir must be a path, not {value!r}")
 
 
 def _share(name: str, value: Any, most: float) -> float:

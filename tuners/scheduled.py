@@ -18,7 +18,7 @@ from ..protocol import metric_value
 from ..search_space import SearchSpace
 from .arguments import one_of, seed_of
 from .base import Tuner
-from .explored import Explored, ready
+from .explored import Explored, measurements, ready
 from .requests import Suggestion
 
 
@@ -47,6 +47,7 @@ class ScheduledTuner(Tuner):
     """Keeps track of members; a subclass makes new ones and says what happens when one has arrived at its target."""
 
     wants_periodical = True
+    _stage_is_a_trial = False  # does every trial end by itself at the end of its stage?
 
     def __init__(self, optimize_mode: str, seed: int | None) -> None:
         one_of("optimize_mode", optimize_mode, ("minimize", "maximize"))
@@ -89,11 +90,25 @@ class ScheduledTuner(Tuner):
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Suggestion:
         """Return a member that goes on as a new trial, or a new member, with its budget."""
-        member = self._continued.popleft() if self._continued else self._new_member()
+        member = self._next_continued() or self._new_member()
         member.parameter_id, member.resumed_at, member.ended = parameter_id, None, False
         self._running[parameter_id] = member
         source, member.trial_id = member.source or member.trial_id, None
         return Suggestion(member.parameters, member.target, source)
+
+    def _next_continued(self) -> Member | None:
+        """Return the next that goes on as a new trial and is a point of the space, which may have changed."""
+        while self._continued:
+            member = self._continued.popleft()
+            if not ready(self._explored).space.validate(member.parameters):
+                return member
+            self._left_space(member)
+        return None
+
+    def _left_space(self, member: Member) -> None:
+        """See what becomes of a member that would go on as a new trial and is no point of the space any more."""
+        member.complete = member.waits = True
+        self._arrived(member)
 
     def receive_intermediate_result(
         self, parameter_id: int, parameters: Any, value: Any, *, trial_job_id: str, sequence: int
@@ -130,10 +145,16 @@ class ScheduledTuner(Tuner):
             self._continued.append(member)  # so did this one, and its resume came too late
             return
         # Counted by stage: a script that saves before it reports repeats a number after each checkpoint.
-        stopped_short = member.reports < member.target - member.began_at
+        stopped_short = not self._stage_is_a_trial and member.reports < member.target - member.began_at
         member.complete = success and stopped_short and (member.reports > 0 or member.reported_before)
         member.waits = True
         self._arrived(member)
+
+    def import_data(self, data: list[Any]) -> None:
+        """Remember configurations that were measured before, so that new members are others."""
+        explored = ready(self._explored)
+        for parameters, _ in measurements(explored, data):
+            explored.add(parameters)
 
     # what a subclass lets members do
 

@@ -1,0 +1,186 @@
+"""PB2: population-based training whose new parameters come from a bandit model of what improved whom, and when.
+
+Parker-Holder, Nguyen and Roberts, Provably Efficient Online Hyperparameter Optimization with Population-Based
+Bandits, NeurIPS 2020 (the method)
+Bogunovic, Scarlett and Cevher, Time-Varying Gaussian Process Bandit Optimization, AISTATS 2016 (the kernel)
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from ..search_space import SearchSpace
+from .embedding import Embedding
+from .explored import ready
+from .gaussian_process import matern
+from .layout import Floats
+from .pbt import Legacy, PBTTuner
+from .scheduled import Member
+
+_LARGEST_SET = 100  # of the latest measurements that the model is fitted to
+_CANDIDATES = 500
+_HUGE = 1e150  # squares stay finite
+# Between these, by the marginal likelihood: length-scale, forgetting per generation, share of noise.
+_GRID = tuple(itertools.product((0.2, 0.5, 1.2), (0.0, 0.1, 0.4), (0.02, 0.3)))
+
+
+class PB2Tuner(PBTTuner):
+    """Population-based training that models by how much parameters improved their members, and forgets with time.
+
+    As in PBT, ``population_size`` members train in generations of ``interval`` intermediate results, and the worst
+    ``fraction`` go on from checkpoints of the best. Their parameters are those with the highest upper confidence bound
+    of the improvement that is expected next. ``generations`` None means until the scripts end. Raises ValueError for
+    other arguments.
+
+    >>> tuner = PB2Tuner(population_size=2, interval=5, seed=1)
+    >>> tuner.update_search_space({"lr": {"_type": "loguniform", "_value": [0.001, 1]}})
+    >>> [tuner.generate_parameters(i).budget for i in range(2)]
+    [5, 5]
+    """
+
+    def __init__(
+        self,
+        optimize_mode: str = "maximize",
+        population_size: int = 10,
+        fraction: float = 0.2,
+        interval: int = 10,
+        generations: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(
+            optimize_mode,
+            population_size=population_size,
+            fraction=fraction,
+            interval=interval,
+            generations=generations,
+            seed=seed,
+        )
+        self._before: dict[
+            int, float
+        ] = {}  # by place in the population: the loss that the generation began with
+        # Parameters, generation, and the improvement in it, compared with the others.
+        self._measured: list[tuple[dict[str, Any], int, float]] = []
+        self._surrogate: tuple[Embedding, _TimeVarying] | None = None  # of this generation
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Take a search space; what was measured in another one is left out as far as it is not in this."""
+        super().update_search_space(search_space)
+        self._surrogate = None
+
+    def _note_generation(self) -> None:
+        """Take down who improved by how much, in standard deviations of the generation (section 3.1 of the paper)."""
+        self._surrogate = None
+        placed = [(i, member) for i, member in enumerate(self._members) if math.isfinite(member.loss)]
+        gains = np.array([self._before.get(i, 0.0) - member.loss for i, member in placed]).clip(-_HUGE, _HUGE)
+        spread = float(gains.std()) if len(gains) else 0.0
+        if 0.0 < spread < math.inf:
+            told = (gains - gains.mean()) / spread
+            self._measured += [
+                (member.parameters, self._generation, float(gain))
+                for (_, member), gain in zip(placed, told, strict=True)
+            ]
+            self._measured = self._measured[-_LARGEST_SET:]
+        self._before = {i: member.loss for i, member in placed}
+
+    def _take_over(self, member: Member, legacy: Legacy) -> None:
+        super()._take_over(member, legacy)
+        if legacy.model is not None:
+            self._before[self._members.index(member)] = legacy.model.loss
+
+    def _explore(self, model: Member) -> dict[str, Any]:
+        """Return the parameters with the highest upper confidence bound (eq. 5), others chosen now being believed."""
+        space = ready(self._explored).space
+        if self._surrogate is None:
+            self._surrogate = self._learned(space)
+        if self._surrogate is None:
+            return super()._explore(model)
+        embedding, surrogate = self._surrogate
+        now = float(self._generation)
+        units = embedding.snap(self._rng.random((_CANDIDATES, len(space.parameters))))
+        mean, deviation = surrogate.predict(embedding.features(units), now)
+        # Kandasamy, Schneider and Poczos 2015, section 4.3: beta_t = 0.2 d log(2 t).
+        beta = 0.2 * len(space.parameters) * math.log(2.0 * now)
+        for place in np.argsort(-(mean + math.sqrt(beta) * deviation), kind="stable"):
+            parameters = space.decode(units[place])
+            if not space.violations(parameters):
+                surrogate.believe(embedding.features(units[place : place + 1]), now)
+                return parameters
+        return super()._explore(model)
+
+    def _learned(self, space: SearchSpace) -> tuple[Embedding, _TimeVarying] | None:
+        """Return the model of what was measured, as far as it is in the space; None when nothing is."""
+        known = [each for each in self._measured if not space.validate(each[0])]
+        if not known:
+            return None
+        embedding = Embedding.of(space)
+        features = embedding.features(np.array([space.encode(each[0]) for each in known]))
+        times, gains = np.array([[float(each[1]), each[2]] for each in known]).T
+        return embedding, _TimeVarying(features, times, gains)
+
+
+class _TimeVarying:
+    """Gaussian-process regression of what changes with time: k = matern(x, x') (1 - omega)^(|t - t'| / 2).
+
+    Bogunovic et al. 2016, eq. 4. `features` (n, f), `times` (n,), `targets` (n,) of about unit variance.
+    """
+
+    def __init__(self, features: Floats, times: Floats, targets: Floats) -> None:
+        self._features, self._times, self._targets = features, times, targets
+        squared, lags = _squared(features, features), np.abs(times[:, None] - times)
+        scale = math.sqrt(max(features.shape[1], 1) / 4)
+        evidence = []
+        for length, omega, noise in _GRID:
+            settings = (length * scale, omega, noise)
+            evidence.append((self._log_likelihood(_kernel(squared, lags, settings), noise), settings))
+        self._settings = max(evidence)[1]
+        self._condition()
+
+    def _log_likelihood(self, covariance: Floats, noise: float) -> float:
+        """Return the log marginal likelihood up to a constant (Rasmussen and Williams 2006, eq. 2.30)."""
+        factor = _cholesky(covariance, noise)
+        white = _solve(factor, self._targets)
+        return -0.5 * float(white @ white) - float(np.log(np.diag(factor)).sum())
+
+    def _condition(self) -> None:
+        lags = np.abs(self._times[:, None] - self._times)
+        covariance = _kernel(_squared(self._features, self._features), lags, self._settings)
+        self._factor = _cholesky(covariance, self._settings[2])
+        self._white = _solve(self._factor, self._targets)
+
+    def predict(self, features: Floats, time: float) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation at features (m, f) at a time."""
+        lags = np.abs(time - self._times)[None]
+        covariance = _kernel(_squared(features, self._features), lags, self._settings)
+        white = _solve(self._factor, covariance.T)
+        return white.T @ self._white, np.sqrt(np.maximum(1.0 - (white * white).sum(axis=0), 1e-12))
+
+    def believe(self, features: Floats, time: float) -> None:
+        """Take the mean for what is to be measured: the next choice goes elsewhere (section 3.2 of the paper)."""
+        mean, _ = self.predict(features, time)
+        self._features = np.concatenate([self._features, features])
+        self._times = np.append(self._times, np.full(len(features), time))
+        self._targets = np.append(self._targets, mean)
+        self._condition()
+
+
+def _kernel(squared: Floats, lags: Floats, settings: tuple[float, float, float]) -> Floats:
+    length, omega, _ = settings
+    return matern(squared / length**2) * (1.0 - omega) ** (lags / 2)
+
+
+def _squared(left: Floats, right: Floats) -> Floats:
+    return np.maximum((left * left).sum(1)[:, None] + (right * right).sum(1) - 2 * left @ right.T, 0.0)
+
+
+def _cholesky(covariance: Floats, noise: float) -> Floats:
+    return np.asarray(np.linalg.cholesky(covariance + noise * np.eye(len(covariance))), dtype=np.float64)
+
+
+def _solve(factor: Floats, right: Floats) -> Floats:
+    from scipy.linalg import solve_triangular
+
+    return solve_triangular(factor, right, lower=True, check_finite=False)
