@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-__all__ = ["MIGRATIONS", "SCHEMA_VERSION", "TRIAL_COLUMNS"]
+__all__ = ["MIGRATIONS", "SCHEMA_VERSION"]
 
 _FIRST = """
 CREATE TABLE experiment (
@@ -115,36 +115,3 @@ CREATE TABLE exports (                        -- what trials that are classes ex
 
 MIGRATIONS = (_FIRST, _ATTEMPTS, _EXPORTS)
 SCHEMA_VERSION = len(MIGRATIONS)
-
-TRIAL_COLUMNS = (
-    "sequence_id",
-    "trial_id",
-    "status",
-    "parameter_id",
-    "record",
-    "created",
-    "start_time",
-    "end_time",
-    "final",
-    "reason",
-    "kind",
-    "error",
-    "exit_code",
-    "attempt",
-    "slot",
-    "agent",
-    "gpus",
-    "pid",
-    "next_sequence",
-    "finals",
-    "verdict",
-    "told",
-    "first_sequence",
-    "checkpoint",
-    "checkpoint_sequence",
-    "copy_of",
-    "budget",
-    "failed",
-    "resume",
-    "revivals",
-)

@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from .changes import AttemptRow, Changes, MetricRow
 from .conversation import Conversation, SavedState
-from .schema import MIGRATIONS, SCHEMA_VERSION, TRIAL_COLUMNS
-from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
+from .schema import MIGRATIONS, SCHEMA_VERSION
+from .trial import FailureKind, Trial
+from .trial_table import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
 
 __all__ = ["ExperimentRow", "NoRoomError", "Store", "StoreError", "Tick"]
 
@@ -195,14 +196,13 @@ class Store:
 
     def trials(self) -> Iterator[Trial]:
         """All trials by sequence id, as the runner had them."""
-        names = ", ".join(TRIAL_COLUMNS)
-        values = self._objective_values()
         with _explained(self.path):
-            for row in self._db.execute(f"SELECT {names} FROM trials ORDER BY sequence_id"):
-                trial = _row_to_trial(row)
-                found = values.get(trial.sequence_id)
-                if found is not None and len(found) == len(self.objectives):
-                    trial.values = tuple(found[name] for name in self.objectives)
+            values = [self._values_of(name) for name in self.objectives]
+            for row in self._db.execute(SELECT_TRIALS):
+                trial = row_to_trial(row)
+                found = tuple(known[trial.sequence_id] for known in values if trial.sequence_id in known)
+                if len(found) == len(values):
+                    trial.values = found
                 yield trial
 
     def metrics(
@@ -289,21 +289,18 @@ class Store:
             "SELECT n, code, payload FROM replies WHERE n > ? ORDER BY n", (after,)
         ).fetchall()
 
-    def _objective_values(self) -> dict[int, dict[str, float]]:
-        values: dict[int, dict[str, float]] = {}
-        with _explained(self.path):
-            for sequence_id, name, value in self._db.execute(
-                "SELECT sequence_id, name, value FROM objective_values"
-            ):
-                values.setdefault(sequence_id, {})[name] = value
-        return values
+    def _values_of(self, objective: str) -> dict[int, float]:
+        """The value of an objective by trial."""
+        return dict(
+            self._db.execute("SELECT sequence_id, value FROM objective_values WHERE name = ?", (objective,))
+        )
 
     def _rows(self, tick: Tick) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
         """The statements of a tick that have rows, each with them."""
         changes = tick.changes
         trials = changes.trials.values()
         if trials:
-            yield _UPSERT_TRIAL, map(_trial_to_row, trials)
+            yield UPSERT_TRIAL, map(trial_to_row, trials)
         if changes.metrics:
             yield _INSERT_METRIC, map(_metric_to_row, changes.metrics)
         if changes.superseded:
@@ -312,9 +309,10 @@ class Store:
             yield _INSERT_ATTEMPT, map(_attempt_to_row, changes.attempts)
         if values := [row for trial in trials if trial.values for row in self._values(trial)]:
             yield _INSERT_VALUE, values
-        if tick.commands:
+        if changes.exports:
             yield "INSERT OR REPLACE INTO exports VALUES (?, ?, ?)", changes.exports
-        yield "INSERT INTO commands VALUES (?, ?, ?)", tick.commands
+        if tick.commands:
+            yield "INSERT INTO commands VALUES (?, ?, ?)", tick.commands
         if tick.replies:
             yield "INSERT INTO replies VALUES (?, ?, ?)", tick.replies
         if tick.dispatcher_checkpoints:
@@ -394,17 +392,6 @@ def _explain(path: Path, error: sqlite3.Error) -> StoreError:
     return StoreError(f"{path}: {text}")
 
 
-_UPSERT_TRIAL = (
-    f"INSERT INTO trials ({', '.join(TRIAL_COLUMNS)}) VALUES ({', '.join('?' * len(TRIAL_COLUMNS))})"
-    " ON CONFLICT (sequence_id) DO UPDATE SET "
-    + ", ".join(
-        f"{name} = excluded.{name}"
-        for name in TRIAL_COLUMNS
-        if name not in ("sequence_id", "trial_id", "parameter_id", "created")
-    )
-)
-
-
 _INSERT_METRIC = "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?, ?, 0)"
 _SUPERSEDE = (
     "UPDATE metrics SET superseded = 1 WHERE sequence_id = ? AND attempt <= ?"
@@ -427,57 +414,3 @@ def _row_to_attempt(row: tuple[Any, ...]) -> AttemptRow:
     attempt = AttemptRow(*row)
     attempt.kind = None if attempt.kind is None else FailureKind(attempt.kind)
     return attempt
-
-
-def _trial_to_row(trial: Trial) -> tuple[Any, ...]:
-    verdict = trial.verdict
-    return (
-        trial.sequence_id,
-        trial.trial_id,
-        trial.status.value,
-        _id_to_text(trial.parameter_id),
-        trial.record,
-        trial.created,
-        trial.start_time,
-        trial.end_time,
-        trial.final,
-        trial.reason,
-        trial.kind,
-        trial.error,
-        trial.exit_code,
-        trial.attempt,
-        trial.slot,
-        trial.agent,
-        None if trial.gpus is None else json.dumps(trial.gpus),
-        trial.pid,
-        trial.next_sequence,
-        trial.finals,
-        None if verdict is None else json.dumps([verdict.cause, verdict.reason, verdict.kind]),
-        trial.told,
-        trial.first_sequence,
-        trial.checkpoint,
-        trial.checkpoint_sequence,
-        trial.copy_of,
-        trial.budget,
-        json.dumps(trial.failed) if trial.failed else None,
-        trial.resume,
-        trial.revivals,
-    )
-
-
-def _id_to_text(parameter_id: int | str | None) -> str:
-    # Nearly always a number, whose text is its JSON; this is on the way of every trial.
-    return str(parameter_id) if type(parameter_id) is int else json.dumps(parameter_id)
-
-
-def _row_to_trial(row: tuple[Any, ...]) -> Trial:
-    data = dict(zip(TRIAL_COLUMNS, row, strict=True))
-    data["status"] = TrialStatus(data["status"])
-    data["parameter_id"] = json.loads(data["parameter_id"])
-    data["kind"] = None if data["kind"] is None else FailureKind(data["kind"])
-    data["failed"] = {} if data["failed"] is None else json.loads(data["failed"])
-    data["gpus"] = None if data["gpus"] is None else tuple(json.loads(data["gpus"]))
-    if data["verdict"] is not None:
-        cause, reason, kind = json.loads(data["verdict"])
-        data["verdict"] = Verdict(Cause(cause), reason, None if kind is None else FailureKind(kind))
-    return Trial(**data)
