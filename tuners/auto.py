@@ -24,9 +24,10 @@ from .layout import Floats
 from .learner import LearningTuner
 from .learning_curves import LearningCurves, Stage
 from .local_moves import mutants
-from .regions import Box, Everywhere, Region, neglected_branch
+from .regions import Box, Branch, Everywhere, Region, neglected_branch
 from .trust_region import TrustRegion
 
+_MOST_BRANCHES = 0.35  # of the suggestions
 _FEWEST = 4  # results that a model makes sense with
 
 
@@ -112,20 +113,21 @@ class AutoTuner(LearningTuner):
             history.units(known.rows), known.losses, known.doubt, history.units(running), history.count
         )
         region = self._region(belief)
+        if isinstance(region, Branch):
+            belief = belief.within(region)
         return climb(
             self._rng, self._embedding, region, belief.score, belief.units[: s.climbers], s.climb_rounds
         )
 
     def _region(self, belief: Belief) -> Region:
         """Return where to look this time."""
-        s, draw = self.settings, float(self._rng.random())
+        s, history, draw = self.settings, self._history, float(self._rng.random())
         self._is_local = draw < s.local_share
         if self._is_local:
             return Box(belief.units[0], self._trust.radius)
-        if draw < s.local_share + s.branch_share:
-            branch = neglected_branch(
-                self._rng, self._layout, self._history.units(np.arange(self._history.count))
-            )
+        branches = min(max(s.branch_share, s.early_branches / history.count), _MOST_BRANCHES)
+        if draw > 1 - branches:
+            branch = neglected_branch(self._rng, self._layout, history.units(np.arange(history.count)))
             return branch or Everywhere()
         return Everywhere()
 

@@ -9,7 +9,7 @@ misled, the next one is not.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .embedding import Embedding, active_dimension
 from .gaussian_process import Posterior, Prior, condition, fit
 from .layout import Floats
 from .output_transform import transformed
+from .regions import Branch
 
 _FIRST_ITERATIONS, _ITERATIONS = 40, 12
 
@@ -30,12 +31,21 @@ class Belief:
     embedding: Embedding
     posterior: Posterior
     units: Floats
+    means: Floats
     best: float  # the lowest mean at these points: observed losses may owe their place to noise
 
     def score(self, units: Floats) -> Floats:
         """Return the logarithm of the expected improvement at points, shape (m,)."""
         mean, deviation = self.posterior.predict(self.embedding.features(units))
         return log_expected_improvement(mean, deviation, self.best)
+
+    def within(self, branch: Branch) -> Belief:
+        """Return the same belief for a search that is to improve on the best of a branch, not of all."""
+        inside = branch.contains(self.embedding.layout, self.units)
+        if not inside.any():
+            return self
+        units = np.concatenate([self.units[inside], self.units[~inside]])
+        return replace(self, units=units, best=float(self.means[inside][0]), means=np.empty(0))
 
 
 class AutoModel:
@@ -65,7 +75,7 @@ class AutoModel:
             posterior = self._condition(view, features, believed, doubt)
         means = posterior.mean(features)
         order = np.argsort(means, kind="stable")
-        return Belief(self._embedding, posterior, units[order], float(means[order[0]]))
+        return Belief(self._embedding, posterior, units[order], means[order], float(means[order[0]]))
 
     def _condition(self, view: View, features: Floats, targets: Floats, doubt: Floats) -> Posterior:
         return condition(self._theta[view], features, targets, self._embedding.groups, doubt)
@@ -80,7 +90,9 @@ class AutoModel:
             return
         # Hvarfner et al. 2024: distances grow with the square root of the dimension, so length-scales must.
         length_scale = view.length_scale * math.sqrt(max(active_dimension(units), 1.0) / 4)
-        prior = Prior(length_scale, s.length_scale_spread, noise=s.noise, noise_spread=s.noise_spread)
+        prior = Prior(
+            length_scale, s.length_scale_spread, trend=s.trend, noise=s.noise, noise_spread=s.noise_spread
+        )
         iterations = _FIRST_ITERATIONS if theta is None else _ITERATIONS
         self._theta[view] = fit(features, targets, self._embedding.groups, prior, theta, iterations, doubt)
         self._fitted_at[view] = turn

@@ -28,10 +28,12 @@ class Settings:
     shared_names: bool = True  # parameters with one name in different branches share what is learned
     largest_set: int = 250  # results that the model is fitted to
     length_scale_spread: float = 0.8
+    trend: float = 0.0
     noise: float = 1e-3
     noise_spread: float = 2.0
     model_free_share: float = 0.15  # small changes of the best results
     branch_share: float = 0.0  # the best that is expected of a branch that was visited less
+    early_branches: float = 0.0  # over the number of suggestions: a higher share of these at first
     local_share: float = 0.0  # inside the trust region
     climbers: int = 6  # best results whose surroundings are searched
     climb_rounds: int = 4

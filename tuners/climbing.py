@@ -34,9 +34,6 @@ def climb(
     for _ in range(rounds):
         top = np.argsort(-scores, kind="stable")[:_KEPT]
         units, scores = units[top], scores[top]
-        changed = mutants(rng, embedding, units[:_CLIMBERS], _CHANGES)
-        inactive = np.isnan(changed)  # a region may make it active
-        changed[inactive] = rng.random(int(inactive.sum()))
-        changed = embedding.snap(region.confine(embedding.layout, changed))
+        changed = region.confine(rng, embedding, mutants(rng, embedding, units[:_CLIMBERS], _CHANGES))
         units, scores = np.concatenate([units, changed]), np.concatenate([scores, score(changed)])
     return units[np.argsort(-scores, kind="stable")]

@@ -1,4 +1,4 @@
-"""Exact Gaussian-process regression with the Matern-5/2 kernel and a length-scale per coordinate.
+"""Exact Gaussian-process regression: a Matern-5/2 kernel with a length-scale per coordinate, and a quadratic trend.
 
     Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006 (chapters 2, 4 and 5)
     Hvarfner et al., Vanilla Bayesian Optimization Performs Great in High Dimensions, ICML 2024 (length-scale prior)
@@ -19,6 +19,7 @@ from .layout import Floats, Ints
 _ROOT5 = math.sqrt(5.0)
 _JITTER = 1e-8
 _NOISE_FLOOR = 1e-6
+_LOG_NONE = -30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +29,34 @@ class Prior:
     length_scale: float = 0.5
     length_scale_spread: float = 0.8
     signal_spread: float = 1.0
+    trend: float = 0.0  # variance of the coefficients of a quadratic; 0 is none
+    trend_spread: float = 1.5
     noise: float = 1e-3
     noise_spread: float = 2.0
 
     def start(self, scales: int) -> Floats:
-        """Return where the first search begins: log length-scales, log signal and log noise variance."""
-        return np.append(np.full(scales, math.log(self.length_scale)), [0.0, math.log(1e-2)])
+        """Return where the first search begins: log length-scales, and the log variances of signal, trend and noise."""
+        return np.append(np.full(scales, math.log(self.length_scale)), [0.0, self._log_trend, math.log(1e-2)])
+
+    def bounds(self, scales: int) -> list[tuple[float, float]]:
+        """Return the limits of the hyper-parameters."""
+        trend = (_LOG_NONE, math.log(10.0)) if self.trend else (_LOG_NONE, _LOG_NONE)
+        limits = [(-3.0, 3.0), trend, (math.log(_NOISE_FLOOR), 0.0)]
+        return [(math.log(0.03), math.log(30.0))] * scales + limits
 
     def penalty(self, theta: Floats) -> tuple[float, Floats]:
         """Return the negative log density of hyper-parameters up to a constant, and its gradient."""
-        scales = len(theta) - 2
-        centre = np.append(np.full(scales, math.log(self.length_scale)), [0.0, math.log(self.noise)])
-        spread = np.append(np.full(scales, self.length_scale_spread), [self.signal_spread, self.noise_spread])
+        scales = len(theta) - 3
+        medians = [0.0, self._log_trend, math.log(self.noise)]
+        centre = np.append(np.full(scales, math.log(self.length_scale)), medians)
+        spreads = [self.signal_spread, self.trend_spread, self.noise_spread]
+        spread = np.append(np.full(scales, self.length_scale_spread), spreads)
         z = (theta - centre) / spread
         return 0.5 * float(z @ z), z / spread
+
+    @property
+    def _log_trend(self) -> float:
+        return math.log(self.trend) if self.trend else _LOG_NONE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,15 +65,11 @@ class Posterior:
 
     theta: Floats
     weights: Floats
-    scaled: Floats  # features over length-scales, (n, f)
+    features: Floats  # (n, f)
+    scaled: Floats  # features over length-scales
     alpha: Floats
     whitener: Floats  # the inverse of the Cholesky factor of the covariance
     groups: Ints
-
-    @property
-    def signal(self) -> float:
-        """The prior variance."""
-        return math.exp(self.theta[-2])
 
     def mean(self, features: Floats) -> Floats:
         """Return the mean at features of shape (m, f)."""
@@ -68,11 +79,23 @@ class Posterior:
         """Return mean and standard deviation of the noise-free objective (R&W eqs. 2.25 and 2.26)."""
         covariance = self._covariance(features)
         white = covariance @ self.whitener.T
-        variance = self.signal - np.einsum("ij,ij->i", white, white)
+        prior = math.exp(self.theta[-3]) + math.exp(self.theta[-2]) * _quadratic(
+            (features * features).sum(axis=1)
+        )
+        variance = prior - np.einsum("ij,ij->i", white, white)
         return covariance @ self.alpha, np.sqrt(np.maximum(variance, 1e-12))
 
     def _covariance(self, features: Floats) -> Floats:
-        return self.signal * matern(_squared_distances(features * self.weights, self.scaled))
+        correlation = matern(_squared_distances(features * self.weights, self.scaled))
+        covariance = math.exp(self.theta[-3]) * correlation
+        if self.theta[-2] > _LOG_NONE:
+            covariance += math.exp(self.theta[-2]) * _quadratic(features @ self.features.T)
+        return covariance
+
+
+def _quadratic(products: Floats) -> Floats:
+    """Return the kernel of all polynomials of degree two (R&W section 4.2.2); features are at most about 1 apart."""
+    return (1 + 4 * products) ** 2
 
 
 def matern(squared: Floats) -> Floats:
@@ -104,14 +127,13 @@ def fit(
 
     scales = int(groups.max(initial=-1)) + 1
     theta = prior.start(scales) if start is None else start
-    bounds = [(math.log(0.03), math.log(30.0))] * scales + [(-3.0, 3.0), (math.log(_NOISE_FLOOR), 0.0)]
     found = minimize(
         _negative_log_posterior,
         theta,
-        args=(features, targets, groups, prior, doubt),
+        args=(features, targets, groups, prior, doubt, _quadratic(features @ features.T)),
         jac=True,
         method="L-BFGS-B",
-        bounds=bounds,
+        bounds=prior.bounds(scales),
         options={"maxiter": iterations},
     )
     return np.asarray(found.x)
@@ -122,15 +144,17 @@ def condition(
 ) -> Posterior:
     """Return the posterior for given hyper-parameters."""
     potrs, trtri = _lapack("potrs"), _lapack("trtri")
-    weights = np.exp(-theta[:-2])[groups]
+    weights = np.exp(-theta[:-3])[groups]
     scaled = features * weights
-    covariance = math.exp(theta[-2]) * matern(_squared_distances(scaled, scaled))
+    covariance = math.exp(theta[-3]) * matern(_squared_distances(scaled, scaled))
+    if theta[-2] > _LOG_NONE:
+        covariance += math.exp(theta[-2]) * _quadratic(features @ features.T)
     factor = _cholesky(covariance, _noise(theta, len(targets), doubt))
     if factor is None:
         raise np.linalg.LinAlgError("the covariance is not positive definite")
     alpha, _ = potrs(factor, targets, lower=1)
     whitener, _ = trtri(factor, lower=1)
-    return Posterior(theta, weights, scaled, alpha.ravel(), np.tril(whitener), groups)
+    return Posterior(theta, weights, features, scaled, alpha.ravel(), np.tril(whitener), groups)
 
 
 def _lapack(name: str) -> Any:
@@ -152,18 +176,24 @@ def _cholesky(covariance: Floats, noise: Floats) -> Floats | None:
 
 
 def _negative_log_posterior(
-    theta: Floats, features: Floats, targets: Floats, groups: Ints, prior: Prior, doubt: Floats | None
+    theta: Floats,
+    features: Floats,
+    targets: Floats,
+    groups: Ints,
+    prior: Prior,
+    doubt: Floats | None,
+    quadratic: Floats,
 ) -> tuple[float, Floats]:
     """Return the negative log marginal likelihood (R&W eq. 5.8) plus the penalty of the prior, and its gradient."""
     potri, potrs = _lapack("potri"), _lapack("potrs")
-    scaled = features * np.exp(-theta[:-2])[groups]
+    scaled = features * np.exp(-theta[:-3])[groups]
     squared = _squared_distances(scaled, scaled)
     distance = _ROOT5 * np.sqrt(squared)
     decay = np.exp(-distance)
     correlation = (1 + distance + (5 / 3) * squared) * decay
-    signal = math.exp(theta[-2])
+    signal, trend = math.exp(theta[-3]), math.exp(theta[-2])
     noise = _noise(theta, len(targets), doubt)
-    factor = _cholesky(signal * correlation, noise)
+    factor = _cholesky(signal * correlation + trend * quadratic, noise)
     penalty, gradient = prior.penalty(theta)
     if factor is None:
         return 1e10, np.zeros_like(theta)
@@ -177,7 +207,8 @@ def _negative_log_posterior(
     # d k / d squared distance = -5/6 (1 + sqrt(5) r) exp(-sqrt(5) r), and d squared / d log l_j = -2 squared_j.
     b = slope * ((5 / 3) * signal) * (1 + distance) * decay
     per_feature = 2 * (b.sum(axis=1) @ (scaled * scaled)) - 2 * np.einsum("ij,ij->j", scaled, b @ scaled)
-    gradient[:-2] += np.bincount(groups, per_feature, minlength=len(theta) - 2)
-    gradient[-2] += float((slope * correlation).sum()) * signal
+    gradient[:-3] += np.bincount(groups, per_feature, minlength=len(theta) - 3)
+    gradient[-3] += float((slope * correlation).sum()) * signal
+    gradient[-2] += float((slope * quadratic).sum()) * trend
     gradient[-1] += float(np.trace(slope)) * math.exp(theta[-1])
     return value, gradient

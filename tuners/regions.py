@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from .embedding import Embedding
-from .layout import Floats, Layout
+from .layout import Bools, Floats, Layout
 from .local_moves import mutants
 
 
@@ -19,8 +19,8 @@ class Region(Protocol):
         """Return candidates to begin with, shape (m, d); `best` are the best points so far, the best first."""
         ...
 
-    def confine(self, layout: Layout, units: Floats) -> Floats:
-        """Move points into the region, in place; returns `units`, which may be off the grid of discrete values."""
+    def confine(self, rng: np.random.Generator, embedding: Embedding, units: Floats) -> Floats:
+        """Move points into the region, in place; returns `units`."""
         ...
 
 
@@ -36,7 +36,7 @@ class Everywhere:
         anywhere = embedding.snap(rng.random((self.random, embedding.layout.dimension)))
         return np.concatenate([anywhere, mutants(rng, embedding, best, self.around // len(best))])
 
-    def confine(self, layout: Layout, units: Floats) -> Floats:
+    def confine(self, rng: np.random.Generator, embedding: Embedding, units: Floats) -> Floats:
         """Return the points as they are."""
         return units
 
@@ -54,20 +54,25 @@ class Branch:
         """Return random points of the branch, and the best ones and their mutants moved to it."""
         anywhere = rng.random((self.random, embedding.layout.dimension))
         near = mutants(rng, embedding, best, self.around // len(best))
-        inactive = np.isnan(near)
-        near[inactive] = rng.random(int(inactive.sum()))
-        units = np.concatenate([anywhere, near])
-        return embedding.snap(self.confine(embedding.layout, units))
+        return self.confine(rng, embedding, np.concatenate([anywhere, near]))
 
-    def confine(self, layout: Layout, units: Floats) -> Floats:
-        """Set the choice, and those it is nested in, to the options that lead to the branch."""
+    def contains(self, layout: Layout, units: Floats) -> Bools:
+        """Return which points have the option, shape (m,)."""
+        place = np.searchsorted(layout.choices, self.column)
+        return layout.codes(units)[:, place] == self.option
+
+    def confine(self, rng: np.random.Generator, embedding: Embedding, units: Floats) -> Floats:
+        """Set the choice, and those it is nested in, to the options that lead to the branch; draw what is new there."""
+        layout = embedding.layout
+        inactive = np.isnan(units)
+        units[inactive] = rng.random(int(inactive.sum()))
         parents = {column: (parent, option) for column, parent, option in layout.children}
         column, option = self.column, self.option
         while True:
             count = layout.options[np.searchsorted(layout.choices, column)]
             units[:, column] = (option + 0.5) / count
             if column not in parents:
-                return units
+                return embedding.snap(units)
             column, option = parents[column]
 
 
@@ -81,17 +86,16 @@ class Box:
 
     def start(self, rng: np.random.Generator, embedding: Embedding, best: Floats) -> Floats:
         """Return mutants of the centre inside the box."""
-        near = mutants(rng, embedding, self.centre[None], self.around)
-        return embedding.snap(self.confine(embedding.layout, near))
+        return self.confine(rng, embedding, mutants(rng, embedding, self.centre[None], self.around))
 
-    def confine(self, layout: Layout, units: Floats) -> Floats:
+    def confine(self, rng: np.random.Generator, embedding: Embedding, units: Floats) -> Floats:
         """Move numbers that are active in both to the nearest place in the box."""
-        columns = layout.numeric
+        columns = embedding.layout.numeric
         known = ~np.isnan(self.centre[columns])
         middle = np.where(known, self.centre[columns], 0.5)
         reach = np.where(known, self.radius, 1.0)
         units[:, columns] = np.clip(units[:, columns], middle - reach, middle + reach)
-        return units
+        return embedding.snap(units)
 
 
 def neglected_branch(rng: np.random.Generator, layout: Layout, units: Floats) -> Branch | None:
