@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..manager.control import ControlServer
@@ -16,6 +17,7 @@ from ..manager.experiment_status import ExperimentStatus
 from ..manager.live_changes import LiveChanges
 from ..manager.manager import Manager
 from ..manager.store import Store, StoreError
+from ..manager.trial_reading import tell_part
 from .display import Display
 from .interrupts import Interrupts
 from .last_resort import Deadline, kill_descendants
@@ -172,7 +174,8 @@ class RunningExperiment:
 
     def _operations(self) -> dict[str, Any]:
         changes = LiveChanges(self._manager).operations()
-        return {**changes, "status": self._tell_status, "stop": self._stop_for_user}
+        read_file = partial(tell_part, self._manager)
+        return {**changes, "status": self._tell_status, "stop": self._stop_for_user, "read_file": read_file}
 
     def _tell_status(self, _request: dict[str, Any]) -> dict[str, Any]:
         progress = self._meter.read(time.time())

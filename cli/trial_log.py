@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -40,11 +41,15 @@ def log(
         found = chosen_trial(store, word)
     wanted = [only] if only else ["stdout", "stderr"]
     here = folder.trial(found.sequence_id)
-    if not follow and not any((here / name).exists() for name in wanted):
+    runs = found.status == "RUNNING" and folder.manager() is not None
+    if not follow and not runs and not any((here / name).exists() for name in wanted):
         which = f"trial {found.sequence_id} ({found.trial_id})"
         raise Failure(f"{which} has no output in {here}; what functions print is in logs/agents.log", FAILED)
     with ExitStack() as stack:
-        tails = [stack.enter_context(_Tail(here / name, _stream(name))) for name in wanted]
+        tails = [
+            stack.enter_context(_Tail(here / name, _stream(name), _asking(folder, found.trial_id, name)))
+            for name in wanted
+        ]
         _copy(folder, found.trial_id, tails, follow)
         if not any(tail.copied for tail in tails):
             where = f" to {only}" if only else ""
@@ -74,12 +79,25 @@ def _stream(name: str) -> IO[bytes]:
     return sys.stdout.buffer if name == "stdout" else sys.stderr.buffer
 
 
-class _Tail:
-    """Copies what a file has and gets to a stream; the file may come into being later."""
+def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int], bytes]:
+    """Reads a part of a file of a trial that runs on a node which does not see the folder, from an offset on."""
 
-    def __init__(self, path: Path, output: IO[bytes]) -> None:
+    def ask(offset: int) -> bytes:
+        from ..manager.trial_reading import read_running
+
+        return b"" if folder.manager() is None else read_running(folder.path, trial_id, name, offset)
+
+    return ask
+
+
+class _Tail:
+    """Copies what a file has and gets to a stream; the file may come into being later, or be `elsewhere` till then."""
+
+    def __init__(self, path: Path, output: IO[bytes], elsewhere: Callable[[int], bytes]) -> None:
         self._path = path
         self._output = output
+        self._elsewhere = elsewhere
+        self._copied_from_elsewhere = 0
         self._file: IO[bytes] | None = None
         self.copied = False
 
@@ -94,9 +112,18 @@ class _Tail:
         if self._file is None:
             try:
                 self._file = self._path.open("rb")
+                self._file.seek(self._copied_from_elsewhere)
             except FileNotFoundError:
+                self._copy_from_elsewhere()
                 return
         while data := self._file.read(_CHUNK):
             self._output.write(data)
+            self.copied = True
+        self._output.flush()
+
+    def _copy_from_elsewhere(self) -> None:
+        while data := self._elsewhere(self._copied_from_elsewhere):
+            self._output.write(data)
+            self._copied_from_elsewhere += len(data)
             self.copied = True
         self._output.flush()

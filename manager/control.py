@@ -17,7 +17,7 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ from .runtime_directory import runtime_directory
 __all__ = ["ControlError", "ControlServer", "ask_manager", "control_socket"]
 
 Answer = dict[str, Any]
+Operation = Callable[[Answer], Answer | Awaitable[Answer]]
 RefusalKind = Literal["unreachable", "not found", "conflict", "invalid"]
 _MAX_LINE = 256 * 1024
 _TIMEOUT = 10.0
@@ -52,11 +53,11 @@ def control_socket(folder: Path) -> Path:
 class ControlServer:
     """Answers the requests of verbs while its `async with` block runs.
 
-    `operations` maps an op to a function of the request, whose answer is sent back; a `ControlError` it
-    raises is sent as the sentence that it is.
+    `operations` maps an op to a function of the request (it may be a coroutine), whose answer is sent back; a
+    `ControlError` it raises is sent as the sentence that it is.
     """
 
-    def __init__(self, folder: Path, operations: Mapping[str, Callable[[Answer], Answer]]) -> None:
+    def __init__(self, folder: Path, operations: Mapping[str, Operation]) -> None:
         self._folder = folder
         self._operations = dict(operations)
         self._path = control_socket(folder)
@@ -91,7 +92,7 @@ class ControlServer:
         self._writers.add(writer)
         try:
             while line := await reader.readline():
-                writer.write(json.dumps(self._answer(line)).encode() + b"\n")
+                writer.write(json.dumps(await self._answer(line)).encode() + b"\n")
                 await writer.drain()
         except (ConnectionError, ValueError):
             pass  # it went away, or sent a line without an end
@@ -99,7 +100,7 @@ class ControlServer:
             self._writers.discard(writer)
             writer.close()
 
-    def _answer(self, line: bytes) -> Answer:
+    async def _answer(self, line: bytes) -> Answer:
         try:
             request = json.loads(line)
             operation = self._operations[request["op"]]
@@ -109,7 +110,8 @@ class ControlServer:
                 "kind": "invalid",
             }
         try:
-            return {"ok": True, **operation(request)}
+            answer = operation(request)
+            return {"ok": True, **(await answer if isinstance(answer, Awaitable) else answer)}
         except ControlError as error:
             return {"error": str(error), "kind": error.kind}
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -177,3 +180,32 @@ async def appearing(folder: Path, name: str) -> AsyncIterator[Path]:
     """The file of this name below a folder, as soon as it is there."""
     await asyncio.to_thread(eventually, lambda: any(True for _ in folder.rglob(name)))
     yield next(folder.rglob(name))
+
+
+@pytest.mark.ray
+def test_log_of_a_trial_that_runs_on_a_far_node_is_shown(cluster: Cluster, far: Path, tmp_path: Path) -> None:
+    config = {
+        "trial_command": f"echo so far; while [ ! -e {tmp_path}/go ]; do sleep 0.02; done; echo done; "
+        """echo '{"final": 1}' >> $PITCHPIPE_REPORTS""",
+        "trial_resources": {"far": 1},
+        "max_trial_number": 1,
+        "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "tuner": {"name": "Random"},
+        "training_service": {"platform": "ray", "address": cluster.address},
+    }
+    (tmp_path / "experiment.json").write_text(json.dumps(config))
+    pitchpipe = [sys.executable, "-P", "-m", "pitchpipe"]
+    log = [*pitchpipe, "trial", "log", "0", "--dir", str(tmp_path / "runs"), "--follow"]
+    run = [*pitchpipe, "run", str(tmp_path / "experiment.json"), "--dir", str(tmp_path / "runs"), "--json"]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            eventually(lambda: any(far.rglob("stdout")))
+            with subprocess.Popen(log, stdout=subprocess.PIPE, text=True) as following:
+                assert following.stdout is not None
+                assert following.stdout.readline() == "so far\n"
+                (tmp_path / "go").touch()
+                assert following.stdout.read() == "done\n"
+            output, errors = running.communicate(timeout=30)
+        finally:
+            running.kill()
+    assert (running.returncode, errors) == (0, ""), output
