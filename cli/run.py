@@ -12,6 +12,7 @@ import click
 
 from .failures import FAILED
 from .interrupts import INTERRUPTED, Interrupts
+from .pages import RunPages, pages_options
 from .verb import new_experiment_options, verb, watch_options
 
 if TYPE_CHECKING:
@@ -23,10 +24,25 @@ __all__ = ["run", "watched"]
 _COLOURS = {"DONE": "green", "ERROR": "red"}
 
 
-@verb("run", "pitchpipe run experiment.yml", "pitchpipe run experiment.yml --dir runs --json > result.json")
+@verb(
+    "run",
+    "pitchpipe run experiment.yml",
+    "pitchpipe run experiment.yml --ui",
+    "pitchpipe run experiment.yml --dir runs --json > result.json",
+)
 @new_experiment_options
 @watch_options
-def run(config: Path, experiment_id: str | None, directory: Path | None, as_json: bool, quiet: bool) -> int:
+@pages_options
+def run(
+    config: Path,
+    experiment_id: str | None,
+    directory: Path | None,
+    as_json: bool,
+    quiet: bool,
+    with_pages: bool,
+    ui_port: int | None,
+    keep_ui: bool,
+) -> int:
     """Run the experiment that CONFIG describes, and watch it.
 
     CONFIG is a YAML or JSON file. Ctrl-C stops the experiment: what is done is kept, and `pitchpipe resume`
@@ -37,7 +53,13 @@ def run(config: Path, experiment_id: str | None, directory: Path | None, as_json
 
     with Interrupts() as interrupts:
         manager = make_experiment(config, experiment_id, directory, interrupts)
-        return watched(manager, interrupts, as_json=as_json, quiet=quiet)
+        if not (with_pages or keep_ui or ui_port is not None):
+            return watched(manager, interrupts, as_json=as_json, quiet=quiet)
+        with RunPages(manager.folder, ui_port, lambda line: click.echo(line, err=True)) as pages:
+            code = watched(manager, interrupts, as_json=as_json, quiet=quiet)
+            if keep_ui:
+                pages.stay(interrupts)
+            return code
 
 
 def watched(

@@ -1,0 +1,77 @@
+"""The web pages of a run: a server in a process of its own, which ends with the run unless it is asked to stay."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .interrupts import Interrupts
+
+if TYPE_CHECKING:
+    from ..manager.folder import ExperimentFolder
+    from ..server.process import ServerProcess
+
+__all__ = ["RunPages", "pages_options"]
+
+
+def pages_options(function: Any) -> Any:
+    """Add `--ui`, `--ui-port` and `--keep-ui`."""
+    function = click.option(
+        "--keep-ui", is_flag=True, help="As --ui; the pages stay after the end, until Ctrl-C."
+    )(function)
+    function = click.option(
+        "--ui-port", type=click.IntRange(0, 65535), metavar="N", help="As --ui, on this port.  [default: any]"
+    )(function)
+    return click.option("--ui", "with_pages", is_flag=True, help="Serve web pages, and print their address.")(
+        function
+    )
+
+
+class RunPages:
+    """The pages of one experiment while its `with` block runs; `say` tells the address as soon as they answer.
+
+    A server that cannot be started is told as well, and the run goes on without.
+    """
+
+    def __init__(self, folder: ExperimentFolder, port: int | None, say: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._port = port or 0
+        self._say = say
+        self._server: ServerProcess | None = None
+        self._address = ""
+
+    def __enter__(self) -> RunPages:
+        from ..server.process import ServerProcess
+        from ..server.security import ServerSettings
+
+        settings = ServerSettings(port=self._port)
+        self._server = ServerProcess(self._folder.path.parent, self._folder.experiment_id, settings)
+        self._server.start()
+        threading.Thread(target=self._tell_address, name="pages", daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._server is not None:
+            self._server.stop()
+
+    def stay(self, interrupts: Interrupts) -> None:
+        """Keep the pages until Ctrl-C; answers at once where there are none."""
+        if self._server is None or not self._server.is_running or interrupts.count:
+            return
+        interrupted = threading.Event()
+        click.echo(f"the pages stay until Ctrl-C: {self._address}", err=True)
+        with interrupts.told_to(interrupted.set):
+            interrupted.wait()
+
+    def _tell_address(self) -> None:
+        from ..server.process import ServerError
+
+        server = self._server
+        try:
+            self._address = f"{server.url()}/ui/{self._folder.experiment_id}" if server is not None else ""
+            self._say(f"web pages: {self._address}")
+        except ServerError as error:
+            self._say(f"there are no web pages: {error}")
