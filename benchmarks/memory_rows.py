@@ -1,10 +1,10 @@
-"""Rows: what a finished trial leaves behind, and how soon a large experiment is resumed."""
+"""Rows: what a finished trial leaves behind."""
 
 from __future__ import annotations
 
 from measuring import Probe
 from rows import Group, Limit, Peer, Row
-from units import count, kib, seconds
+from units import count, kib
 
 __all__ = ["GROUPS"]
 
@@ -39,18 +39,6 @@ GROUPS = [
                 count,
                 ours="Pitchpipe, local",
                 peers=(Peer("Optuna, journal"), Peer("Ray Tune")),
-            ),
-        ],
-    ),
-    Group(
-        "resume",
-        [Probe("Pitchpipe", "ours_resume.py", 100_000, 1_000, timeout=300.0, repetitions=1)],
-        [
-            Row(
-                "resume of a 100,000-trial experiment, to its next trial done",
-                "seconds",
-                Limit(5.0, at_least=False),
-                seconds,
             ),
         ],
     ),

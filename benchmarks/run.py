@@ -19,12 +19,13 @@ from pathlib import Path
 from judging_rows import GROUPS as JUDGING
 from measuring import Bench
 from memory_rows import GROUPS as MEMORY
+from recovery_rows import GROUPS as RECOVERY
 from reporting import as_json, header, notes, table_lines
 from search_rows import GROUPS as SEARCH
 from starting_rows import GROUPS as STARTING
 from throughput_rows import GROUPS as THROUGHPUT
 
-GROUPS = [*THROUGHPUT, *JUDGING, *SEARCH, *STARTING, *MEMORY]
+GROUPS = [*THROUGHPUT, *JUDGING, *SEARCH, *STARTING, *MEMORY, *RECOVERY]
 DISTRIBUTIONS = ("pitchpipe", "optuna", "ray", "nni")
 
 

@@ -1,6 +1,11 @@
-"""An experiment with very many trials is stopped and resumed: how soon does its next trial run?"""
+"""An experiment with very many trials is stopped, or its manager killed, and resumed: how soon does its next trial end?
+
+Its first trials are imagined, which takes no agents; the store does not know. A killed manager leaves no checkpoint of
+the dispatcher behind that was made at the end.
+"""
 
 import asyncio
+import os
 import time
 from pathlib import Path
 
@@ -8,8 +13,8 @@ from harness import SPACE, answer, options
 
 from pitchpipe.manager.config import ExperimentConfig
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
-from pitchpipe.manager.folder import ExperimentFolder
 from pitchpipe.manager.manager import Manager
+from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.manager.trial import TrialStatus
 
 
@@ -17,13 +22,59 @@ def trial(parameters: dict) -> float:
     return parameters["x"]
 
 
-def run_until(manager: Manager, number: int) -> float:
-    """Run until so many trials have succeeded, stop, and tell when it was so far."""
+def succeeded(manager: Manager) -> int:
+    """How many trials have succeeded so far."""
+    return 0 if manager.runner is None else manager.runner.counts[TrialStatus.SUCCEEDED]
+
+
+def make(directory: Path, size: int, tuner: str, killed: bool) -> int:
+    """Run an experiment in a process of its own until so many trials have succeeded."""
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    data = {
+        "search_space": SPACE,
+        "tuner": {"name": tuner},
+        "max_trial_number": 2 * size,
+        "trial_concurrency": 32,
+        "seed": 1,
+        "training_service": {"platform": "local"},
+    }
+    clock = VirtualClock(time.time())
+    manager = create_experiment(
+        ExperimentConfig.from_dict(data, needs_command=False),
+        directory=directory,
+        experiment_id="made",
+        function=trial,
+        executor=SimulatedTrialExecutor(lambda parameters: SimulatedRun(final=parameters["x"]), clock),
+        clock=clock,
+    )
+
+    def look() -> None:
+        if succeeded(manager) >= size:
+            if killed:
+                os._exit(0)
+            manager.stop()
+
+    manager.on_tick = look
+    asyncio.run(manager.run())
+    manager.store.close()
+    manager.folder.disown()
+    os._exit(0)
+
+
+def resume(directory: Path) -> float:
+    """Seconds from here to the end of the next trial."""
+    from pitchpipe.manager.folder import ExperimentFolder
+
+    began = time.perf_counter()
+    manager = resume_experiment(ExperimentFolder.find(directory, "made"))
+    before: list[int] = []
     reached: list[float] = []
 
     def look() -> None:
-        runner = manager.runner
-        if runner is not None and runner.counts[TrialStatus.SUCCEEDED] >= number and not reached:
+        before.append(succeeded(manager))
+        if before[-1] > before[0] and not reached:
             reached.append(time.perf_counter())
             manager.stop()
 
@@ -31,24 +82,12 @@ def run_until(manager: Manager, number: int) -> float:
     asyncio.run(manager.run())
     manager.store.close()
     manager.folder.disown()
-    return reached[0]
+    return reached[0] - began
 
 
-chosen = options()
-data = {
-    "search_space": SPACE,
-    "tuner": {"name": "Random"},
-    "max_trial_number": 2 * chosen.size,
-    "trial_concurrency": 2,
-    "seed": 1,
-    "training_service": {"platform": "local"},
-}
-config = ExperimentConfig.from_dict(data, needs_command=False)
-manager = create_experiment(config, directory=Path.cwd(), function=trial)
-folder: ExperimentFolder = manager.folder
+chosen = options(tuner="Random", ending="stopped")
 began = time.perf_counter()
-made = run_until(manager, chosen.size) - began
-succeeded = manager.runner.counts[TrialStatus.SUCCEEDED] if manager.runner is not None else 0
-began = time.perf_counter()
-manager = resume_experiment(folder)
-answer(seconds=run_until(manager, succeeded + 1) - began, trials_per_second=succeeded / made)
+if make(Path.cwd(), chosen.size, chosen.tuner, chosen.ending == "killed") != 0:
+    raise SystemExit("the experiment could not be made")
+made = time.perf_counter() - began
+answer(seconds=resume(Path.cwd()), trials_per_second=chosen.size / made)
