@@ -1,0 +1,382 @@
+"""ASHA, BOHB, DEHB, PB2 and NNI's kind of PBT, run by a test that plays manager and trials."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pytest
+
+from pitchpipe.search_space import SearchSpace
+from pitchpipe.tuners import ASHATuner, BOHBTuner, DEHBTuner, PB2Tuner, PBTTuner
+from pitchpipe.tuners.pb2 import _TimeVarying
+
+from .test_scheduled import SPACE, Game, Trial, started
+
+LINE = {"x": {"_type": "uniform", "_value": [0, 1]}}
+
+
+def asha(**arguments: Any) -> Any:
+    return started(ASHATuner(**{"optimize_mode": "minimize", "R": 27, "seed": 1, **arguments}))
+
+
+def bohb(**arguments: Any) -> Any:
+    chosen = {"optimize_mode": "minimize", "max_budget": 9, "seed": 1, **arguments}
+    return started(BOHBTuner(**chosen))
+
+
+def dehb(**arguments: Any) -> Any:
+    return started(DEHBTuner(**{"optimize_mode": "minimize", "max_budget": 9, "seed": 1, **arguments}))
+
+
+def pb2(**arguments: Any) -> Any:
+    chosen = {"optimize_mode": "minimize", "population_size": 6, "interval": 5, "seed": 1, **arguments}
+    return started(PB2Tuner(**chosen))
+
+
+def by_number(trial: Trial) -> float:
+    """A result by which the first trials are the worst and every tenth is better than all before."""
+    return float(trial.parameter_id * 7 % 10) - trial.parameter_id // 10
+
+
+# --------------------------------------------------------------------------------------------- ASHA
+
+
+class Rungs:
+    """Algorithm 2 of the paper, the slow way: what is promoted when a result arrives at a rung."""
+
+    def __init__(self, eta: int, rungs: int) -> None:
+        self.eta, self.results = eta, [dict[str, float]() for _ in range(rungs)]
+        self.promoted = [set[str]() for _ in range(rungs)]
+
+    def arrive(self, rung: int, trial: str, loss: float) -> list[str]:
+        results = self.results[rung]
+        results[trial] = loss
+        best = sorted(results, key=results.__getitem__)[: len(results) // self.eta]
+        new = [each for each in best if each not in self.promoted[rung]]
+        self.promoted[rung].update(new)
+        return new
+
+
+@pytest.mark.parametrize(("slots", "eta"), [(1, 3), (4, 3), (7, 2)])
+def test_asha_promotes_whoever_is_in_the_best_of_its_rung_when_the_rung_grows(slots: int, eta: int) -> None:
+    tuner = asha(eta=eta, R=eta**3)
+    reference = Rungs(eta, 3)
+    told: list[str] = []
+
+    class Watching(Game):
+        def pause(self, trial_job_id: str, reason: str) -> None:
+            super().pause(trial_job_id, reason)
+            trial = self.trials[trial_job_id]
+            told.extend(reference.arrive(round(math.log(trial.count, eta)), trial_job_id, self.value(trial)))
+
+        def resume(self, trial_job_id: str, parameters: Any, checkpoint_of: Any, budget: Any) -> None:
+            super().resume(trial_job_id, parameters, checkpoint_of, budget)
+            assert told.pop(0) == trial_job_id
+
+    game = Watching(tuner, slots=slots, most=40, length=eta**3, value=by_number)
+    for _ in range(60):
+        game._fill()
+        for trial in [trial for trial in game.trials.values() if trial.status == "runs"]:
+            game._turn(trial)
+        assert told == []
+    assert len(reference.promoted[0]) >= len(reference.results[0]) // eta > 5
+
+
+def test_asha_waits_for_nobody() -> None:
+    slow: set[str] = set()
+    game = Game(asha(), slots=4, most=30)
+    game._fill()
+    slow.add("t0")
+    for _ in range(40):
+        for trial in [each for each in game.trials.values() if each.status == "runs" and each.id not in slow]:
+            game._turn(trial)
+        game._fill()
+    assert game.trials["t0"].count == 0
+    assert 27 in game.counts("succeeded")
+
+
+def test_asha_budgets_end_at_the_full_one() -> None:
+    game = Game(asha(R=20, grace_period=2), most=12, length=20)
+    game.play()
+    assert {tuple(trial.budgets) for trial in game.trials.values()} <= {
+        (2,),
+        (2, 6),
+        (2, 6, 18),
+        (2, 6, 18, 20),
+    }
+    assert game.counts("succeeded") == [20]
+
+
+def test_asha_brings_somebody_to_the_end_however_few_there_are() -> None:
+    for most in (1, 2, 4):
+        game = Game(asha(), most=most)
+        game.play()
+        assert game.counts("succeeded") == [27]
+
+
+def test_asha_prefers_the_largest_when_maximising() -> None:
+    game = Game(asha(optimize_mode="maximize"), slots=1, most=30, value=lambda trial: trial.parameters["x"])
+    game.play()
+    best = max(game.trials.values(), key=lambda trial: trial.parameters["x"])
+    assert best.status == "succeeded"
+
+
+# --------------------------------------------------------------------------------------------- BOHB
+
+
+def measured(tuner: Any, budget: int, points: int, best: float, first: int = 0) -> None:
+    """Tell results of a budget which are the better the nearer x is to `best`."""
+    for x in np.linspace(0, 1, points):
+        tuner._note(budget, abs(float(x) - best), {"x": float(x)})
+
+
+def test_bohb_draws_where_good_results_are_dense() -> None:
+    tuner = BOHBTuner("minimize", max_budget=9, random_fraction=0.0, seed=1)
+    tuner.update_search_space(LINE)
+    measured(tuner, 9, 40, best=0.3)
+    drawn = [tuner.generate_parameters(i).parameters["x"] for i in range(30)]
+    assert abs(float(np.median(drawn)) - 0.3) < 0.1
+    assert np.mean(np.abs(np.array(drawn) - 0.3) < 0.2) > 0.9
+
+
+def test_bohb_models_the_largest_budget_that_has_enough_results() -> None:
+    tuner = BOHBTuner("minimize", max_budget=9, random_fraction=0.0, seed=1)
+    tuner.update_search_space(LINE)
+    measured(tuner, 1, 40, best=0.1)
+    measured(tuner, 3, 20, best=0.9)
+    measured(tuner, 9, 3, best=0.5)  # N_min + 2 are 4
+    drawn = [tuner.generate_parameters(i).parameters["x"] for i in range(30)]
+    assert abs(float(np.median(drawn)) - 0.9) < 0.1
+
+
+def test_bohb_draws_at_random_as_often_as_it_is_told() -> None:
+    tuner = BOHBTuner("minimize", max_budget=9, random_fraction=1.0, seed=1)
+    tuner.update_search_space(LINE)
+    measured(tuner, 9, 40, best=0.3)
+    drawn = [tuner.generate_parameters(i).parameters["x"] for i in range(60)]
+    assert np.mean(np.abs(np.array(drawn) - 0.3) < 0.2) < 0.6
+
+
+@pytest.mark.parametrize(
+    ("count", "dimension", "least", "split"),
+    [(4, 2, None, None), (5, 2, None, (3, 5)), (40, 2, None, (6, 34)), (9, 1, 4, (4, 8))],
+)
+def test_bohb_splits_as_the_paper_has_it(count: int, dimension: int, least: int | None, split: Any) -> None:
+    assert BOHBTuner(min_points_in_model=least)._model.split(count, dimension) == split
+
+
+def test_bohb_starts_at_its_least_budget() -> None:
+    tuner = bohb(min_budget=3, max_budget=27)
+    assert [tuner.generate_parameters(i).budget for i in range(10)] == [3] * 9 + [9]
+
+
+def test_bohb_learns_from_its_own_trials() -> None:
+    game = Game(bohb(random_fraction=0.2), most=80, length=9)
+    game.play()
+    early, late = (
+        [abs(game.trials[f"t{i}"].parameters["x"] - 0.3) for i in part] for part in (range(9), range(60, 80))
+    )
+    assert np.median(late) < np.median(early)
+    assert 9 in game.counts("succeeded")
+
+
+# --------------------------------------------------------------------------------------------- DEHB
+
+
+def test_dehb_begins_with_a_hyperband_bracket_that_goes_on_from_checkpoints() -> None:
+    game = Game(dehb(), slots=9, most=9, length=9)
+    game.play()
+    assert game.counts("stopped") == [1] * 6 + [3] * 2
+    assert game.counts("succeeded") == [9]
+    winner = next(trial for trial in game.trials.values() if trial.status == "succeeded")
+    assert winner.budgets == [1, 3, 9]
+
+
+def test_dehb_measures_new_configurations_on_every_rung_of_later_brackets() -> None:
+    game = Game(dehb(), most=60, length=9)
+    game.play()
+    later = [trial for trial in game.trials.values() if trial.parameter_id >= 9]
+    assert all(len(trial.budgets) == 1 for trial in later)
+    assert {trial.budgets[0] for trial in later} == {1, 3, 9}
+    assert all(trial.count == trial.budgets[0] for trial in later)
+    assert len({repr(trial.parameters) for trial in game.trials.values()}) == 60
+
+
+def test_dehb_keeps_the_better_of_target_and_challenger() -> None:
+    tuner = dehb()
+    game = Game(tuner, most=120, length=9)
+    worst = []
+    for _ in range(60):
+        game._fill()
+        for trial in [trial for trial in game.trials.values() if trial.status == "runs"]:
+            game._turn(trial)
+        worst.append([float(np.sort(each.losses)[0]) for each in tuner._populations])
+    assert all(
+        later <= earlier for a, b in itertools.pairwise(worst) for earlier, later in zip(a, b, strict=True)
+    )
+    assert all(each.losses.shape == (size,) for each, size in zip(tuner._populations, (9, 5, 3), strict=True))
+
+
+def test_dehb_breeds_from_the_best_of_the_budget_below() -> None:
+    tuner = DEHBTuner("minimize", max_budget=9, crossover_prob=1.0, seed=1)
+    tuner.update_search_space(LINE)
+    low = tuner._populations[1]
+    low.vectors[:, 0], low.losses[:] = np.linspace(0.4, 0.48, 5), np.arange(5.0)
+    tuner._opened = 1  # the next one begins on the budget 3
+    member: Any = tuner._new_member()
+    bracket = member.bracket
+    assert bracket.levels == [1, 2]
+    bracket.rung = 1
+    for _ in range(10):
+        parents = tuner._parents(bracket, bracket.levels[1])
+        assert len(parents) == 3
+        assert ((parents >= 0.4) & (parents <= 0.48)).sum() >= bracket.sizes[1]
+
+
+def test_offspring_stay_in_the_cube_and_differ_from_their_target() -> None:
+    tuner = dehb(crossover_prob=0.0)
+    target = np.array([0.5, 0.5, 0.5])
+    for _ in range(100):
+        child = tuner._offspring(tuner._rng.random((4, 3)), target)
+        assert ((child >= 0) & (child <= 1)).all()
+        assert (child != target).sum() == 1  # the one parameter that always crosses
+
+
+# ---------------------------------------------------------------------------------------------- PB2
+
+
+def test_pb2_goes_where_members_improved_most() -> None:
+    tuner = PB2Tuner("minimize", population_size=8, interval=1, fraction=0.25, seed=2)
+    tuner.update_search_space(LINE)
+    totals: dict[str, float] = {}
+
+    def value(trial: Trial) -> float:
+        totals[trial.id] = totals.get(trial.id, 100.0) - (1 - abs(trial.parameters["x"] - 0.7))
+        return totals[trial.id]
+
+    game = Game(tuner, slots=8, most=8, length=12, value=value)
+    game.play()
+    chosen = [trial.parameters["x"] for trial in game.trials.values() if any(trial.sources)]
+    assert abs(float(np.median(chosen)) - 0.7) < 0.15
+
+
+def test_what_was_learned_is_forgotten_with_time() -> None:
+    features, times = np.array([[0.1], [0.9], [0.1], [0.9]]), np.array([1.0, 1.0, 9.0, 9.0])
+    changed = _TimeVarying(features, times, np.array([1.0, -1.0, -1.0, 1.0]))
+    assert changed._settings[1] > 0
+    mean, deviation = changed.predict(features[:2], 9.0)
+    assert (mean[0] < 0 < mean[1], bool((changed.predict(features[:2], 30.0)[1] > deviation).all())) == (
+        True,
+        True,
+    )
+
+
+def test_choices_of_one_generation_keep_apart() -> None:
+    features = np.linspace(0, 1, 6)[:, None]
+    model = _TimeVarying(features, np.ones(6), -np.abs(features[:, 0] - 0.5) * 2)
+    before = model.predict(np.array([[0.52]]), 2.0)[1]
+    model.believe(np.array([[0.5]]), 2.0)
+    assert model.predict(np.array([[0.52]]), 2.0)[1] < before
+
+
+def test_pb2_meets_constraints() -> None:
+    tuner = PB2Tuner("minimize", population_size=4, interval=1, fraction=0.5, seed=2)
+    space = {name: {"_type": "uniform", "_value": [0, 1]} for name in "xy"}
+    tuner.update_constraints(["x < y"])
+    tuner.update_search_space(space)
+    game = Game(tuner, length=6, most=4, value=lambda trial: trial.parameters["x"] * trial.count)
+    game.play()
+    assert all(trial.parameters["x"] < trial.parameters["y"] for trial in game.trials.values())
+
+
+# ---------------------------------------------------------------------------------------- NNI's PBT
+
+
+def test_pbt_with_folders_makes_a_trial_of_each_generation() -> None:
+    tuner = started(PBTTuner("minimize", population_size=4, fraction=0.25, all_checkpoint_dir="/all", seed=1))
+    game = Game(tuner, slots=4, most=12, length=3, obeys=True, value=lambda trial: trial.parameters["x"])
+    game.play()
+    assert game.counts("succeeded") == [3] * 12
+    saved = [trial.parameters["save_checkpoint_dir"] for trial in game.trials.values()]
+    assert sorted(saved) == sorted(
+        f"/all/{member}/{generation}" for generation in (1, 2, 3) for member in range(4)
+    )
+    loaded = [trial.parameters["load_checkpoint_dir"] for trial in game.trials.values()]
+    assert set(loaded[:4]) == {f"/all/{member}/0" for member in range(4)}
+    assert set(loaded[4:8]) < set(saved[:4])  # one is loaded twice, and that of the worst not at all
+    worst = max(list(game.trials.values())[:4], key=lambda trial: trial.parameters["x"])
+    assert worst.parameters["save_checkpoint_dir"] not in loaded
+
+
+# ------------------------------------------------------------------------------------------ all of them
+
+ALL = {"asha": asha, "bohb": bohb, "dehb": dehb, "pb2": pb2}
+
+
+@pytest.mark.parametrize("name", list(ALL))
+def test_pickled_on_the_way_it_goes_on_alike(name: str) -> None:
+    games = [Game(ALL[name](), most=30, length=12) for _ in range(2)]
+    for game in games:
+        for _ in range(9):
+            game._fill()
+            for trial in [trial for trial in game.trials.values() if trial.status == "runs"]:
+                game._turn(trial)
+    games[1].tuner = cloudpickle.loads(cloudpickle.dumps(games[1].tuner))
+    games[1].tuner.connect_trials(games[1])
+    stories = []
+    for game in games:
+        game.play()
+        stories.append([(t.id, t.parameters, t.budgets, t.status, t.count) for t in game.trials.values()])
+    assert stories[0] == stories[1]
+
+
+@pytest.mark.parametrize("obeys", [False, True])
+@pytest.mark.parametrize("name", list(ALL))
+def test_failures_nan_and_early_ends_are_survived(name: str, obeys: bool) -> None:
+    def dies(trial: Trial) -> bool:
+        return trial.parameter_id % 5 == 2 and trial.count == 2
+
+    def value(trial: Trial) -> float:
+        return math.nan if trial.parameter_id % 4 == 1 else abs(trial.parameters["x"] - 0.3)
+
+    game = Game(ALL[name](), most=40, length=7, obeys=obeys, dies=dies, value=value)
+    game.play()
+    space = SearchSpace.parse(SPACE)
+    assert all(trial.status not in ("runs", "waits") for trial in game.trials.values())
+    assert all(space.validate(trial.parameters) == [] for trial in game.trials.values())
+    assert game.counts("succeeded")
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "told"),
+    [
+        (asha, {"R": 0}, "R must be"),
+        (asha, {"eta": 1}, "eta must be"),
+        (asha, {"grace_period": 0}, "grace_period must be"),
+        (bohb, {"min_budget": 0}, "min_budget must be"),
+        (bohb, {"min_budget": 5, "max_budget": 3}, "max_budget must be an integer of at least 5"),
+        (bohb, {"top_n_percent": 100}, "top_n_percent must be a number from 0 to 99"),
+        (bohb, {"random_fraction": -0.1}, "random_fraction must be"),
+        (bohb, {"num_samples": 0}, "num_samples must be"),
+        (bohb, {"bandwidth_factor": 0}, "bandwidth_factor must be"),
+        (bohb, {"min_points_in_model": 0}, "min_points_in_model must be"),
+        (bohb, {"config_space": "x.pcs"}, "config_space is not read"),
+        (dehb, {"crossover_prob": 2}, "crossover_prob must be a number from 0 to 1"),
+        (dehb, {"mutation_factor": None}, "mutation_factor must be"),
+        (pb2, {"population_size": 1}, "population_size must be"),
+        (pb2, {"fraction": 0.7}, "fraction must be"),
+    ],
+)
+def test_wrong_arguments_are_refused(make: Callable[..., Any], arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        make(**arguments)
+
+
+def test_folder_of_checkpoints_must_be_a_path() -> None:
+    with pytest.raises(ValueError, match="all_checkpoint_dir must be a path"):
+        PBTTuner(all_checkpoint_dir=3)  # type: ignore[arg-type]
