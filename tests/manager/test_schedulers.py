@@ -67,6 +67,50 @@ def test_pbt_lets_the_worst_go_on_from_the_best(tmp_path: Path) -> None:
     }.items() >= last.items()
 
 
+STAGED: dict[str, dict[str, Any]] = {
+    "ASHA": {"R": 9, "eta": 3},
+    "BOHB": {"max_budget": 9, "min_points_in_model": 2},
+    "DEHB": {"max_budget": 9},
+    "PB2": {"population_size": 5, "interval": 3, "fraction": 0.4},
+}
+
+
+@pytest.mark.parametrize("name", list(STAGED))
+def test_stages_of_every_scheduler_are_run_by_the_manager(name: str, tmp_path: Path) -> None:
+    number = 5 if name == "PB2" else 16
+    tuner = {"name": name, "class_args": {"optimize_mode": "minimize", **STAGED[name]}}
+    manager = simulated(tmp_path, stages, tuner=tuner, max_trial_number=number, trial_concurrency=3)
+    assert run(manager) is ExperimentStatus.DONE
+    trials = trials_of(tmp_path)
+    assert len(trials) == number
+    assert {trial.status for trial in trials} <= {TrialStatus.SUCCEEDED, TrialStatus.EARLY_STOPPED}
+    full = [trial for trial in trials if trial.status is TrialStatus.SUCCEEDED]
+    assert {trial.next_sequence for trial in full} == {9}
+    assert any(
+        trial.attempt > 1 for trial in full
+    )  # paused at the end of a stage, and resumed from its checkpoint
+    if name != "PB2":
+        lengths = {trial.next_sequence for trial in trials if trial.status is TrialStatus.EARLY_STOPPED}
+        assert lengths == {1, 3}
+        assert all(trial.reason for trial in trials if trial.status is TrialStatus.EARLY_STOPPED)
+
+
+@pytest.mark.parametrize("name", ["Auto", "TPE"])
+def test_any_tuner_goes_with_the_asha_assessor(name: str, tmp_path: Path) -> None:
+    both = {
+        "tuner": {"name": name, "class_args": {"optimize_mode": "minimize"}},
+        "assessor": {"name": "ASHA", "class_args": {"optimize_mode": "minimize", "max_t": 9}},
+    }
+    fields: dict[str, Any] = {**both, "max_trial_number": 18, "trial_concurrency": 3}
+    assert run(simulated(tmp_path, stages, **fields)) is ExperimentStatus.DONE
+    trials = trials_of(tmp_path)
+    stopped = [trial for trial in trials if trial.status is TrialStatus.EARLY_STOPPED]
+    assert 8 <= len(stopped) < 18
+    assert all(trial.next_sequence in (1, 3) for trial in stopped)
+    assert all("is not among the best" in trial.reason for trial in stopped)
+    assert {trial.status for trial in trials} == {TrialStatus.EARLY_STOPPED, TrialStatus.SUCCEEDED}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(SCHEDULED))
 def test_killed_scheduler_comes_back_as_if_nothing_had_happened(name: str, tmp_path: Path) -> None:
