@@ -125,6 +125,10 @@ class TrialExecutor(ABC):
     def expect_losses(self) -> None:  # noqa: B027  (a hook: there may be nothing to lose)
         """Everything is about to be killed on purpose: that agents are lost is no news any more."""
 
+    def troubles(self) -> Sequence[str]:
+        """What is out of order at present where trials run, as sentences."""
+        return ()
+
     def has_resources(self, request: Request) -> bool:
         """Can `request` be met now, as far as the executor itself can tell?"""
         return True

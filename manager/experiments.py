@@ -132,7 +132,12 @@ def executor_for(config: ExperimentConfig) -> TrialExecutor:
         )
     from .ray_executor import RayTrialExecutor
 
-    return RayTrialExecutor(service.address, service.idle_timeout, service.runtime_env)
+    return RayTrialExecutor(
+        service.address,
+        service.idle_timeout,
+        service.runtime_env,
+        reconnect_timeout=service.reconnect_timeout,
+    )
 
 
 def _directory_of(config: ExperimentConfig) -> Path:

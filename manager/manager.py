@@ -195,7 +195,8 @@ class Manager:
 
     def troubles(self) -> list[str]:
         """What is out of order at present, as sentences; the experiment goes on, or waits until it is mended."""
-        return [*self._room.troubles(), *(() if self.runner is None else troubles_of(self.runner))]
+        of_runner = () if self.runner is None else troubles_of(self.runner)
+        return [*self._room.troubles(), *self.executor.troubles(), *of_runner]
 
     @property
     def dispatcher_pid(self) -> int | None:

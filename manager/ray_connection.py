@@ -70,6 +70,7 @@ class RayConnection:
     ) -> None:
         self.is_private = address is None
         self.nodes: tuple[Node, ...] = ()
+        self.trouble = ""  # a sentence, while there is one
         self._address = address
         self._listener = listener
         self._idle_timeout = idle_timeout
@@ -199,17 +200,15 @@ class RayConnection:
             self._listener.on_nodes(nodes)
 
     def _be_away(self, now: float) -> float:
-        _log.warning(
-            "%s does not answer: nothing new starts until it does (for %g s at most)",
-            self._name,
-            self._reconnect_timeout,
-        )
+        self.trouble = f"{self._name} does not answer: nothing new starts until it does (for {self._reconnect_timeout:g} s at most)"
+        _log.warning("%s", self.trouble)
         self._settled.clear()
         return now
 
     def _be_back(self, since: float | None) -> None:
         if since is not None:
             _log.warning("%s answers again after %.0f s", self._name, time.monotonic() - since)
+        self.trouble = ""
         self._settled.set()
 
     async def _join_the_next(self, since: float) -> None:
@@ -217,7 +216,8 @@ class RayConnection:
         if not self._joined:
             self._fail(f"{self._name} has ended, and another answers in its place: connect to it and resume")
             return
-        _log.warning("%s is gone: what ran in it is run again in the one that takes its place", self._name)
+        self.trouble = f"{self._name} is gone: what ran in it is run again in the one that takes its place"
+        _log.warning("%s", self.trouble)
         self._settled.clear()
         self._listener.on_agents_gone("its Ray cluster has ended")
         await self._leave()
@@ -229,6 +229,7 @@ class RayConnection:
                 if time.monotonic() - since > self._reconnect_timeout:
                     self._fail(self._gone_for_good())
                 await asyncio.sleep(_ASK_EVERY)
+        self.trouble = ""
         self._settled.set()
 
     def _gone_for_good(self) -> str:

@@ -112,6 +112,10 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         """Kill what an agent that nobody finds has left, wherever it was, and fetch its files."""
         await self._care_of(agent).sweep()
 
+    def troubles(self) -> Sequence[str]:
+        """That the cluster does not answer."""
+        return [self._connection.trouble] if self._is_open and self._connection.trouble else []
+
     def on_agents_gone(self, reason: str) -> None:
         """Their Ray has ended: so have they; those that are yet to be made will be in the next."""
         for agent, link in list(self._links.items()):

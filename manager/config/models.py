@@ -254,6 +254,10 @@ class RayConfig(Section):
     runtime_env: dict[str, Any] | None = Field(
         default=None, description="Ray's runtime environment, passed on as it is."
     )
+    reconnect_timeout: Duration = Field(
+        default=600.0,
+        description="How long a cluster that is gone is waited for; then the experiment ends, to be resumed.",
+    )
 
 
 class ConfigFields(Section):

@@ -32,7 +32,9 @@ WORDS = {
     "dispatcher": b"pitchpipe.dispatcher\0",
     "trial": b"trial.py\0",
     "watchdog": b"watchdog.py\0",
+    "keeper": b"pitchpipe.manager.ray_keeper\0",
 }
+WORDS_ON_RAY = {**WORDS, "agent": b"ray::RayAgent"}
 
 
 @dataclass
@@ -147,8 +149,9 @@ class Laboratory:
         if kill.role == "manager":
             manager.kill()
             return ["manager"]
+        word = (WORDS_ON_RAY if self.plan.place == "ray" else WORDS)[kill.role]
         for pid, line in self.processes():
-            if WORDS[kill.role] in line and b"start.py\0" not in line:
+            if word in line and b"start.py\0" not in line:
                 try:
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:

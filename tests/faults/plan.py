@@ -14,11 +14,12 @@ sys.path.insert(0, str(HERE / "hooks"))
 
 from sitecustomize import POINTS  # noqa: E402
 
-__all__ = ["POINTS", "STEPS", "TRIALS", "Kill", "Plan", "Round", "plan_for"]
+__all__ = ["POINTS", "STEPS", "TRIALS", "Kill", "Plan", "Round", "plan_for", "possible_points"]
 
 TRIALS = 6
 STEPS = 10  # of each trial
 VICTIMS = ("manager", "dispatcher", "agent", "trial", "watchdog")
+VICTIMS_ON_RAY = (*VICTIMS, "keeper")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Plan:
     seed: int
     assessor: bool
     slow_tuner: bool
+    favoured: str = ""
     rounds: Sequence[Round] = field(default_factory=tuple)
 
     def config(self, python: str = sys.executable) -> dict[str, Any]:
@@ -75,25 +77,44 @@ class Plan:
         return config
 
 
-def plan_for(seed: int, number: int, place: str = "local") -> Plan:
-    """The plan of an experiment; crash points take turns, so that each is hit about as often as any other."""
+def kind_of(number: int) -> str:
+    """What trials an experiment has."""
+    return ("command", "function")[number % 2]
+
+
+def possible_points(number: int, place: str) -> list[str]:
+    """The points that can be reached in an experiment, if its tuner is slow enough."""
+    kind = kind_of(number)
+    return [name for name, point in POINTS.items() if kind in point.kinds and place in point.places]
+
+
+def plan_for(seed: int, number: int, place: str = "local", favoured: str = "") -> Plan:
+    """The plan of an experiment; crash points take turns, so that each is hit about as often as any other.
+
+    Not all that is planned happens, some points more rarely than others: `favoured` is one that is behind.
+    """
     draw = random.Random(f"{seed}/{place}/{number}")
-    kind = ("command", "function")[number % 2]
-    slow_tuner = number % 5 == 4
+    kind = kind_of(number)
+    slow_tuner = number % 5 == 4 or (favoured != "" and POINTS[favoured].needs == "slow tuner")
     allowed = [
-        name
-        for name, point in POINTS.items()
-        if kind in point.kinds and place in point.places and (slow_tuner or point.needs != "slow tuner")
+        name for name in possible_points(number, place) if slow_tuner or POINTS[name].needs != "slow tuner"
     ]
     turn = number // 2
     lives = [_crashes(allowed, seed, 3 * turn + life, draw, life) for life in range(3)]
+    if favoured:  # in a life that resumes, so that any point can be reached
+        lives[1][favoured.partition(":")[0]] = (
+            favoured,
+            draw.randint(1, max(1, POINTS[favoured].often // 2)),
+        )
     if slow_tuner:  # a checkpoint takes its time
         lives[0] = {"dispatcher": ("dispatcher:checkpoint-written", 1)}
-    rounds = [Round(list(crashes.values()), _kills(draw, spared="dispatcher")) for crashes in lives]
+    rounds = [Round(list(crashes.values()), _kills(draw, place, spared="dispatcher")) for crashes in lives]
     if slow_tuner:
-        rounds[0] = Round(rounds[0].crashes, [Kill("manager", draw.uniform(3.0, 6.0))])
-    rounds.append(Round([("manager:before-the-end", 1)], _kills(draw) if draw.random() < 0.5 else ()))
-    return Plan(number, kind, place, draw.randrange(2**31), number % 3 == 0, slow_tuner, [*rounds, Round()])
+        rounds[0] = Round(rounds[0].crashes, [Kill("manager", draw.uniform(4.0, 8.0))])
+    rounds.append(Round([("manager:before-the-end", 1)], _kills(draw, place) if draw.random() < 0.5 else ()))
+    return Plan(
+        number, kind, place, draw.randrange(2**31), number % 3 == 0, slow_tuner, favoured, [*rounds, Round()]
+    )
 
 
 def _crashes(
@@ -101,7 +122,7 @@ def _crashes(
 ) -> dict[str, tuple[str, int]]:
     """A point of each role, the next in turn, and how often it is passed before.
 
-    The manager dies early in its first life. A dispatcher that dies twice at one command ends the experiment: it is
+    The manager dies early in its first life. A dispatcher that dies three times at one command ends the experiment: it is
     not to be killed otherwise.
     """
     chosen = {}
@@ -120,6 +141,8 @@ def _crashes(
     return chosen
 
 
-def _kills(draw: random.Random, spared: str = "") -> list[Kill]:
-    victims = [role for role in VICTIMS if role != spared]
-    return [Kill(draw.choice(victims), draw.uniform(0.3, 2.0))]
+def _kills(draw: random.Random, place: str, spared: str = "") -> list[Kill]:
+    """Somebody dies at a random moment; a private Ray needs some seconds before there is anybody."""
+    on_ray = place == "ray"
+    victims = [role for role in (VICTIMS_ON_RAY if on_ray else VICTIMS) if role != spared]
+    return [Kill(draw.choice(victims), draw.uniform(0.3, 8.0 if on_ray else 2.0))]
