@@ -349,7 +349,8 @@ class Store:
 
 
 def _connect(path: Path, durability: Durability) -> sqlite3.Connection:
-    db = sqlite3.connect(path, isolation_level=None)
+    # It may be made in one thread and used in another (a notebook's loop keeps its own), never by two at once.
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     # A tick touches a few rows at the end of each table: half the usual page is half of what it has to write.
     db.execute("PRAGMA page_size = 2048")
     db.execute("PRAGMA journal_mode = WAL")

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     )
     from .registry import make_env, register_env, register_trainable
     from .results import ExperimentResult
+    from .server.tune import TuneClient, TuneServer
     from .trial_agent.sdk import TrialStopped
     from .trial_agent.trainable import FunctionTrainable, Trainable, wrap_function
     from .tuners.base import NoMoreTrialError, Tuner
@@ -68,6 +69,8 @@ _HOMES = {
     "Trainable": ".trial_agent.trainable",
     "TrialPlateauStopper": ".manager.stoppers",
     "TrialStopped": ".trial_agent.sdk",
+    "TuneClient": ".server.tune",
+    "TuneServer": ".server.tune",
     "Tuner": ".tuners.base",
     "make_env": ".registry",
     "register_env": ".registry",
@@ -94,6 +97,8 @@ __all__ = [
     "Trainable",
     "TrialPlateauStopper",
     "TrialStopped",
+    "TuneClient",
+    "TuneServer",
     "Tuner",
     "__version__",
     "get_budget",

@@ -29,6 +29,10 @@ NAMES = {
         has_resources_for_trial on_step_begin on_step_end force_reconcilation_on_next_step_end has_gpus cleanup
         set_max_pending_trials debug_string
     """,
+    "TuneServer and TuneClient": """
+        TuneServer() shutdown RunnerHandler HEAD TuneClient() get_all_trials get_trial add_trial stop_trial
+        stop_experiment server_address server_port
+    """,
     "MsgDispatcherBase": """
         MsgDispatcherBase() run enqueue_command command_queue_worker process_command handle_initialize
         handle_request_trial_jobs handle_update_search_space handle_import_data handle_add_customized_trial

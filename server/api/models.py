@@ -71,12 +71,20 @@ class NewTrial(_Taken):
     parameters: Annotated[Parameters, Field(examples=[_EXAMPLE])]
 
 
+class Measured(BaseModel):
+    """A result with several metrics."""
+
+    model_config = ConfigDict(extra="allow")
+
+    default: Annotated[float, Field(allow_inf_nan=False)]
+
+
 class ImportedResult(_Taken):
     """A result that was measured elsewhere."""
 
     parameter: Annotated[Parameters, Field(examples=[_EXAMPLE])]
     value: Annotated[
-        Annotated[float, Field(allow_inf_nan=False)] | dict[str, Any],
+        Annotated[float, Field(allow_inf_nan=False)] | Measured,
         Field(description="A number, or an object with one as `default`."),
     ]
 

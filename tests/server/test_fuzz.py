@@ -1,0 +1,87 @@
+"""The API keeps what its own OpenAPI document promises, whatever it is asked: schemathesis asks."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
+from schemathesis.core.result import Ok
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from pitchpipe.server.experiments import Experiments
+from pitchpipe.server.security import Limits, ServerSettings
+from pitchpipe.server.serving import Serving
+
+from .made_stores import MadeExperiment, a_trial, results
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server on the loopback interface, with an experiment that nobody runs."""
+    directory = tmp_path_factory.mktemp("fuzz")
+    made = MadeExperiment(Path(directory) / "made1234")
+    trial = a_trial(3, "RUNNING")
+    trials = [a_trial(0, value=0.5), a_trial(1, value=0.1), a_trial(2, "FAILED", reason="KeyError: 'x'")]
+    made.commit(*trials, trial, metrics=results(trial, [1.0, {"default": 2.0}, "text"]))
+    (made.folder.logs / "manager.log").write_text("one\n")
+    limits = Limits(changes_per_second=1e6, changes_at_once=10**6)
+    ready = threading.Event()
+    serving = Serving(
+        Experiments(directory), ServerSettings(limits=limits), pages=False, on_ready=lambda url: ready.set()
+    )
+    thread = threading.Thread(target=serving.run)
+    thread.start()
+    assert ready.wait(60)
+    yield serving.url
+    serving.end()
+    thread.join()
+    made.store.close()
+
+
+def operations(url: str) -> list[Any]:
+    """All that can be asked; what goes on until one goes away has tests of its own."""
+    document = schemathesis.openapi.from_url(f"{url}/api/v1/openapi.json")
+    found = [result.ok() for result in document.get_all_operations() if isinstance(result, Ok)]
+    return [operation for operation in found if not operation.path.endswith(("/follow", "/stream"))]
+
+
+# What fits the document may still make no sense: a search space, a condition, a cursor that was never given out.
+MEANT = [positive_data_acceptance]
+REAL = {"experiment": "made1234", "trial": "3", "name": "manager.log"}
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+def test_api_keeps_its_promises(served: str, mode: GenerationMode) -> None:
+    """Half of the questions are about things there are."""
+    asked = 0
+    for operation in operations(served):
+
+        @given(operation.as_strategy(generation_mode=mode), st.booleans())
+        @settings(
+            max_examples=3 if mode is GenerationMode.POSITIVE else 2,
+            deadline=None,
+            suppress_health_check=[
+                HealthCheck.filter_too_much,
+                HealthCheck.too_slow,
+                HealthCheck.data_too_large,
+            ],
+        )
+        def ask(case: Any, is_real: bool) -> None:
+            nonlocal asked
+            asked += 1
+            if is_real and mode is GenerationMode.POSITIVE:
+                case.path_parameters.update({name: REAL[name] for name in case.path_parameters or ()})
+            case.call_and_validate(excluded_checks=MEANT)
+
+        with contextlib.suppress(Unsatisfiable):  # nothing can be wrong with what takes no parameters
+            ask()
+    assert asked > 40
