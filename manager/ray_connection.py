@@ -200,7 +200,8 @@ class RayConnection:
             self._listener.on_nodes(nodes)
 
     def _be_away(self, now: float) -> float:
-        self.trouble = f"{self._name} does not answer: nothing new starts until it does (for {self._reconnect_timeout:g} s at most)"
+        patience = f"for {self._reconnect_timeout:g} s at most"
+        self.trouble = f"{self._name} does not answer: nothing new starts until it does ({patience})"
         _log.warning("%s", self.trouble)
         self._settled.clear()
         return now
