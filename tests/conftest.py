@@ -18,6 +18,9 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+# As the dispatcher has it: on a busy machine, threads that wait for each other cost more than they save.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Without the project's prefix: that one is taken out of a trial's environment.
 MARK = "PPTEST_SESSION"
 SECONDS_TO_LEAVE = 10.0

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .bohb import BOHBTuner
     from .cma_es import CMAESTuner
     from .dehb import DEHBTuner
+    from .dngo import DNGOTuner
     from .evolution import EvolutionTuner
     from .grid_search import GridSearchTuner
     from .hyperband import HyperbandTuner
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .pbt import PBTTuner
     from .qmc import QMCTuner
     from .random import RandomTuner
+    from .smac import SMACTuner
     from .tpe import TPETuner, TpeTuner
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "BatchTuner",
     "CMAESTuner",
     "DEHBTuner",
+    "DNGOTuner",
     "EvolutionTuner",
     "GridSearchTuner",
     "HyperbandTuner",
@@ -44,6 +47,7 @@ __all__ = [
     "PBTTuner",
     "QMCTuner",
     "RandomTuner",
+    "SMACTuner",
     "Suggestion",
     "TPETuner",
     "TpeTuner",
@@ -64,6 +68,7 @@ _LAZY = {
     "BatchTuner": "batch",
     "CMAESTuner": "cma_es",
     "DEHBTuner": "dehb",
+    "DNGOTuner": "dngo",
     "EvolutionTuner": "evolution",
     "GridSearchTuner": "grid_search",
     "HyperbandTuner": "hyperband",
@@ -72,6 +77,7 @@ _LAZY = {
     "PBTTuner": "pbt",
     "QMCTuner": "qmc",
     "RandomTuner": "random",
+    "SMACTuner": "smac",
     "TPETuner": "tpe",
     "TpeTuner": "tpe",
 }

@@ -18,6 +18,7 @@ _MEAN_RANK = 2.0  # of the trial that is taken; 1 is the best
 _COOLING = 0.1  # after n results the neighbourhood has 1 / (1 + 0.1 n) of its first width
 _RANKS = 64  # best trials looked at; that a worse one is wanted has a probability of 1e-19
 _PROPOSALS = 50
+_FEW_VALUES = 32
 
 
 class AnnealTuner(LearningTuner):
@@ -49,6 +50,11 @@ class AnnealTuner(LearningTuner):
 
     def _begin(self) -> None:
         self._counts = np.zeros(self._layout.dimension)  # results in which each parameter was active
+        self._cells = np.zeros(self._layout.dimension)
+        self._cells[self._layout.numeric] = self._layout.cells
+        # What has few values keeps its own or is drawn anew: it would not get out of a narrow neighbourhood.
+        self._kept = self._cells * _FEW_VALUES >= 1
+        self._kept[self._layout.choices] = True
 
     def _settled(self, row: int) -> None:
         self._counts += ~np.isnan(self._history.units(np.array([row]))[0])
@@ -75,11 +81,10 @@ class AnnealTuner(LearningTuner):
         if not len(best):
             return fresh
         centre = self._centre(best)
-        width = 1 / (1 + _COOLING * self._counts)
+        width = np.maximum(1 / (1 + _COOLING * self._counts), np.minimum(2 * self._cells, 1) * ~self._kept)
         units = self._numbers(centre, width, fresh)
         keep = self._rng.random(len(fresh)) >= width
-        choices = self._layout.choices
-        units[choices] = np.where(keep, centre, fresh)[choices]
+        units[self._kept] = np.where(keep, centre, fresh)[self._kept]
         return np.where(np.isnan(centre), fresh, units)
 
     def _centre(self, best: Floats) -> Floats:

@@ -41,8 +41,8 @@ def _branches(point: dict[str, Any]) -> float:
         return 1.5 + penalty
     if model["_name"] == "forest":
         return 1.0 + abs(model["trees"] - 70) / 100 + penalty
-    inner = abs(math.log10(model["kernel"]["width"]) + 1) if model["kernel"]["_name"] == "rbf" else 1.0
-    return inner + 0.3 * abs(math.log10(model["c"]) - 1) + penalty
+    inner = 0.5 * abs(math.log10(model["kernel"]["width"]) + 1) if model["kernel"]["_name"] == "rbf" else 1.0
+    return inner + 0.2 * abs(math.log10(model["c"]) - 1) + penalty
 
 
 #: Tasks by name: numbers of several kinds, and choices nested in choices.
@@ -70,7 +70,7 @@ TASKS: dict[str, Task] = {
                             "_type": "choice",
                             "_value": [
                                 {"_name": "flat"},
-                                {"_name": "rbf", "width": _number("loguniform", 1e-4, 1e2)},
+                                {"_name": "rbf", "width": _number("loguniform", 1e-3, 10)},
                             ],
                         },
                     },

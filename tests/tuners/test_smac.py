@@ -1,0 +1,127 @@
+"""SMAC and DNGO: they conform, beat random search, and take arguments as told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pitchpipe.tuners import DNGOTuner, SMACTuner, Tuner
+from pitchpipe.tuners.comparison import TASKS, advantage
+from pitchpipe.tuners.conformance import TunerConformance
+from pitchpipe.tuners.random_forest import Forest
+from pitchpipe.tuners.regions import Everywhere
+from pitchpipe.tuners.surrogate import Training
+
+QUICK = Everywhere(random=40, around=12)
+
+
+class TestSMAC(TunerConformance):
+    trials = 12
+    many_results = 60
+
+    def make(self, seed: int) -> Tuner:
+        return self.make_directed(seed, "minimize")
+
+    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
+        tuner = SMACTuner(optimize_mode, trees=4, startup=4, seed=seed)
+        tuner._everywhere, tuner._rounds = QUICK, 1
+        return tuner
+
+
+class TestDNGO(TunerConformance):
+    trials = 12
+    many_results = 60
+
+    def make(self, seed: int) -> Tuner:
+        return self.make_directed(seed, "minimize")
+
+    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
+        tuner = DNGOTuner(optimize_mode, startup=4, num_epochs_per_training=10, seed=seed)
+        tuner._everywhere, tuner._rounds = QUICK, 1
+        return tuner
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_smac_beats_random_search(task: str) -> None:
+    def make(seed: int) -> Tuner:
+        tuner = SMACTuner("minimize", seed=seed)
+        tuner._everywhere = Everywhere(random=150, around=120)
+        return tuner
+
+    assert advantage(make, TASKS[task], trials=60)[1] < 0
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_dngo_beats_random_search(task: str) -> None:
+    def make(seed: int) -> Tuner:
+        return DNGOTuner("minimize", sample_size=150, num_epochs_per_training=150, seed=seed)
+
+    assert advantage(make, TASKS[task], trials=40, seeds=6)[1] < 0
+
+
+def test_running_trials_count_with_what_is_expected_of_them() -> None:
+    learned: list[Training] = []
+
+    class Noted(SMACTuner):
+        def _fit(self, training: Training) -> Forest:
+            learned.append(training)
+            return super()._fit(training)
+
+    tuner = Noted("minimize", startup=3, seed=0)
+    tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
+    tuner.import_data([{"parameter": {"x": i / 20}, "value": abs(i / 20 - 0.6)} for i in range(21)])
+    tuner.generate_multiple_parameters([0, 1])
+    without, believing = learned[-2:]
+    assert (len(without.targets), len(believing.targets)) == (21, 22)
+    assert believing.targets[-1] < np.median(
+        without.targets
+    )  # the point is a good one, and so is what is believed
+
+
+def test_few_results_of_a_branch_get_it_a_second_look() -> None:
+    space: dict[str, Any] = {
+        "m": {
+            "_type": "choice",
+            "_value": [{"_name": str(k), "x": {"_type": "uniform", "_value": [0, 1]}} for k in range(3)],
+        }
+    }
+    tuner = SMACTuner("minimize", startup=3, seed=0)
+    tuner.update_search_space(space)
+    for k, value in enumerate((0.0, 5.0, 6.0)):
+        data = [
+            {"parameter": {"m": {"_name": str(k), "x": i / 9}}, "value": value + i / 90} for i in range(10)
+        ]
+        tuner.import_data(data)
+    seen = [tuner.generate_parameters(i)["m"]["_name"] for i in range(60)]
+    assert seen.count("0") > 40
+    assert {"1", "2"} <= set(seen)
+
+
+def test_the_network_is_trained_as_often_as_told() -> None:
+    trained = []
+    tuner = DNGOTuner("minimize", startup=2, trials_per_update=3, num_epochs_per_training=1, seed=0)
+    tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
+    tuner.import_data([{"parameter": {"x": i / 40}, "value": i} for i in range(40)])
+    for i in range(10):
+        point = tuner.generate_parameters(i)
+        trained.append(tuner._trained_with)
+        tuner.receive_trial_result(i, point, 1.0)
+    assert trained == [40, 40, 40, 43, 43, 43, 46, 46, 46, 49]
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments"),
+    [
+        (SMACTuner, {"trees": 1}),
+        (SMACTuner, {"config_dedup": "yes"}),
+        (SMACTuner, {"startup": 0}),
+        (DNGOTuner, {"sample_size": 0}),
+        (DNGOTuner, {"trials_per_update": 0}),
+        (DNGOTuner, {"num_epochs_per_training": -1}),
+    ],
+)
+def test_wrong_arguments(cls: type[Tuner], arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        cls(**arguments)
