@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import Dimension
+from .downsampling import chosen_numbers
 from .drawing import axis_of, base_figure, is_wide, note, nothing, short, spread, value_name
 from .hovering import Hover
-from .tables import ExperimentTable
+from .tables import ExperimentTable, TrialRecord
 from .theme import ThemeName
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = ["plot_contour", "smoothed"]
 _TITLE = "Contour"
 _CELLS = 48
 _MOST = 2000  # trials that the surface is worked out from
+_MOST_MARKS = 400
 _NEAREST_WEIGHT = 0.05
 
 Numbers = NDArray[np.float64]
@@ -54,11 +56,10 @@ def plot_contour(
     figure = base_figure(theme, title)
     shown, ticks = _colors(values[usable])
     points = [trial.parameters for trial in kept]
-    numbers = np.array([trial.number for trial in kept])
-    places = spread(across, points, numbers), spread(up, points, -numbers)
     if len(kept) >= 3:
         figure.add_trace(_surface(across, up, points, shown))
-    _add_trials(figure, places, Hover.of(table, kept).at())
+    some = set(chosen_numbers(kept, one, _MOST_MARKS))
+    _add_trials(figure, table, (across, up), [trial for trial in kept if trial.number in some])
     bar = {"title": {"text": short(value_name(one))}, **ticks}
     colors = {"reversescale": one.direction == "maximize", "colorbar": bar}
     figure.update_layout(coloraxis=colors, showlegend=False, height=480, hovermode="closest")
@@ -121,12 +122,16 @@ def smoothed(units: Numbers, values: Numbers, grid: Numbers) -> Numbers:
     return np.where(total >= _NEAREST_WEIGHT, means, np.nan)
 
 
-def _add_trials(figure: go.Figure, places: tuple[Numbers, Numbers], hover: dict[str, Any]) -> None:
+def _add_trials(
+    figure: go.Figure, table: ExperimentTable, axes: tuple[Dimension, Dimension], trials: list[TrialRecord]
+) -> None:
     """Add the trials, in a look that stands out from every colour of the surface and from both backgrounds."""
+    numbers = np.array([trial.number for trial in trials])
+    points = [trial.parameters for trial in trials]
     figure.add_scatter(
-        x=places[0],
-        y=places[1],
+        x=spread(axes[0], points, numbers),
+        y=spread(axes[1], points, -numbers),
         mode="markers",
         marker={"color": "#f4f5f6", "size": 6, "line": {"width": 1.2, "color": "#30363d"}},
-        **hover,
+        **Hover.of(table, trials).at(),
     )

@@ -100,7 +100,7 @@ def _trace(curve: Curve, record: TrialRecord, text: str, limit: int, *, is_best:
         marker={"color": look.color, "size": 5},
         name=f"best: trial {record.number}" if is_best else look.name,
         legendgroup="best" if is_best else record.status,
-        opacity=1.0 if is_best else 0.6,
+        opacity=1.0 if is_best else 0.7,
         line=line,
         text=text,
         hovertemplate="%{text}<br>result %{x}: <b>%{y:.5g}</b><extra></extra>",

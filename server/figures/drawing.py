@@ -21,6 +21,7 @@ __all__ = [
     "axis_of",
     "base_figure",
     "best_so_far",
+    "crowded",
     "is_wide",
     "note",
     "nothing",
@@ -42,6 +43,7 @@ HOVER_TRIALS = (
 _GL_POINTS = 4000  # from here on points are drawn by WebGL
 _WIDE = 1000.0
 _JITTER = 0.5
+_CROWD = 1000
 _REACH = 10.0
 _FEWEST_FOR_REACH = 5
 _LONGEST = 40
@@ -128,7 +130,7 @@ def value_axis(objective: Objective, values: Numbers) -> dict[str, Any]:
     arrow = "lower" if objective.direction == "minimize" else "higher"
     title = {"title": {"text": f"{short(value_name(objective))} ({arrow} is better)"}}
     if is_wide(values):
-        return {**title, "type": "log", "dtick": 1}
+        return {**title, **_log_kind(float(np.log10(values.max() / values.min())))}
     kept = within_reach(values, objective.direction)
     if kept.size == values.size:
         return {**title, "type": "linear"}
@@ -175,13 +177,20 @@ def axis_of(dimension: Dimension) -> dict[str, Any]:
     low, high = dimension.bounds
     if dimension.log:
         ends = math.log10(low), math.log10(high)
-        kind: dict[str, Any] = {"type": "log", **({"dtick": 1} if ends[1] - ends[0] >= 2 else {})}
+        kind = _log_kind(ends[1] - ends[0])
     else:
-        ends, kind = (low, high), {"type": "linear"}
+        ends, kind = (low, high), dict[str, Any](type="linear")
         if dimension.integer and high - low <= 10:
             kind["dtick"] = 1
     pad = (ends[1] - ends[0]) * 0.04 or abs(ends[0]) * 0.1 or 0.5
     return {**title, **kind, "range": [ends[0] - pad, ends[1] + pad]}
+
+
+def _log_kind(decades: float) -> dict[str, Any]:
+    """A logarithmic axis whose ticks are powers of ten, at most about five of them."""
+    if decades < 2:
+        return {"type": "log", "exponentformat": "e"}
+    return {"type": "log", "exponentformat": "e", "dtick": max(math.ceil(decades / 4.5), 1)}
 
 
 def best_so_far(values: Numbers, direction: str) -> Numbers:
@@ -204,9 +213,16 @@ def points(look: Look, x: Any, y: Any, hover: Mapping[str, Any]) -> go.Scatter |
         y=y,
         mode="markers",
         name=look.name,
-        marker={"color": look.color, "symbol": look.symbol, "size": 7, "opacity": 0.9},
+        marker={"color": look.color, "symbol": look.symbol, **crowded(len(x))},
         **hover,
     )
+
+
+def crowded(count: int) -> dict[str, float]:
+    """Size and opacity of so many points: thousands are small and let each other through."""
+    if count < _CROWD:
+        return {"size": 7, "opacity": 0.9}
+    return {"size": 4, "opacity": 0.6}
 
 
 def panels(

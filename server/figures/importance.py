@@ -22,6 +22,7 @@ __all__ = ["Importance", "importance", "plot_importance"]
 
 _TITLE = "Parameter importance"
 _FEWEST = 8
+_LEAF = 3  # trials in a leaf at least, of many trials a hundredth: finer trees would explain the noise
 _RESAMPLES = 12
 _TREES = 5  # for each resample
 _SAMPLE = 1000  # trials that a tree is grown on, and trials out of it that are predicted, at most
@@ -129,7 +130,7 @@ def _forest(
         drawn = rng.integers(0, count, min(count, _SAMPLE))
         for _ in range(_TREES):
             shown = _shuffled(units, dimensions, rng)
-            tree = grow(shown[drawn], values[drawn], rng)
+            tree = grow(shown[drawn], values[drawn], rng, max(_LEAF, len(drawn) // 100))
             alone, together = main_effects(tree)
             effects.append(alone)
             rest.append(together)

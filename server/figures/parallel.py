@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_parallel"]
 
 _TITLE = "Parallel coordinates"
-_MAX_LINES = 2000
+_MAX_LINES = 1000
 _TICKS = 5
 
 Numbers = NDArray[np.float64]
@@ -64,10 +64,12 @@ def plot_parallel(
         _result_axis(other, [trial.values.get(other.name) for trial in trials]) for other in _last(table, one)
     ]
     figure = base_figure(theme, _TITLE)
-    line = {"color": results[-1]["values"], "coloraxis": "coloraxis"}
+    # What has the larger number is drawn on top of the others, and that shall be the better result.
+    sign = -1.0 if one.direction == "minimize" else 1.0
+    line = {"color": sign * results[-1]["values"], "coloraxis": "coloraxis"}
     figure.add_trace(go.Parcoords(dimensions=axes + results, line=line, labelangle=-20, labelside="top"))
     figure.update_layout(
-        coloraxis={"showscale": False, "reversescale": one.direction == "maximize"},
+        coloraxis={"showscale": False, "reversescale": True},
         margin={"t": 130, "l": 70, "r": 70},
         height=480,
     )

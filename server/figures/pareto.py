@@ -49,7 +49,7 @@ def plot_pareto(
     columns = min(len(pairs), 3)
     rows = -(-len(pairs) // columns)
     figure = panels(theme, _TITLE, rows, columns)
-    hover = Hover.of(table, trials)
+    hover = Hover.of(table, trials, len(pairs))
     for place, pair in enumerate(pairs):
         at = (place // columns + 1, place % columns + 1)
         _add_panel(figure, [chosen[one] for one in pair], values[:, pair], front, hover, at)

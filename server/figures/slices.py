@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .dimensions import Dimension
-from .drawing import axis_of, note, nothing, panels, points, ranged, short, spread, value_axis
+from .downsampling import chosen_numbers
+from .drawing import axis_of, crowded, note, nothing, panels, points, ranged, short, spread, value_axis
 from .hovering import Hover
 from .tables import ExperimentTable, TrialRecord
 from .theme import STATUS_LOOKS, ThemeName
@@ -23,6 +24,7 @@ __all__ = ["plot_slice"]
 _TITLE = "Slices"
 _COLUMNS = 4
 _MOST = 16
+_MOST_TRIALS = 2000
 
 
 def plot_slice(
@@ -45,7 +47,10 @@ def plot_slice(
     one = table.objective(objective)
     every = table.chosen(parameters)
     chosen = every if parameters is not None else every[:_MOST]
-    trials, values = table.finished(one.name)
+    finished, _ = table.finished(one.name)
+    kept = set(chosen_numbers(finished, one, _MOST_TRIALS))
+    trials = [trial for trial in finished if trial.number in kept]
+    values = np.array([trial.values[one.name] for trial in trials], dtype=np.float64)
     if not trials:
         return nothing(theme, _TITLE, "No trial has a finite result yet.")
     if not chosen:
@@ -53,7 +58,7 @@ def plot_slice(
     columns = min(_COLUMNS, len(chosen))
     rows = math.ceil(len(chosen) / columns)
     figure = panels(theme, _TITLE, rows, columns)
-    hover = Hover.of(table, trials)
+    hover = Hover.of(table, trials, len(chosen))
     axis = ranged(value_axis(one, values), values, 0.05)
     for place, dimension in enumerate(chosen):
         row, column = place // columns + 1, place % columns + 1
@@ -64,8 +69,10 @@ def plot_slice(
         figure.update_yaxes({**titled, **shared}, row=row, col=column)
     colors = {"reversescale": True, "colorbar": {"title": {"text": "trial"}, "tickformat": "d"}}
     figure.update_layout(coloraxis=colors, showlegend=False, height=400 if rows == 1 else 120 + 250 * rows)
-    if len(every) > len(chosen):
-        note(figure, f"{len(chosen)} of {len(every)} parameters are shown")
+    left_out = [(len(chosen), len(every), "parameters"), (len(trials), len(finished), "trials")]
+    shown = [f"{some:,} of {all_:,} {what} are shown" for some, all_, what in left_out if some < all_]
+    if shown:
+        note(figure, ", ".join(shown))
     return figure
 
 
@@ -76,5 +83,5 @@ def _panel(
     places = spread(dimension, [trial.parameters for trial in trials], numbers)
     has_it = np.isfinite(places)
     trace = points(STATUS_LOOKS["SUCCEEDED"], places[has_it], values[has_it], hover.at(has_it))
-    marker = {"color": numbers[has_it], "coloraxis": "coloraxis", "size": 6, "opacity": 0.85}
+    marker = {"color": numbers[has_it], "coloraxis": "coloraxis", **crowded(len(numbers))}
     return trace.update(marker=marker, name=short(dimension.name))

@@ -111,7 +111,7 @@ def template(name: ThemeName) -> go.layout.Template:
         "ticks": "outside",
         "ticklen": 4,
         "title": {"standoff": 8, "font": {"size": 13}},
-        "exponentformat": "e",
+        "exponentformat": "power",
     }
     layout = {**_surface(theme), "xaxis": axis, "yaxis": axis, "scene": _scene(theme)}
     return go.layout.Template(layout=layout)

@@ -39,11 +39,12 @@ def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.F
     now = table.now or max(max(span.start, span.end or 0.0) for span in spans)
     rows = _rows(spans, now)
     figure = base_figure(theme, _TITLE)
-    draw = _add_bars if len(spans) <= _MOST_BARS else _add_lines
+    is_small = len(spans) <= _MOST_BARS
+    width = max(200 // len(set(rows)), 4)
     for status, look in STATUS_LOOKS.items():
         group = [(span, row) for span, row in zip(spans, rows, strict=True) if span.status == status]
         if group:
-            draw(figure, table, group, now, look)
+            figure.add_trace(_bars(table, group, now, look) if is_small else _line(group, now, look, width))
     names = sorted(set(rows), key=_natural, reverse=True)
     worker = {
         "title": {"text": "worker"},
@@ -110,10 +111,12 @@ def _lengths(group: Group, now: float) -> list[str]:
     return [f"{short(row)}: {(span.end or now) - span.start:.3g} s" for span, row in group]
 
 
-def _add_bars(figure: go.Figure, table: ExperimentTable, group: Group, now: float, look: Look) -> None:
+def _bars(table: ExperimentTable, group: Group, now: float, look: Look) -> go.Bar:
+    import plotly.graph_objects as go
+
     starts = [one.start_time for one in table.trials if one.start_time is not None]
     shortest = _SHORTEST * (now - min(starts))
-    figure.add_bar(
+    return go.Bar(
         base=_moments(span.start for span, _ in group),
         x=[max((span.end or now) - span.start, shortest) * 1000.0 for span, _ in group],
         y=np.array([row for _, row in group], dtype=object),
@@ -125,7 +128,7 @@ def _add_bars(figure: go.Figure, table: ExperimentTable, group: Group, now: floa
     )
 
 
-def _add_lines(figure: go.Figure, _: ExperimentTable, group: Group, now: float, look: Look) -> None:
+def _line(group: Group, now: float, look: Look, width: int) -> go.Scattergl:
     """Thousands of spans as one broken line: bars would take seconds to draw."""
     import plotly.graph_objects as go
 
@@ -133,13 +136,12 @@ def _add_lines(figure: go.Figure, _: ExperimentTable, group: Group, now: float, 
     gaps = np.full(len(group), np.nan)
     x = np.stack([_moments(span.start for span, _ in group), _moments(ends), gaps], axis=1).ravel()
     numbers = np.repeat([span.number for span, _ in group], 3)
-    trace = go.Scattergl(
+    return go.Scattergl(
         x=x,
         y=[value for _, row in group for value in (row, row, None)],
         mode="lines",
-        line={"width": 8, "color": look.color},
+        line={"width": min(width, 24), "color": look.color},
         name=look.name,
         customdata=numbers,
         hovertemplate="<b>trial %{customdata}</b><br>%{y}<extra></extra>",
     )
-    figure.add_trace(trace)
