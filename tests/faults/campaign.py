@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from check import COUNTED, Findings
 from laboratory import Outcome, run_experiment
-from plan import POINTS, plan_for
+from plan import POINTS, plan_for, possible_points
 from simulated import POINTS as SIMULATED_POINTS
 from simulated import run_simulated
 
@@ -39,6 +39,7 @@ class Campaign:
     def __init__(self, jobs: int = 2) -> None:
         self.jobs = jobs
         self.outcomes: list[Outcome] = []
+        self.hits: Counter[str] = Counter()
 
     def run(self, experiments: Iterator[Job], until: float) -> None:
         """Run experiments until there are no more or the time is over (a monotonic clock)."""
@@ -57,9 +58,17 @@ class Campaign:
         for future in done:
             outcome = future.result()
             self.outcomes.append(outcome)
+            self.hits += outcome.hits
             plan = outcome.plan
+            again = f"--only {plan.number}" + (f" --favour {plan.favoured}" if plan.favoured else "")
             for problem in outcome.findings.problems:
-                print(f"{plan.place} {plan.number} ({plan.kind}): {problem} [{outcome.kept}]", flush=True)
+                print(f"{plan.place} ({plan.kind}; {again}): {problem} [{outcome.kept}]", flush=True)
+
+    def favour(self, number: int) -> str:
+        """The crash point that was hit least of those that this experiment can reach, once others have been."""
+        if not self.hits:
+            return ""
+        return min(possible_points(number, "local"), key=lambda name: self.hits[name])
 
     @property
     def findings(self) -> Findings:
@@ -71,7 +80,7 @@ class Campaign:
 
     def table(self) -> str:
         """The report."""
-        hits = sum((outcome.hits for outcome in self.outcomes), Counter[str]())
+        hits = self.hits
         kills = sum((outcome.kills for outcome in self.outcomes), Counter[str]())
         places = Counter(outcome.plan.place for outcome in self.outcomes)
         lines = ["| died at | times |", "|---|---:|"]
@@ -95,13 +104,19 @@ _NAMES = {
 }
 
 
-def experiments_of(seed: int, numbers: Sequence[int], place: str, keep: Path) -> Iterator[Job]:
+def experiments_of(
+    seed: int,
+    numbers: Sequence[int],
+    place: str,
+    keep: Path,
+    favour: Callable[[int], str] = lambda number: "",
+) -> Iterator[Job]:
     """The experiments with these numbers, on this machine (`local`), on `ray`, or `simulated`."""
     for number in numbers:
         if place == "simulated":
             yield partial(run_simulated, seed, number)
         else:
-            yield partial(run_experiment, plan_for(seed, number, place), keep)
+            yield partial(run_experiment, plan_for(seed, number, place, favour(number)), keep)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -114,6 +129,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--ray", type=int, default=0, help="so many on Ray, after those")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", type=int, nargs="*", help="the numbers of the experiments to run")
+    parser.add_argument("--favour", default="", help="with --only: the crash point that was favoured")
     parser.add_argument("--keep", type=Path, help="where the folders of experiments with findings go")
     asked = parser.parse_args(words)
     keep = (asked.keep or Path(tempfile.mkdtemp(prefix="faults-"))).resolve()
@@ -121,10 +137,12 @@ def main(words: Sequence[str] | None = None) -> int:
     campaign = Campaign(asked.jobs)
     until = time.monotonic() + asked.minutes * 60
     if asked.only is not None:
-        campaign.run(experiments_of(asked.seed, asked.only, "ray" if asked.ray else "local", keep), until)
+        place = "ray" if asked.ray else "local"
+        campaign.run(experiments_of(asked.seed, asked.only, place, keep, lambda number: asked.favour), until)
     else:
         campaign.run(experiments_of(asked.seed, range(asked.simulated), "simulated", keep), until)
-        campaign.run(experiments_of(asked.seed, range(asked.experiments), "local", keep), until)
+        local = experiments_of(asked.seed, range(asked.experiments), "local", keep, campaign.favour)
+        campaign.run(local, until)
         campaign.run(experiments_of(asked.seed, range(asked.ray), "ray", keep), float("inf"))
     print(campaign.table())
     return 1 if campaign.findings.problems or not campaign.outcomes else 0
