@@ -1,4 +1,4 @@
-"""Exact Gaussian-process regression: a Matern-5/2 kernel with a length-scale per coordinate, and a quadratic trend.
+"""Exact Gaussian-process regression: a Matern kernel with a length-scale per coordinate, and a quadratic trend.
 
     Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006 (chapters 2, 4 and 5)
     Hvarfner et al., Vanilla Bayesian Optimization Performs Great in High Dimensions, ICML 2024 (length-scale prior)
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from .layout import Floats, Ints
+from .matern import correlation_and_slope, matern
 
-_ROOT5 = math.sqrt(5.0)
 _JITTER = 1e-8
 _NOISE_FLOOR = 1e-6
 _LOG_NONE = -30.0
@@ -24,7 +24,7 @@ _LOG_NONE = -30.0
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Log-normal priors: medians and the standard deviations of the logarithms."""
+    """Log-normal priors: medians and the standard deviations of the logarithms; `nu` is how smooth functions are."""
 
     length_scale: float = 0.5
     length_scale_spread: float = 0.8
@@ -33,6 +33,7 @@ class Prior:
     trend_spread: float = 1.5
     noise: float = 1e-3
     noise_spread: float = 2.0
+    nu: float = 2.5
 
     def start(self, scales: int) -> Floats:
         """Return where the first search begins: log length-scales, and the log variances of signal, trend and noise."""
@@ -70,6 +71,7 @@ class Posterior:
     alpha: Floats
     whitener: Floats  # the inverse of the Cholesky factor of the covariance
     groups: Ints
+    nu: float = 2.5
 
     def mean(self, features: Floats) -> Floats:
         """Return the mean at features of shape (m, f)."""
@@ -86,7 +88,7 @@ class Posterior:
         return covariance @ self.alpha, np.sqrt(np.maximum(variance, 1e-12))
 
     def _covariance(self, features: Floats) -> Floats:
-        correlation = matern(_squared_distances(features * self.weights, self.scaled))
+        correlation = matern(_squared_distances(features * self.weights, self.scaled), self.nu)
         covariance = math.exp(self.theta[-3]) * correlation
         if self.theta[-2] > _LOG_NONE:
             covariance += math.exp(self.theta[-2]) * _quadratic(features @ self.features.T)
@@ -96,12 +98,6 @@ class Posterior:
 def _quadratic(products: Floats) -> Floats:
     """Return the kernel of all polynomials of degree two (R&W section 4.2.2); features are at most about 1 apart."""
     return (1 + 4 * products) ** 2
-
-
-def matern(squared: Floats) -> Floats:
-    """Return the Matern-5/2 correlation of squared distances (R&W eq. 4.17)."""
-    distance = _ROOT5 * np.sqrt(squared)
-    return (1 + distance + (5 / 3) * squared) * np.exp(-distance)
 
 
 def _squared_distances(left: Floats, right: Floats) -> Floats:
@@ -140,13 +136,18 @@ def fit(
 
 
 def condition(
-    theta: Floats, features: Floats, targets: Floats, groups: Ints, doubt: Floats | None = None
+    theta: Floats,
+    features: Floats,
+    targets: Floats,
+    groups: Ints,
+    doubt: Floats | None = None,
+    nu: float = 2.5,
 ) -> Posterior:
-    """Return the posterior for given hyper-parameters."""
+    """Return the posterior for given hyper-parameters; raises LinAlgError if the covariance is singular."""
     potrs, trtri = _lapack("potrs"), _lapack("trtri")
     weights = np.exp(-theta[:-3])[groups]
     scaled = features * weights
-    covariance = math.exp(theta[-3]) * matern(_squared_distances(scaled, scaled))
+    covariance = math.exp(theta[-3]) * matern(_squared_distances(scaled, scaled), nu)
     if theta[-2] > _LOG_NONE:
         covariance += math.exp(theta[-2]) * _quadratic(features @ features.T)
     factor = _cholesky(covariance, _noise(theta, len(targets), doubt))
@@ -154,7 +155,7 @@ def condition(
         raise np.linalg.LinAlgError("the covariance is not positive definite")
     alpha, _ = potrs(factor, targets, lower=1)
     whitener, _ = trtri(factor, lower=1)
-    return Posterior(theta, weights, features, scaled, alpha.ravel(), np.tril(whitener), groups)
+    return Posterior(theta, weights, features, scaled, alpha.ravel(), np.tril(whitener), groups, nu)
 
 
 def _lapack(name: str) -> Any:
@@ -187,10 +188,7 @@ def _negative_log_posterior(
     """Return the negative log marginal likelihood (R&W eq. 5.8) plus the penalty of the prior, and its gradient."""
     potri, potrs = _lapack("potri"), _lapack("potrs")
     scaled = features * np.exp(-theta[:-3])[groups]
-    squared = _squared_distances(scaled, scaled)
-    distance = _ROOT5 * np.sqrt(squared)
-    decay = np.exp(-distance)
-    correlation = (1 + distance + (5 / 3) * squared) * decay
+    correlation, fall = correlation_and_slope(_squared_distances(scaled, scaled), prior.nu)
     signal, trend = math.exp(theta[-3]), math.exp(theta[-2])
     noise = _noise(theta, len(targets), doubt)
     factor = _cholesky(signal * correlation + trend * quadratic, noise)
@@ -204,8 +202,8 @@ def _negative_log_posterior(
     value = 0.5 * float(targets @ alpha) + float(np.log(np.diag(factor)).sum()) + penalty
     # R&W eq. 5.9: d value / d K = (K^-1 - alpha alpha^T) / 2.
     slope = 0.5 * (inverse - np.outer(alpha, alpha))
-    # d k / d squared distance = -5/6 (1 + sqrt(5) r) exp(-sqrt(5) r), and d squared / d log l_j = -2 squared_j.
-    b = slope * ((5 / 3) * signal) * (1 + distance) * decay
+    # d k / d squared distance = -fall / 2, and d squared / d log l_j = -2 squared_j.
+    b = slope * signal * fall
     per_feature = 2 * (b.sum(axis=1) @ (scaled * scaled)) - 2 * np.einsum("ij,ij->j", scaled, b @ scaled)
     gradient[:-3] += np.bincount(groups, per_feature, minlength=len(theta) - 3)
     gradient[-3] += float((slope * correlation).sum()) * signal
