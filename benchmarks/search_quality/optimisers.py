@@ -1,0 +1,145 @@
+"""Who minimises: Pitchpipe's tuners, and its peers where they are installed, behind one interface.
+
+An optimiser is asked for parameters by a key and told the value of that key, in any order; NaN is a trial that failed.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["PEERS", "Optimiser", "make"]
+
+Parameters = dict[str, Any]
+PEERS = ("optuna-tpe", "optuna-gp", "optuna-cmaes", "nni-tpe")
+
+
+class Optimiser(ABC):
+    """Proposes parameters and learns values to be minimised."""
+
+    @abstractmethod
+    def ask(self, key: int) -> Parameters:
+        """Parameters for the trial `key`; others may be running."""
+
+    @abstractmethod
+    def tell(self, key: int, value: float) -> None:
+        """The value of the trial `key`."""
+
+
+def make(name: str, space: Parameters, seed: int) -> Optimiser:
+    """An optimiser by name: `TPE` or `Auto:{"json": "arguments"}` is a tuner of ours, `optuna-tpe` a peer."""
+    package, _, kind = name.partition("-")
+    if package == "optuna":
+        return _Optuna(kind, space, seed)
+    if package == "nni":
+        return _Nni(kind, space, seed)
+    return _Ours(name, space, seed)
+
+
+class _Ours(Optimiser):
+    def __init__(self, name: str, space: Parameters, seed: int) -> None:
+        import json
+
+        from pitchpipe import tuners
+
+        name, _, arguments = name.partition(":")
+        self._tuner = tuners.create(name, seed=seed, **(json.loads(arguments) if arguments else {}))
+        self._tuner.update_search_space(space)
+        self._asked: dict[int, Parameters] = {}
+
+    def ask(self, key: int) -> Parameters:
+        self._asked[key] = parameters = self._tuner.generate_parameters(key)
+        return parameters
+
+    def tell(self, key: int, value: float) -> None:
+        failed = math.isnan(value)
+        if not failed:
+            self._tuner.receive_trial_result(key, self._asked[key], value)
+        self._tuner.trial_end(key, not failed)
+
+
+class _Optuna(Optimiser):
+    def __init__(self, kind: str, space: Parameters, seed: int) -> None:
+        import warnings
+
+        import optuna
+
+        warnings.simplefilter("ignore")
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        samplers: dict[str, Callable[[], Any]] = {
+            "tpe": lambda: optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True),
+            "gp": lambda: optuna.samplers.GPSampler(seed=seed),
+            "cmaes": lambda: optuna.samplers.CmaEsSampler(seed=seed),
+        }
+        self._space = space
+        self._study = optuna.create_study(sampler=samplers[kind]())
+        self._trials: dict[int, Any] = {}
+        self._failed = optuna.trial.TrialState.FAIL
+
+    def ask(self, key: int) -> Parameters:
+        self._trials[key] = trial = self._study.ask()
+        return {name: _suggest(trial, name, spec) for name, spec in self._space.items()}
+
+    def tell(self, key: int, value: float) -> None:
+        trial = self._trials.pop(key)
+        if math.isnan(value):
+            self._study.tell(trial, state=self._failed)
+        else:
+            self._study.tell(trial, value)
+
+
+def _suggest(trial: Any, path: str, spec: Parameters) -> Any:
+    """A value by Optuna's functions; normal types as uniform ones over three deviations, which it has not."""
+    kind, values = spec["_type"], spec["_value"]
+    if kind == "choice":
+        return _suggest_option(trial, path, values)
+    if kind == "randint":
+        return trial.suggest_int(path, values[0], values[1] - 1)
+    if kind in ("uniform", "loguniform"):
+        return trial.suggest_float(path, values[0], values[1], log=kind == "loguniform")
+    if kind == "quniform":
+        return trial.suggest_float(path, values[0], values[1], step=values[2])
+    if kind == "qloguniform":
+        return _rounded(trial.suggest_float(path, values[0], values[1], log=True), values[2])
+    mu, sigma = values[:2]
+    drawn = trial.suggest_float(path, mu - 3 * sigma, mu + 3 * sigma)
+    drawn = math.exp(drawn) if "log" in kind else drawn
+    return _rounded(drawn, values[2]) if kind.startswith("q") else drawn
+
+
+def _suggest_option(trial: Any, path: str, options: list[Any]) -> Any:
+    if not isinstance(options[0], dict):
+        return trial.suggest_categorical(path, options)
+    name = trial.suggest_categorical(path, [option["_name"] for option in options])
+    chosen = next(option for option in options if option["_name"] == name)
+    inner = {key: spec for key, spec in chosen.items() if key != "_name"}
+    return {"_name": name} | {
+        key: _suggest(trial, f"{path}.{name}.{key}", spec) for key, spec in inner.items()
+    }
+
+
+def _rounded(value: float, q: float) -> float:
+    return round(value / q) * q
+
+
+class _Nni(Optimiser):
+    def __init__(self, kind: str, space: Parameters, seed: int) -> None:
+        from nni.algorithms.hpo.tpe_tuner import TpeTuner
+
+        if kind != "tpe":
+            raise ValueError(f"of NNI's tuners only tpe runs with what is current, not {kind}")
+        self._tuner = TpeTuner("minimize", seed)
+        self._tuner.update_search_space(space)
+        self._asked: dict[int, Parameters] = {}
+
+    def ask(self, key: int) -> Parameters:
+        self._asked[key] = parameters = self._tuner.generate_parameters(key)
+        return parameters
+
+    def tell(self, key: int, value: float) -> None:
+        failed = math.isnan(value)
+        if not failed:
+            self._tuner.receive_trial_result(key, self._asked[key], value)
+        self._tuner.trial_end(key, not failed)

@@ -1,0 +1,64 @@
+"""The tables, in Markdown, and the plots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import tasks
+from scoring import Scores, mean_ranks
+
+__all__ = ["per_task", "plot", "table"]
+
+
+def table(scores: Sequence[Scores], index_of: dict[int, int]) -> Iterator[str]:
+    """Mean regret with its interval and mean rank at each number of trials, best at the last first."""
+    last = max(index_of.values())
+    ordered = sorted(scores, key=lambda one: one.mean(last))
+    ranks = {n: mean_ranks(ordered, index) for n, index in index_of.items()}
+    yield "| optimiser | searches | " + " | ".join(f"regret@{n} | rank" for n in index_of) + " | ms |"
+    yield "|---|---|" + "---|---|" * len(index_of) + "---|"
+    for place, one in enumerate(ordered):
+        searches = sum(len(regret) for regret in one.regrets.values())
+        cells = []
+        for n, index in index_of.items():
+            low, high = one.interval(index)
+            cells.append(f"{one.mean(index):.3f} ({low:.2f}-{high:.2f}) | {ranks[n][place]:.1f}")
+        yield f"| {one.optimiser} | {searches} | {' | '.join(cells)} | {one.ms:.3g} |"
+
+
+def per_task(scores: Sequence[Scores], index: int) -> Iterator[str]:
+    """Mean regret on each task; a dash where an optimiser could not run."""
+    found = [name for name in tasks.names() if any(name in one.regrets for one in scores)]
+    yield "| optimiser | " + " | ".join(found) + " |"
+    yield "|---|" + "---|" * len(found)
+    for one in sorted(scores, key=lambda one: one.mean(index)):
+        cells = [
+            f"{one.regrets[name][:, index].mean():.2f}" if name in one.regrets else "-" for name in found
+        ]
+        yield f"| {one.optimiser} | {' | '.join(cells)} |"
+
+
+def plot(scores: Sequence[Scores], path: Path, title: str, highlight: str | None = None) -> None:
+    """Mean regret against the number of trials, a line an optimiser, with its interval; an SVG file."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    pyplot.rcParams["svg.hashsalt"] = "pitchpipe"
+    figure, axes = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
+    for one in sorted(scores, key=lambda one: one.mean(len(one.trials) - 1)):
+        means = [one.mean(index) for index in range(len(one.trials))]
+        strong = highlight is None or one.optimiser == highlight
+        [line] = axes.plot(
+            one.trials, means, label=one.optimiser, lw=2 if strong else 1, alpha=1 if strong else 0.6
+        )
+        if strong and highlight is not None:
+            bounds = [one.interval(index) for index in range(len(one.trials))]
+            axes.fill_between(one.trials, *zip(*bounds, strict=True), color=line.get_color(), alpha=0.2, lw=0)
+    axes.set(xlabel="trials", ylabel="normalised regret", title=title, ylim=(0, None))
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=7, ncols=2)
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)

@@ -1,0 +1,115 @@
+"""Search quality: how close tuners come to the best value, side by side with their peers.
+
+    python -m benchmarks.search_quality                         Auto, TPE, Random and the peers, 100 trials, 5 seeds
+    python -m benchmarks.search_quality --optimisers all --seeds 10 --plots docs/images/search
+    python -m benchmarks.search_quality --workers 8 --budget 100
+    python -m benchmarks.search_quality --optimisers Random TPE --tasks s1 s6 --budget 50 --quick
+
+Searches are kept in a folder (`--results`): what was run is not run again, so that a run may be broken off and widened.
+Peers run in the environment that `make peers` makes; without it they are left out. The tables go to stdout as Markdown.
+An optimiser that cannot run on a task has a dash there, and its means are over the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import tasks
+from optimisers import PEERS
+from report import per_task, plot, table
+from results import Plan, Results
+from scoring import Scores, scale_of, score
+
+OURS = ("Auto", "TPE", "GP", "SMAC", "DNGO", "Metis", "CMAES", "Anneal", "Evolution", "QMC")
+USUAL = ("Auto", "TPE", "optuna-tpe", "optuna-gp", "optuna-cmaes", "nni-tpe")
+_RANDOM_SEEDS = 15
+_ROOT = Path(__file__).parents[2]
+
+
+def main() -> None:
+    """Run what is missing, then print the tables and draw the plots."""
+    options = _options()
+    results = Results(options.results, options.peers)
+    seeds = range(2 if options.quick else options.seeds)
+    chosen = [*OURS, *PEERS] if options.optimisers == ["all"] else options.optimisers
+    random_seeds = range(len(seeds) if options.quick else max(_RANDOM_SEEDS, len(seeds)))
+    results.run(Plan(["Random"], options.tasks, random_seeds, options.budget, options.workers))
+    results.run(Plan(chosen, options.tasks, seeds, options.budget, options.workers))
+    scores = _scores(results, [*chosen, "Random"], options, len(seeds))
+    marks = {n: n - 1 for n in (25, 50, 100, 250, 500, 1000) if n <= options.budget} or {
+        options.budget: options.budget - 1
+    }
+    _print(scores, marks, options)
+    if options.plots is not None:
+        _plot(scores, options.plots)
+
+
+def _scores(results: Results, optimisers: list[str], options: argparse.Namespace, seeds: int) -> list[Scores]:
+    found = {
+        name: [
+            row for row in results.of(name, options.budget, options.workers) if row["task"] in options.tasks
+        ]
+        for name in dict.fromkeys(optimisers)
+    }
+    # The incumbent of one search may be the best there is: the scale knows all of them, also sequential ones.
+    everything = [
+        json.loads(line) for path in options.results.glob("*.jsonl") for line in path.read_text().splitlines()
+    ]
+    scale = scale_of(everything, found["Random"], options.budget)
+    steps = range(1, options.budget + 1)
+    scored = [
+        score(name, [row for row in rows if name == "Random" or row["seed"] < seeds], scale, steps)
+        for name, rows in found.items()
+    ]
+    return [one for one in scored if one.regrets]
+
+
+def _print(scores: list[Scores], marks: dict[int, int], options: argparse.Namespace) -> None:
+    workers = f", {options.workers} workers on a simulated clock" if options.workers > 1 else ""
+    print(
+        f"{options.budget} trials on {len(options.tasks)} tasks{workers}; ms: CPU time a trial, late in a search"
+    )
+    print()
+    print("\n".join(table(scores, marks)))
+    print(f"\nregret@{max(marks)} by task\n")
+    print("\n".join(per_task(scores, marks[max(marks)])))
+    print()
+    print("; ".join(f"{name}: {tasks.make(name).about}" for name in options.tasks))
+
+
+def _plot(scores: list[Scores], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    plot(scores, folder / "all.svg", "all tasks")
+    reference = [one for one in scores if one.optimiser in ("Random", "optuna-tpe")]
+    for one in scores:
+        if one not in reference:
+            name = "".join(c if c.isalnum() else "-" for c in one.optimiser)
+            plot([*reference, one], folder / f"{name}.svg", f"{one.optimiser}, all tasks", one.optimiser)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.search_quality",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--optimisers", nargs="+", default=list(USUAL), help="names, or all")
+    parser.add_argument("--tasks", nargs="+", default=tasks.names(), choices=tasks.names(), metavar="TASK")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--budget", type=int, default=100, help="trials a search")
+    parser.add_argument("--workers", type=int, default=1, help="trials at a time")
+    parser.add_argument("--results", type=Path, default=_ROOT / "build" / "search_quality")
+    parser.add_argument("--peers", type=Path, default=_ROOT / ".peers", help="an environment with the peers")
+    parser.add_argument("--plots", type=Path, help="a folder for SVG files; needs matplotlib")
+    parser.add_argument("--quick", action="store_true", help="two seeds")
+    options = parser.parse_args()
+    if options.budget < 1 or options.workers < 1 or options.seeds < 1:
+        parser.error("budget, workers and seeds are at least 1")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

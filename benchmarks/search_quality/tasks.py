@@ -1,0 +1,88 @@
+"""What is minimised: tasks by name, each a search space with an objective whose best value is known or was found.
+
+A task is made anew for every run: `objective(parameters, rng)` is what an optimiser sees (with noise, where there is
+noise), `truth(parameters)` is what it is judged by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Curves", "Task", "curve_tasks", "make", "names"]
+
+Parameters = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem; `best` is the lowest value there is, None where only runs can tell."""
+
+    name: str
+    about: str
+    space: dict[str, Any]
+    truth: Callable[[Parameters], float]
+    best: float | None = None
+    noise: float = 0.0
+
+    def objective(self, parameters: Parameters, rng: np.random.Generator) -> float:
+        """The value that is reported; NaN for a trial that fails."""
+        value = self.truth(parameters)
+        return value + self.noise * float(rng.normal()) if self.noise else value
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A problem whose trials report after every epoch, `epochs` at most; `curve` answers all of them."""
+
+    name: str
+    about: str
+    space: dict[str, Any]
+    epochs: int
+    curve: Callable[[Parameters, int], np.ndarray]
+    best: float | None = None
+
+
+def names() -> list[str]:
+    """The tasks in the order of the tables."""
+    return list(_makers())
+
+
+def make(name: str) -> Task:
+    """A task by its name; raises KeyError."""
+    return _makers()[name]()
+
+
+def curve_tasks() -> dict[str, Callable[[], Curves]]:
+    """The tasks with learning curves, by name."""
+    import learning_curves
+
+    return {
+        "c1": learning_curves.power_laws,
+        "c2": learning_curves.crossing,
+        "c3": learning_curves.digits,
+    }
+
+
+def _makers() -> dict[str, Callable[[], Task]]:
+    import synthetic
+    import training
+
+    return {
+        "s1": synthetic.rastrigin,
+        "s2": synthetic.rosenbrock,
+        "s3": synthetic.hartmann,
+        "s4": synthetic.few_matter,
+        "s5": synthetic.mixed,
+        "s6": synthetic.tree,
+        "s7": synthetic.every_type,
+        "s8": synthetic.architecture,
+        "s9": synthetic.network,
+        "t1": training.support_vectors,
+        "t2": training.kernel_ridge,
+        "t3": training.linear_classifier,
+        "t4": training.boosting,
+    }

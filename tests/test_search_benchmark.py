@@ -1,0 +1,140 @@
+"""The benchmark of search quality: what it counts, and that it runs."""
+
+import importlib
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pitchpipe.search_space import SearchSpace
+
+
+@pytest.fixture
+def module(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function that imports a module of the benchmark, which is no package of ours."""
+    monkeypatch.syspath_prepend(str(tree / "benchmarks" / "search_quality"))
+    names = ("tasks", "synthetic", "scoring", "searching", "optimisers", "learning_curves")
+    for name in names:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    def load(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    yield load
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+def test_every_synthetic_task_takes_every_point_and_none_is_below_its_best(module: Any) -> None:
+    tasks = module("tasks")
+    for name in (name for name in tasks.names() if name.startswith("s")):
+        task = tasks.make(name)
+        space, rng = SearchSpace.parse(task.space), np.random.default_rng(0)
+        values = [task.truth(space.sample(rng)) for _ in range(300)]
+        finite = [value for value in values if not math.isnan(value)]
+        assert len(finite) > 200, name
+        assert task.best is None or min(finite) >= task.best, name
+
+
+def test_best_values_are_reached(module: Any) -> None:
+    synthetic = module("synthetic")
+    rosenbrock = synthetic.rosenbrock()
+    assert rosenbrock.truth({f"x{i}": 1.0 for i in range(8)}) == rosenbrock.best
+    hartmann = synthetic.hartmann()
+    at = (0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573)
+    assert hartmann.truth({f"x{i}": x for i, x in enumerate(at)}) == pytest.approx(hartmann.best, abs=1e-4)
+    mixed = synthetic.mixed()
+    point = {f"x{i}": 0.0 for i in range(4)} | {
+        "n0": 3,
+        "n1": 7,
+        "n2": 11,
+        "kind": "a",
+        "sign": True,
+        "power": 2,
+    }
+    assert mixed.truth(point) == mixed.best
+
+
+def test_best_chain_of_choices_is_what_trying_all_finds(module: Any) -> None:
+    synthetic = module("synthetic")
+    rng = np.random.default_rng(1)
+    single, pairs = rng.normal(size=(4, 3)), rng.normal(size=(4, 4, 3, 3))
+    tried = [
+        sum(single[i, o] for i, o in enumerate(chosen))
+        + sum(pairs[i, i + 1, chosen[i], chosen[i + 1]] for i in range(3))
+        for chosen in np.ndindex(3, 3, 3, 3)
+    ]
+    assert synthetic._best_chain(single, pairs) == pytest.approx(min(tried))
+
+
+def test_regret_is_0_at_the_best_and_1_at_the_median_of_random(module: Any) -> None:
+    scoring = module("scoring")
+    random = [
+        {"task": "s1", "truths": [value, value], "ms": [0.1], "seed": n}
+        for n, value in enumerate((2.0, 4.0, 9.0))
+    ]
+    scale = scoring.scale_of(random, random, 2)
+    assert scale.regret("s1", 0.0, 1) == 0.0
+    assert scale.regret("s1", 4.0, 2) == 1.0
+    assert scale.regret("s1", 2.0, 1) == 0.5
+    assert scale.regret("s1", 100.0, 1) == scale.regret("s1", math.nan, 1) == 2.0
+
+
+def test_ranks_share_places_and_leave_out_who_could_not_run(module: Any) -> None:
+    scoring = module("scoring")
+
+    def scores(name: str, **regrets: float) -> Any:
+        return scoring.Scores(name, [1], {task: np.array([[value]]) for task, value in regrets.items()}, 1.0)
+
+    found = [scores("a", s1=0.1, s2=0.5), scores("b", s1=0.1, s2=0.2), scores("c", s2=0.3)]
+    assert scoring.mean_ranks(found, 0) == [(1.5 + 3) / 2, (1.5 + 1) / 2, 2.0]
+    assert found[0].mean(0) == pytest.approx(0.3)
+
+
+def test_several_workers_have_that_many_trials_under_way(module: Any) -> None:
+    searching, tasks = module("searching"), module("tasks")
+    under_way, most = set[int](), [0]
+
+    class Watcher:
+        def ask(self, key: int) -> dict[str, Any]:
+            under_way.add(key)
+            most[0] = max(most[0], len(under_way))
+            return {f"x{i}": key / 20 for i in range(5)}
+
+        def tell(self, key: int, value: float) -> None:
+            under_way.remove(key)
+
+    found = searching.search(tasks.make("s1"), Watcher(), 20, seed=0, workers=4)
+    assert most == [4]
+    assert len(found.truths) == 20
+    assert found.truths == sorted(found.truths, reverse=True)
+
+
+def test_benchmark_runs_and_does_not_repeat_itself(tree: Path, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        str(tree / "benchmarks" / "search_quality" / "run.py"),
+        "--quick",
+        "--budget",
+        "6",
+    ]
+    command += ["--optimisers", "TPE", "--tasks", "s1", "s6", "--results", str(tmp_path)]
+    first = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+    assert "| TPE | 4 |" in first.stdout
+    assert "| Random | 4 |" in first.stdout
+    rows = [json.loads(line) for line in (tmp_path / "TPE.jsonl").read_text().splitlines()]
+    assert [(row["task"], row["seed"], len(row["truths"])) for row in rows] == [
+        ("s1", 0, 6),
+        ("s1", 1, 6),
+        ("s6", 0, 6),
+        ("s6", 1, 6),
+    ]
+    second = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+    assert second.stdout == first.stdout
+    assert "seeds" not in second.stderr
