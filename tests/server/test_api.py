@@ -217,6 +217,20 @@ def test_answer_is_worked_out_once_a_change() -> None:
     assert ask(lasting=10.0) == 3
 
 
+def test_answer_that_takes_long_is_kept_longer() -> None:
+    now, version, worked = [0.0], [1], list[int]()
+    answers = Answers(lambda: version[0], lambda: now[0])
+
+    def work_out() -> int:
+        now[0] += 0.1
+        worked.append(1)
+        return len(worked)
+
+    for moment, expected in ((0.0, 1), (0.9, 1), (1.2, 2)):
+        now[0], version[0] = moment, version[0] + 1
+        assert json.loads(answers.answer("key", work_out).body) == expected
+
+
 def test_answers_do_not_grow_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pitchpipe.server.answers._MOST_BYTES", 1000)
     answers = Answers(lambda: 1)
