@@ -343,11 +343,10 @@ class Manager:
         replies = self._session.take_replies(keep=self._unheard)
         checkpoints = () if self._unheard else self._session.take_checkpoints()
         turn = _Turn(events, effects, commands, self._tick(commands, replies, checkpoints))
-        self._room.attempt(partial(self._commit_and_act, turn))
+        self._room.attempt(partial(self._write, turn.tick), partial(self._act, turn))
 
-    def _commit_and_act(self, turn: _Turn) -> None:
-        """What is committed is done and told; nothing is, as long as it cannot be committed."""
-        self._write(turn.tick)
+    def _act(self, turn: _Turn) -> None:
+        """What is committed is done and told."""
         for effect in turn.effects:
             self._perform(effect)
         if not self._session.is_clogged:

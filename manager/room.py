@@ -62,19 +62,20 @@ class Room:
             self.demand()
         return self.is_awaited
 
-    def attempt(self, what: Callable[[], None]) -> None:
-        """Do something; what finds no room is tried again until it finds some."""
+    def attempt(self, what: Callable[[], None], then: Callable[[], None] = lambda: None) -> None:
+        """Do something, and `then` something else; what finds no room is tried again until it finds some."""
         try:
             what()
         except NoRoomError as error:
             if self._held is None:
                 _log.warning("%s: the experiment waits until there is room", error.what)
-            self._held, self._trouble = what, error.what
+            self._held, self._trouble = partial(self.attempt, what, then), error.what
             self._timer = asyncio.get_running_loop().call_later(_TRY_AGAIN, self._try_again)
             return
-        if self._held is not None:
+        held, self._held, self._trouble = self._held, None, ""
+        then()
+        if held is not None:
             _log.warning("there is room again: the experiment goes on")
-            self._held, self._trouble = None, ""
             self._go_on()
 
     def close(self) -> None:
@@ -84,7 +85,7 @@ class Room:
 
     def _try_again(self) -> None:
         if self._held is not None:
-            self._guarded(partial(self.attempt, self._held))
+            self._guarded(self._held)
 
 
 def check_room(folder: Path) -> None:
