@@ -128,6 +128,7 @@ class _Plots:
         names = [one.name for one in table.dimensions]
         with self._controls:
             if len(table.objectives) > 1 and self._choice.takes("objective"):
+                self._choice.objective = self._choice.objective or table.objectives[0].name
                 self._select("objective", "Objective", [one.name for one in table.objectives])
             if self._choice.takes("x") and len(names) > 1:
                 self._choice.x, self._choice.y = self._choice.x or names[0], self._choice.y or names[1]

@@ -68,7 +68,8 @@ class TrialActions:
                 f"{len(numbers)} trials are too many to be compared: select at most {_MOST_COMPARED}"
             )
             return
-        ui.navigate.to(f"{self._where.path('compare')}?trials={','.join(map(str, numbers))}")
+        address = f"{self._where.path('compare')}?trials={','.join(map(str, numbers))}"
+        ui.navigate.to(address.removeprefix(self._where.root))  # which it adds by itself
 
     async def copy(self, chosen: Chosen) -> None:
         """Put the parameters of the trials on the clipboard: an object, or a list of objects."""

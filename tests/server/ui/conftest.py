@@ -1,0 +1,205 @@
+"""A real Chromium, a server in a process of its own, and an experiment whose trials end when the test lets them."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PATIENCE = 30_000  # milliseconds
+
+TRIAL = """
+import os, sys, time, pitchpipe
+from pathlib import Path
+
+parameters = pitchpipe.get_next_parameter()
+x, kind = parameters["x"], parameters["kind"]
+print(f"training with x = {x}", flush=True)
+if kind == "broken":
+    raise ValueError(f"loss is not finite: {x} <img src=nowhere onerror=alert(1)>")
+for step in range(4):
+    pitchpipe.report_intermediate_result({"default": x * (step + 1) / 4, "loss": 1 - x})
+if kind in ("slow", "bad"):
+    gate = Path(os.environ["GATES"]) / str(pitchpipe.get_sequence_id())
+    for _ in range(6000):
+        if gate.exists():
+            break
+        time.sleep(0.02)
+    print("the gate is open", flush=True)
+pitchpipe.report_final_result({"default": x, "loss": 1 - x})
+"""
+
+TUNER = """
+from pitchpipe import Tuner
+
+FIRST = [("good", 0.5), ("broken", 0.125), ("broken", 0.25), ("broken", 0.375), ("good", 0.9), ("bad", 0.1)]
+
+
+class Listed(Tuner):
+    def update_search_space(self, search_space):
+        pass
+
+    def generate_parameters(self, parameter_id, **kwargs):
+        kind, x = FIRST[parameter_id] if parameter_id < len(FIRST) else ("slow", 0.7)
+        solver = {"_name": "sgd", "momentum": 0.5} if parameter_id % 2 else {"_name": "adam"}
+        return {"x": x, "kind": kind, "solver": solver}
+
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        pass
+"""
+
+CONFIG: dict[str, Any] = {
+    "experiment_name": "story",
+    "trial_command": f"{sys.executable} trial.py",
+    "trial_concurrency": 2,
+    "max_trial_number": 40,
+    "objectives": [{"name": "default", "direction": "maximize"}],
+    "search_space": {
+        "x": {"_type": "uniform", "_value": [0, 1]},
+        "kind": {"_type": "choice", "_value": ["good", "broken", "bad", "slow"]},
+        "solver": {
+            "_type": "choice",
+            "_value": [
+                {"_name": "adam"},
+                {"_name": "sgd", "momentum": {"_type": "uniform", "_value": [0, 1]}},
+            ],
+        },
+    },
+    "tuner": {"class_name": "listed.Listed", "code_directory": "."},
+    "assessor": {"name": "Medianstop", "class_args": {"start_step": 1}},
+    "kill_grace": 1,
+    "training_service": {"platform": "local"},
+}
+
+
+@dataclass
+class Story:
+    """A running experiment: 0 and 4 succeeded, 1 to 3 failed, 5 was stopped early, 6 and 7 wait for their gates."""
+
+    directory: Path
+    gates: Path
+    url: str = ""
+
+    def open_gate(self, number: int) -> None:
+        (self.gates / str(number)).touch()
+
+    def address(self, page: str = "") -> str:
+        return f"{self.url}/story/{page}".rstrip("/")
+
+
+@pytest.fixture(scope="module")
+def environment() -> Iterator[dict[str, str]]:
+    """The environment of the processes of a module, with a runtime directory of their own."""
+    runtime = tempfile.mkdtemp(prefix="pp-", dir="/tmp")
+    yield {**os.environ, "PITCHPIPE_RUNTIME_DIR": runtime}
+    shutil.rmtree(runtime, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def serve(environment: dict[str, str]) -> Iterator[Callable[[Path], str]]:
+    """A function that serves the pages of a directory, and gives their address."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(directory: Path) -> str:
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "pitchpipe",
+            "ui",
+            "--dir",
+            str(directory),
+            "--port",
+            "0",
+            "--no-browser",
+        ]
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=directory,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        processes.append(process)
+        assert process.stdout is not None
+        return process.stdout.readline().strip().removesuffix("/")
+
+    yield start
+    for process in processes:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def story(
+    tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str], serve: Callable[[Path], str]
+) -> Iterator[Story]:
+    """The experiment, running, and its pages."""
+    directory = tmp_path_factory.mktemp("experiments")
+    code = tmp_path_factory.mktemp("code")
+    (code / "trial.py").write_text(TRIAL)
+    (code / "listed.py").write_text(TUNER)
+    gates = code / "gates"
+    gates.mkdir()
+    config = code / "experiment.yml"
+    config.write_text(json.dumps({**CONFIG, "trial_environment": {"GATES": str(gates)}}))
+    command = [sys.executable, "-P", "-m", "pitchpipe"]
+    words = ["create", str(config), "--dir", str(directory), "--experiment-id", "story", "--quiet"]
+    subprocess.run([*command, *words], env=environment, cwd=code, check=True, capture_output=True)
+    found = Story(directory, gates)
+    try:
+        found.url = serve(directory)
+        yield found
+    finally:
+        words = ["stop", "story", "--dir", str(directory)]
+        subprocess.run([*command, *words], env=environment, cwd=code, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def context(chromium: Any) -> Iterator[Any]:
+    """A browser window; what one test has fetched is not fetched again by the next."""
+    context = chromium.new_context(viewport={"width": 1300, "height": 900})
+    context.set_default_timeout(PATIENCE)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def open_page(context: Any) -> Iterator[Callable[..., Any]]:
+    """A function that opens an address in a tab; the browser must not complain, nor ask another machine."""
+    pages: list[Any] = []
+    problems: list[str] = []
+
+    def note_request(asked: Any) -> None:
+        if not asked.url.startswith(("http://127.0.0.1:", "data:", "blob:")):
+            problems.append(f"asked {asked.url}")
+
+    def note_console(message: Any) -> None:
+        if message.type == "error":
+            problems.append(f"console: {message.text} {message.location}")
+
+    def start(address: str) -> Any:
+        page = context.new_page()
+        pages.append(page)
+        page.on("console", note_console)
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
+        page.on("request", note_request)
+        page.goto(address)
+        return page
+
+    yield start
+    for page in pages:
+        page.close()
+    assert problems == []
