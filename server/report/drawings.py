@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .. import figures
@@ -95,8 +96,9 @@ def _untitled(figure: go.Figure) -> dict[str, Any]:
     return found
 
 
+@cache
 def packed_plotly() -> str:
-    """plotly's own JavaScript, from its Python package (MIT license, which its first lines name)."""
+    """plotly's own JavaScript, from its Python package (MIT license, which its first lines name); packed once."""
     from plotly.offline import get_plotlyjs
 
     return packed(get_plotlyjs())

@@ -202,7 +202,7 @@ def _trials(table: ExperimentTable) -> TrialsTable:
             values = [trial.values.get(one.name) for one in table.objectives]
             points = [one.value(trial.parameters) for one in dimensions]
             cells = [float(trial.number), _status(trial), *values, *points, _seconds(trial)]
-            rows.append([*map(_cell, cells), (hidden(trial.reason), trial.reason)])
+            rows.append([*map(_cell, cells), (hidden(trial.reason), hidden(trial.reason))])
     are_numbers = [any(isinstance(row[place][1], float) for row in rows) for place in range(len(head))]
     return TrialsTable(list(zip(head, are_numbers, strict=True)), rows, len(table.trials))
 
@@ -217,7 +217,9 @@ def _seconds(trial: TrialRecord) -> float | None:
 
 
 def _cell(value: float | str | None) -> tuple[str, float | str]:
-    return (written(value), "" if value is None else value)
+    if isinstance(value, float):
+        return written(value), float(f"{value:.10g}")
+    return written(value), value or ""
 
 
 def _settings(config: Mapping[str, Any], summary: Mapping[str, Any]) -> Pairs:

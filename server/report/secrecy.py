@@ -9,7 +9,9 @@ from typing import Any
 __all__ = ["hidden", "hidden_values"]
 
 _HIDDEN = "(hidden)"
-_NAME = r"[\w.-]*(?:password|passwd|secret|token|credential|api_?key|access_?key|private_?key)[\w.-]*"
+_NAME = (
+    r"[\w.-]*(?:password|passwd|secret|token|credential|api[-_]?key|access[-_]?key|private[-_]?key)[\w.-]*"
+)
 _SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
 # NAME: value, NAME=value, "NAME": "value", --name value
 _ASSIGNED = re.compile(

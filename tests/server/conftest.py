@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from .made_stores import MadeExperiment
+
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @pytest.fixture
@@ -15,3 +19,18 @@ def made(tmp_path: Path) -> Iterator[MadeExperiment]:
     experiment = MadeExperiment(tmp_path / "exps" / "made1234")
     yield experiment
     experiment.store.close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The browser, one for all tests of pages, which are skipped where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
+    if path is None:
+        pytest.skip("there is no Chromium: pages are not tested (apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--enable-unsafe-swiftshader"]
+        )
+        yield browser
+        browser.close()

@@ -1,0 +1,304 @@
+"""The report as a file: complete, closed in itself, safe from what is in it, for experiments in every state."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.folder import ExperimentFolder
+from pitchpipe.manager.store import StoreError
+from pitchpipe.server.reading import ExperimentView
+from pitchpipe.server.report import render_report, write_report
+
+from ..made_stores import MadeExperiment, a_config, a_trial, results
+
+HOSTILE = (
+    "</script></style></textarea><script>alert(1)</script><img src=x onerror=alert(2)>\" ' &amp; {{ 7 * 7 }}"
+)
+NESTED = {
+    "lr": {"_type": "loguniform", "_value": [1e-4, 1.0]},
+    HOSTILE: {"_type": "choice", "_value": [HOSTILE, "b"]},
+    "net": {
+        "_type": "choice",
+        "_value": [{"_name": HOSTILE, "k": {"_type": "uniform", "_value": [0, 1]}}, {"_name": "n"}],
+    },
+}
+
+
+class Page(HTMLParser):
+    """What a browser would find in a page: elements, attributes, and the text outside scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._inside: list[str] = []
+        self.feed(text)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag in ("script", "style"):
+            self._inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._inside and self._inside[-1] == tag:
+            self._inside.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not self._inside:
+            self.words.append(data)
+
+    def count(self, tag: str) -> int:
+        return sum(name == tag for name, _ in self.elements)
+
+
+def page_of(experiment: MadeExperiment) -> Page:
+    with ExperimentView(experiment.folder) as view:
+        return Page(render_report(view))
+
+
+def fill(experiment: MadeExperiment, count: int = 12, **values: Any) -> None:
+    """Trials of every kind: every fourth failed, every fifth was stopped, each with three results."""
+    trials, metrics = [], []
+    for number in range(count):
+        status = "FAILED" if number % 4 == 3 else "EARLY_STOPPED" if number % 5 == 4 else "SUCCEEDED"
+        value = 1.0 / (number + 1) if status == "SUCCEEDED" else None
+        more: dict[str, Any] = {}
+        if status == "FAILED":
+            more = {
+                "reason": f"ValueError: {number}",
+                "error": f'Traceback\n  File "t.py"\nValueError: {number}',
+            }
+        trial = a_trial(number, status, value, agent=f"{number % 2}-0", **more)
+        metrics += results(trial, [3.0, 2.0, 1.0])
+        trials.append(trial)
+    experiment.commit(*trials, metrics=metrics, run_time=75.0, **values)
+
+
+@pytest.fixture
+def finished(made: MadeExperiment) -> MadeExperiment:
+    made.status = "DONE"
+    fill(made, end_time=200.0)
+    return made
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> MadeExperiment:
+    """An experiment in which every text is an attack."""
+    config = a_config(search_space=NESTED, experiment_name=HOSTILE, trial_command=f"python '{HOSTILE}'")
+    experiment = MadeExperiment(tmp_path / "exps" / "evil", config)
+    experiment.status = "ERROR"
+    trials = []
+    for number in range(10):
+        net = {"_name": HOSTILE, "k": number / 10} if number % 2 else {"_name": "n"}
+        point = {"lr": 0.1, HOSTILE: HOSTILE, "net": net}
+        more = {"reason": HOSTILE, "error": HOSTILE} if number > 7 else {}
+        status, value = ("FAILED", None) if number > 7 else ("SUCCEEDED", float(number))
+        trials.append(a_trial(number, status, value, parameters=point, agent=HOSTILE, **more))
+    experiment.commit(*trials, reason=HOSTILE, error=HOSTILE)
+    with closing(sqlite3.connect(experiment.folder.database)) as db, db:
+        db.execute("UPDATE experiment SET name = ?", (HOSTILE,))
+    (experiment.folder.path / "experiment.yml").write_text(f"trial_command: {HOSTILE}\n")
+    return experiment
+
+
+def test_report_tells_the_experiment(finished: MadeExperiment) -> None:
+    page = page_of(finished)
+    for words in (
+        "a name",
+        "DONE",
+        "Trials 12",
+        "Best result 0.09091",
+        "Best trial 10",
+        "Ran for 1 min 15 s",
+        "7 succeeded",
+        "3 failed",
+        "2 stopped early",
+        "3 trials · USER_ERROR · ValueError: 3",
+        "Trials 3, 7, 11",
+        'File "t.py"',
+        "pitchpipe trial rerun made1234 10",
+        '"lr": 1.0',
+        "pitchpipe run",
+        "Seed 1",
+        "Pitchpipe 0.1.0",
+    ):
+        assert words in page.text, words
+    assert [
+        attrs["data-figure"] for tag, attrs in page.elements if tag == "div" and "data-figure" in attrs
+    ] == [
+        "history",
+        "importance",
+        "curves",
+        "parallel",
+        "slice",
+        "contour",
+        "timeline",
+    ]
+
+
+def test_report_refers_to_nothing_outside_itself(finished: MadeExperiment) -> None:
+    page = page_of(finished)
+    leading_out = {"src", "href", "data", "action", "poster", "srcset", "background", "formaction"}
+    found = [(tag, attrs) for tag, attrs in page.elements for name in attrs if name in leading_out]
+    assert found == [("a", {"class": "skip", "href": "#figures"})]
+    policy = next(attrs["content"] for tag, attrs in page.elements if "http-equiv" in attrs)
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    assert "http" not in policy
+
+
+def test_nothing_in_an_experiment_becomes_markup(hostile: MadeExperiment, finished: MadeExperiment) -> None:
+    page = page_of(hostile)
+    assert page.count("script") == 3
+    assert page.count("style") == 1
+    assert {tag for tag, _ in page.elements} <= {tag for tag, _ in page_of(finished).elements}
+    assert not [name for _, attrs in page.elements for name in attrs if name.startswith("on")]
+    assert page.text.count("alert(1)") > 20
+    assert "49" not in re.sub(
+        r"\d{3,}", "", page.text.split("Trials")[0]
+    )  # {{ 7 * 7 }} is a text like any other
+
+
+def test_scripts_need_the_word_that_is_new_in_every_report(finished: MadeExperiment) -> None:
+    with ExperimentView(finished.folder) as view:
+        first, second = render_report(view), render_report(view)
+    words = [re.search(r"script-src 'nonce-([\w-]+)'", text) for text in (first, second)]
+    one, other = (word[1] for word in words if word)
+    assert one != other
+    assert Page(first).count("script") == 3
+    assert first.count(f'<script nonce="{one}">') == 1
+
+
+def test_empty_experiment_has_a_report(made: MadeExperiment) -> None:
+    made.commit()
+    page = page_of(made)
+    for words in (
+        "Trials 0",
+        "No trial has succeeded yet.",
+        "No trial failed.",
+        "There is no trial yet.",
+        "not over",
+    ):
+        assert words in page.text
+
+
+def test_experiment_that_failed_has_a_report_with_its_error(made: MadeExperiment) -> None:
+    made.status = "ERROR"
+    failed = [a_trial(n, "FAILED", reason="ImportError: torch", error="ImportError: torch") for n in range(3)]
+    made.commit(*failed, reason="3 trials failed alike", error="Traceback\nTunerError: no", end_time=300.0)
+    text = page_of(made).text
+    for words in (
+        "3 trials failed alike",
+        "TunerError: no",
+        "3 trials · USER_ERROR",
+        "No trial has succeeded.",
+    ):
+        assert words in text
+    assert "not over" not in text
+
+
+def test_experiment_that_nobody_runs_says_how_to_go_on(made: MadeExperiment) -> None:
+    fill(made)
+    assert "nobody runs it: pitchpipe resume made1234 goes on with it" in page_of(made).text
+
+
+def test_experiment_that_runs_says_when_it_was_looked_at(made: MadeExperiment) -> None:
+    fill(made)
+    folder = ExperimentFolder(made.folder.path)
+    folder.own()
+    try:
+        assert "The experiment still runs: this is how it stood on" in page_of(made).text
+    finally:
+        folder.disown()
+
+
+def test_several_objectives_have_a_front(tmp_path: Path) -> None:
+    objectives = [{"name": "default", "direction": "minimize"}, {"name": "size", "direction": "minimize"}]
+    experiment = MadeExperiment(tmp_path / "exps" / "two", a_config(objectives=objectives))
+    trials = [a_trial(n) for n in range(3)]
+    for trial, values in zip(trials, [(0.0, 3.0), (1.0, 1.0), (2.0, 2.0)], strict=True):
+        trial.values, trial.final = values, "{}"
+    experiment.commit(*trials)
+    page = page_of(experiment)
+    assert "On the Pareto front 2" in page.text
+    assert any(attrs.get("data-figure") == "pareto" for _, attrs in page.elements)
+
+
+def test_secrets_are_not_handed_on(tmp_path: Path) -> None:
+    environment = {"WANDB_API_KEY": "k-123", "DB": "postgres://me:pw-123@host/db", "SIZE": "7"}
+    config = a_config(trial_environment=environment, trial_command="train --api-key=k-123 --lr 1")
+    experiment = MadeExperiment(tmp_path / "exps" / "secret", config)
+    failed = a_trial(
+        0, "FAILED", reason="AuthError: token='k-123'", error="AuthError: token='k-123' at step 3"
+    )
+    experiment.commit(failed)
+    with ExperimentView(experiment.folder) as view:
+        text = render_report(view)
+    assert "k-123" not in text
+    assert "pw-123" not in text
+    assert "at step 3" in text
+    (experiment.folder.path / "experiment.yml").write_text('env:\n  MY_SECRET: "k-123"\n  lr: 0.25\n')
+    with ExperimentView(experiment.folder) as view:
+        text = render_report(view)
+    assert "k-123" not in text
+    assert "lr: 0.25" in text
+
+
+def test_table_of_very_many_trials_is_cut_and_says_so(made: MadeExperiment) -> None:
+    made.commit(*[a_trial(n, "SUCCEEDED", float((n * 7) % 1500), parameters={"lr": n}) for n in range(1500)])
+    page = page_of(made)
+    assert "1,000 of 1,500 trials" in page.text
+    assert page.count("tr") < 1100
+
+
+def test_file_is_small_and_whole(finished: MadeExperiment, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("an older report")
+    size = write_report(finished.folder.path, path)
+    assert path.stat().st_size == size < 2_200_000
+    assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
+    assert [found.name for found in tmp_path.glob("*report*")] == ["report.html"]
+    with pytest.raises(OSError, match="No such file"):
+        write_report(finished.folder.path, tmp_path / "nowhere" / "report.html")
+
+
+def test_folder_that_holds_no_experiment_is_said_to_be_none(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        write_report(tmp_path, tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    from pitchpipe.cli.app import run
+
+    def call(*words: object) -> tuple[int, str, str]:
+        code = run([str(word) for word in words])
+        return (code, *capsys.readouterr())
+
+    return call
+
+
+def test_verb_writes_where_it_is_told_and_says_how_much(
+    finished: MadeExperiment,
+    tmp_path: Path,
+    call: Callable[..., tuple[int, str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = call("report", "made", "--dir", finished.folder.path.parent)
+    assert (code, out) == (0, "report-made1234.html (2.0 MB)\n")
+    assert (tmp_path / "report-made1234.html").is_file()
+    code, _, err = call(
+        "report", "made", "--dir", finished.folder.path.parent, "-o", tmp_path / "no" / "r.html"
+    )
+    assert (code, err) == (1, f"error: {tmp_path}/no/r.html cannot be written: No such file or directory\n")
