@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .auto_model import AutoModel, Belief
+from .auto_model import AutoModel
 from .auto_settings import Settings
 from .climbing import climb
 from .embedding import Embedding
@@ -24,10 +24,11 @@ from .layout import Floats
 from .learner import LearningTuner
 from .learning_curves import LearningCurves, Stage
 from .local_moves import mutants
-from .regions import Box, Branch, Everywhere, Region, neglected_branch
+from .regions import Box, Branch, Everywhere, Region, neglected_branch, principal_axes
 from .trust_region import TrustRegion
 
 _MOST_BRANCHES = 0.35  # of the suggestions
+_EARLY = 100  # suggestions; by twice as many, the late shares hold
 _FEWEST = 4  # results that a model makes sense with
 
 
@@ -107,29 +108,37 @@ class AutoTuner(LearningTuner):
     def _model_based(self, known: Stage) -> Floats:
         """Return candidates in order of expected improvement."""
         s, history = self.settings, self._history
+        self._is_local, branch = self._where_to_look()
         running = np.setdiff1d(self._running_rows(), known.rows)
-        known = self._thinned(known)
+        near = self._is_local and len(known.rows) > s.near_set
+        known = self._nearest(known) if near else self._thinned(known)
         belief = self._model.belief(
-            history.units(known.rows), known.losses, known.doubt, history.units(running), history.count
+            history.units(known.rows),
+            known.losses,
+            known.doubt,
+            history.units(running),
+            history.count,
+            near=near,
         )
-        region = self._region(belief)
-        if isinstance(region, Branch):
-            belief = belief.within(region)
+        region: Region = branch or Everywhere()
+        if branch:
+            belief = belief.within(branch)
+        elif self._is_local:
+            good = belief.units[: max(len(belief.units) // 3, 2)]
+            region = Box(belief.units[0], self._trust.radius, principal_axes(self._embedding, good))
         return climb(
             self._rng, self._embedding, region, belief.score, belief.units[: s.climbers], s.climb_rounds
         )
 
-    def _region(self, belief: Belief) -> Region:
-        """Return where to look this time."""
+    def _where_to_look(self) -> tuple[bool, Branch | None]:
+        """Return whether to stay in the trust region this time, and the branch to keep to, if any."""
         s, history, draw = self.settings, self._history, float(self._rng.random())
-        self._is_local = draw < s.local_share
-        if self._is_local:
-            return Box(belief.units[0], self._trust.radius)
-        branches = min(max(s.branch_share, s.early_branches / history.count), _MOST_BRANCHES)
-        if draw > 1 - branches:
-            branch = neglected_branch(self._rng, self._layout, history.units(np.arange(history.count)))
-            return branch or Everywhere()
-        return Everywhere()
+        late = min(max((history.count - _EARLY) / _EARLY, 0.0), 1.0)
+        if draw < s.local_share + late * (s.late_local_share - s.local_share):
+            return True, None
+        if draw < 1 - min(max(s.branch_share, s.early_branches / history.count), _MOST_BRANCHES):
+            return False, None
+        return False, neglected_branch(self._rng, self._layout, history.units(np.arange(history.count)))
 
     def _known(self) -> Stage:
         """Return rows and losses, the best first: final results, or what the learning curves say about them."""
@@ -146,6 +155,12 @@ class AutoTuner(LearningTuner):
         order = np.argsort(losses, kind="stable")
         return Stage(rows[order], losses[order], doubt[order])
 
+    def _nearest(self, known: Stage) -> Stage:
+        """Return what lies nearest to the best."""
+        features = self._embedding.features(self._history.units(known.rows))
+        distances = ((features - features[0]) ** 2).sum(axis=1)
+        return known.take(np.sort(np.argsort(distances, kind="stable")[: self.settings.near_set]))
+
     def _thinned(self, known: Stage) -> Stage:
         """Return what the model learns from: all, or the best, the newest and some others."""
         limit, count = self.settings.largest_set, len(known.rows)
@@ -153,5 +168,4 @@ class AutoTuner(LearningTuner):
             return known
         newest = np.argsort(known.rows)[-(limit // 4) :]
         some = self._rng.choice(count, limit // 4, replace=False)
-        places = np.unique(np.concatenate([np.arange(limit // 2), newest, some]))
-        return Stage(known.rows[places], known.losses[places], known.doubt[places])
+        return known.take(np.unique(np.concatenate([np.arange(limit // 2), newest, some])))

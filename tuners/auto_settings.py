@@ -23,17 +23,20 @@ class Settings:
 
     design_points: int = 8  # suggestions before the model
     centre_first: bool = True  # begin with the middle of every range
-    views: tuple[View, ...] = (View(),)  # they take turns
+    views: tuple[View, ...] = (View(0.25, 0.25), View(0.1, 0.5), View(0.5, 1.0))  # they take turns
     ordered_choices: bool = True  # choices between numbers have an order as well
     shared_names: bool = True  # parameters with one name in different branches share what is learned
     largest_set: int = 250  # results that the model is fitted to
+    near_set: int = 150  # the same in the trust region: those nearest to the best
     length_scale_spread: float = 0.8
     trend: float = 0.0
+    near_trend: float = 0.1
     noise: float = 1e-3
     noise_spread: float = 2.0
     model_free_share: float = 0.15  # small changes of the best results
-    branch_share: float = 0.0  # the best that is expected of a branch that was visited less
-    early_branches: float = 0.0  # over the number of suggestions: a higher share of these at first
-    local_share: float = 0.0  # inside the trust region
+    branch_share: float = 0.12  # the best that is expected of a branch that was visited less
+    early_branches: float = 8.0  # over the number of suggestions: a higher share of these at first
+    local_share: float = 0.25  # inside the trust region
+    late_local_share: float = 0.6  # the same beyond 200 suggestions
     climbers: int = 6  # best results whose surroundings are searched
     climb_rounds: int = 4

@@ -11,7 +11,6 @@ import numpy as np
 
 from .embedding import Embedding
 from .layout import Floats
-from .local_moves import mutants
 from .regions import Region
 
 _KEPT, _CLIMBERS, _CHANGES = 40, 8, 20
@@ -34,6 +33,6 @@ def climb(
     for _ in range(rounds):
         top = np.argsort(-scores, kind="stable")[:_KEPT]
         units, scores = units[top], scores[top]
-        changed = region.confine(rng, embedding, mutants(rng, embedding, units[:_CLIMBERS], _CHANGES))
+        changed = region.change(rng, embedding, units[:_CLIMBERS], _CHANGES)
         units, scores = np.concatenate([units, changed]), np.concatenate([scores, score(changed)])
     return units[np.argsort(-scores, kind="stable")]

@@ -30,6 +30,10 @@ class Stage:
     losses: Floats
     doubt: Floats
 
+    def take(self, places: Ints) -> Stage:
+        """Return the entries at these places."""
+        return Stage(self.rows[places], self.losses[places], self.doubt[places])
+
 
 class LearningCurves:
     """The intermediate losses of trials, by row of the history.

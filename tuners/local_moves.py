@@ -8,21 +8,28 @@ from .embedding import Embedding
 from .layout import Bools, Floats
 
 _EXPECTED_CHANGES = np.array([1.0, 2.0, 4.0, 100.0])
-_LOG_STEP = (-2.3, -0.3)  # powers of ten, of the unit interval
+LOG_STEPS = (-2.3, -0.3)  # powers of ten, of the unit interval
 
 
-def mutants(rng: np.random.Generator, embedding: Embedding, points: Floats, count: int) -> Floats:
+def mutants(
+    rng: np.random.Generator,
+    embedding: Embedding,
+    points: Floats,
+    count: int,
+    log_steps: tuple[float, float] = LOG_STEPS,
+) -> Floats:
     """Return `count` changed copies of each point, shape (m count, d), NaN where inactive.
 
-    One to all parameters change: a number by a normal step of log-uniform width, at least to the next value; a choice
-    to another option, or to the next one if they have an order. The children of a changed choice are drawn anew.
+    One to all parameters change: a number by a normal step, at least to the next value, whose width is a power of ten
+    with an exponent between the `log_steps`; a choice to another option, or to the next one if they have an order. The
+    children of a changed choice are drawn anew.
     """
     units = np.repeat(points, count, axis=0)
     inactive = np.isnan(units)
     units[inactive] = rng.random(int(inactive.sum()))
     changed = _columns_to_change(rng, ~inactive)
     before = units.copy()
-    _move_numbers(rng, embedding, units, changed)
+    _move_numbers(rng, embedding, units, changed, log_steps)
     _move_choices(rng, embedding, units, changed)
     embedding.snap(units)
     _leave_the_cell(rng, embedding, units, before, changed)
@@ -39,9 +46,15 @@ def _columns_to_change(rng: np.random.Generator, active: Bools) -> Bools:
     return changed
 
 
-def _move_numbers(rng: np.random.Generator, embedding: Embedding, units: Floats, changed: Bools) -> None:
+def _move_numbers(
+    rng: np.random.Generator,
+    embedding: Embedding,
+    units: Floats,
+    changed: Bools,
+    log_steps: tuple[float, float],
+) -> None:
     columns = embedding.layout.numeric
-    width = 10 ** rng.uniform(*_LOG_STEP, (len(units), 1))
+    width = 10 ** rng.uniform(*log_steps, (len(units), 1))
     step = rng.standard_normal((len(units), len(columns))) * width
     moved = np.abs(units[:, columns] + np.where(changed[:, columns], step, 0.0))  # reflected at 0 ...
     units[:, columns] = np.clip(np.where(moved > 1, 2 - moved, moved), 0.0, 1.0)  # ... and at 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,8 +20,8 @@ class Region(Protocol):
         """Return candidates to begin with, shape (m, d); `best` are the best points so far, the best first."""
         ...
 
-    def confine(self, rng: np.random.Generator, embedding: Embedding, units: Floats) -> Floats:
-        """Move points into the region, in place; returns `units`."""
+    def change(self, rng: np.random.Generator, embedding: Embedding, units: Floats, count: int) -> Floats:
+        """Return `count` changes of each point, shape (m count, d), that are in the region."""
         ...
 
 
@@ -36,9 +37,9 @@ class Everywhere:
         anywhere = embedding.snap(rng.random((self.random, embedding.layout.dimension)))
         return np.concatenate([anywhere, mutants(rng, embedding, best, self.around // len(best))])
 
-    def confine(self, rng: np.random.Generator, embedding: Embedding, units: Floats) -> Floats:
-        """Return the points as they are."""
-        return units
+    def change(self, rng: np.random.Generator, embedding: Embedding, units: Floats, count: int) -> Floats:
+        """Return mutants."""
+        return mutants(rng, embedding, units, count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +55,18 @@ class Branch:
         """Return random points of the branch, and the best ones and their mutants moved to it."""
         anywhere = rng.random((self.random, embedding.layout.dimension))
         near = mutants(rng, embedding, best, self.around // len(best))
-        return self.confine(rng, embedding, np.concatenate([anywhere, near]))
+        return self._confined(rng, embedding, np.concatenate([anywhere, near]))
+
+    def change(self, rng: np.random.Generator, embedding: Embedding, units: Floats, count: int) -> Floats:
+        """Return mutants that keep the option."""
+        return self._confined(rng, embedding, mutants(rng, embedding, units, count))
 
     def contains(self, layout: Layout, units: Floats) -> Bools:
         """Return which points have the option, shape (m,)."""
         place = np.searchsorted(layout.choices, self.column)
         return layout.codes(units)[:, place] == self.option
 
-    def confine(self, rng: np.random.Generator, embedding: Embedding, units: Floats) -> Floats:
+    def _confined(self, rng: np.random.Generator, embedding: Embedding, units: Floats) -> Floats:
         """Set the choice, and those it is nested in, to the options that lead to the branch; draw what is new there."""
         layout = embedding.layout
         inactive = np.isnan(units)
@@ -78,24 +83,52 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:
-    """A box around a point, in its numbers; choices may change."""
+    """A box around a point, in its numbers; choices may change.
+
+    `axes` (p, p) has the directions in which the good points near it lie as columns, the longest of length 1: half the
+    steps go along them, as in CMA-ES (Hansen, The CMA Evolution Strategy: A Tutorial, 2016): valleys are followed.
+    """
 
     centre: Floats
     radius: float
+    axes: Floats
     around: int = 300
 
     def start(self, rng: np.random.Generator, embedding: Embedding, best: Floats) -> Floats:
-        """Return mutants of the centre inside the box."""
-        return self.confine(rng, embedding, mutants(rng, embedding, self.centre[None], self.around))
+        """Return changes of the centre."""
+        return self.change(rng, embedding, self.centre[None], self.around)
 
-    def confine(self, rng: np.random.Generator, embedding: Embedding, units: Floats) -> Floats:
+    def change(self, rng: np.random.Generator, embedding: Embedding, units: Floats, count: int) -> Floats:
+        """Return mutants inside the box, and steps along the axes."""
+        reach = math.log10(self.radius)
+        changed = mutants(rng, embedding, units, count, (reach - 1.5, reach))
+        columns = embedding.layout.numeric
+        along = np.repeat(units, count, axis=0)
+        width = 10 ** rng.uniform(reach - 1.5, reach, (len(along), 1))
+        along[:, columns] += width * (rng.standard_normal((len(along), len(columns))) @ self.axes.T)
+        straight = rng.random(len(along)) < 0.5
+        changed[straight] = along[straight]
+        return self._confined(embedding, changed)
+
+    def _confined(self, embedding: Embedding, units: Floats) -> Floats:
         """Move numbers that are active in both to the nearest place in the box."""
         columns = embedding.layout.numeric
         known = ~np.isnan(self.centre[columns])
         middle = np.where(known, self.centre[columns], 0.5)
         reach = np.where(known, self.radius, 1.0)
-        units[:, columns] = np.clip(units[:, columns], middle - reach, middle + reach)
+        inside = np.clip(units[:, columns], middle - reach, middle + reach)
+        units[:, columns] = np.clip(inside, 0.0, 1.0)
         return embedding.snap(units)
+
+
+def principal_axes(embedding: Embedding, units: Floats) -> Floats:
+    """Return the directions in which points lie, (p, p), as columns; the longest has length 1."""
+    numbers = np.where(np.isnan(units), 0.5, units)[:, embedding.layout.numeric]
+    if numbers.shape[1] < 2 or len(numbers) < 2 * numbers.shape[1]:
+        return np.eye(numbers.shape[1])
+    variances, directions = np.linalg.eigh(np.cov(numbers, rowvar=False))
+    lengths = np.sqrt(np.maximum(variances, 0.0))
+    return directions * np.maximum(lengths / max(lengths[-1], 1e-12), 1e-3)
 
 
 def neglected_branch(rng: np.random.Generator, layout: Layout, units: Floats) -> Branch | None:
