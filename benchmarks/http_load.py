@@ -162,9 +162,12 @@ async def watched(manager: Manager, options: argparse.Namespace) -> dict[str, An
         watching = await watch.watch(options.seconds)
         output, _ = await telling
     trials = manager.runner.created if manager.runner is not None else 0
+    log = folder.path / "experiment.db-wal"
+    size = log.stat().st_size if log.exists() else 0
     manager.stop()
     await running
-    return {"alone": alone, "with clients": watching, "api": json.loads(output), "trials": trials}
+    told = {"alone": alone, "with clients": watching, "api": json.loads(output)}
+    return {**told, "trials": trials, "log": size}
 
 
 def line(name: str, seconds: Sequence[float]) -> str:
@@ -198,6 +201,8 @@ def main() -> None:
         for name, seconds in found[when].items():
             print(line(f"{name}, {when}", seconds))
     print(line("an answer of the API", found["api"]))
+    # It could not be folded back into the database if somebody read all the time.
+    print(f"the database's write-ahead log has {found['log'] / 2**20:.1f} MiB")
 
 
 def _options() -> argparse.Namespace:

@@ -45,7 +45,11 @@ class Experiments:
 
     def views(self) -> list[ExperimentView]:
         """The views of all experiments there are."""
-        return [self._of(folder).view for folder in self._folders()]
+        return [shown.view for shown in self.all()]
+
+    def all(self) -> list[Shown]:
+        """All experiments there are."""
+        return [self._of(folder) for folder in self._folders()]
 
     def shown(self, name: str) -> Shown:
         """An experiment by its id, a beginning that only one id has, or `current`; raises `LookupError`.

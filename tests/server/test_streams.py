@@ -17,7 +17,8 @@ from .made_stores import MadeExperiment, a_trial
 
 
 @pytest.fixture
-def view(made: MadeExperiment) -> ExperimentView:
+def view(made: MadeExperiment, monkeypatch: pytest.MonkeyPatch) -> ExperimentView:
+    monkeypatch.setattr("pitchpipe.server.feed._COST", 0.0)
     opened = ExperimentView(made.folder)
     opened._feed._clock = iter(range(1000)).__next__  # every look is a moment later
     return opened
