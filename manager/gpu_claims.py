@@ -105,8 +105,11 @@ def _write(file: IO[str], claims: list[_Claim]) -> None:
 def is_listened_to(path: Path) -> bool:
     """Does a living process listen on this socket?"""
     with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
         try:
             probe.connect(str(path))
+        except BlockingIOError:
+            return True  # it has not taken up those who came before
         except OSError:
             return False
     return True

@@ -44,14 +44,18 @@ class LocalAgentLink(SocketLink):
         if self._process is not None:
             self._process.kill()
         elif self._killing is None:
-            self._killing = self._loop.create_task(self._kill_stranger())
+            self._killing = self._loop.create_task(self._end_process(0.0))
 
-    async def _kill_stranger(self) -> None:
-        hello = await self.hello()
+    async def _end_process(self, patience: float) -> None:
+        """Kill the process if it is still there after `patience` seconds; returns when it is gone."""
+        if self._process is not None:
+            await _end_child(self._process, patience)
+            return
+        told = self._hello.result() if self._hello.done() and self._hello.exception() is None else None
         # One that was stopped before it could say hello is found by what it was started with.
-        pid = await asyncio.to_thread(self._find) if hello is None else int(hello["pid"])
+        pid = await asyncio.to_thread(self._find) if told is None else int(told["pid"])
         if pid is not None:
-            await _end_stranger(pid, patience=0.0)
+            await _end_stranger(pid, patience)
 
     def _find(self) -> int | None:
         """The process of this agent; None if there is none."""
@@ -65,46 +69,48 @@ class LocalAgentLink(SocketLink):
 
     async def close(self, grace: float) -> None:
         """Ask the agent to shut down, and kill it if it does not."""
-        hello = await self.hello()
         self.send({"op": "shutdown"})
         await self.wait_closed(grace + _SHUTDOWN_MARGIN)
-        if self._process is not None:
-            await _end_child(self._process)
-        elif hello is not None:
-            await _end_stranger(int(hello["pid"]))
-        elif self._killing is not None:
-            await self._killing
+        await self._end_process(_EXIT_MARGIN)
 
     async def why_lost(self, reason: str) -> str:
-        """Say how our child ended, if it is ours: its socket is closed, so it has ended or is about to."""
+        """Say how our child ended, if it is ours: its socket is closed, so it has ended or is about to, or is ended."""
+        await self._executor.end_strays(self._agent)
         if self._killing is not None:
             await self._killing
-        await self._executor.end_strays(self._agent)
-        if self._process is None:
+        ended_by_itself = await self._has_ended()
+        await self._end_process(0.0)
+        if self._process is None or self._given_up or not ended_by_itself:
             return reason
-        try:
-            code = await asyncio.to_thread(self._process.wait, _EXIT_MARGIN)
-        except subprocess.TimeoutExpired:
-            return reason
-        if self._given_up:
-            return reason
+        code = self._process.returncode
         return (
             f"its agent ended with exit code {code}"
             if code >= 0
             else f"its agent was killed by signal {-code}"
         )
 
+    async def _has_ended(self) -> bool:
+        """Has our child ended, now or in a moment?"""
+        if self._process is None:
+            return False
+        try:
+            await asyncio.to_thread(self._process.wait, _EXIT_MARGIN)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
-async def _end_child(process: subprocess.Popen[bytes]) -> None:
+
+async def _end_child(process: subprocess.Popen[bytes], patience: float) -> None:
+    """Kill an agent that was started here, if it is still there after `patience` seconds."""
     if process.poll() is None:
         try:
-            await asyncio.to_thread(process.wait, _EXIT_MARGIN)
+            await asyncio.to_thread(process.wait, patience)
         except subprocess.TimeoutExpired:
             process.kill()
             await asyncio.to_thread(process.wait)
 
 
-async def _end_stranger(pid: int, patience: float = _EXIT_MARGIN) -> None:
+async def _end_stranger(pid: int, patience: float) -> None:
     """Kill an agent that an earlier manager started, if it is still there after `patience` seconds."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)

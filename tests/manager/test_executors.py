@@ -27,6 +27,7 @@ from pitchpipe.manager.events import (
     Reported,
 )
 from pitchpipe.manager.executor import AttemptOrder, ExecutorError, RunSetup, TrialExecutor
+from pitchpipe.manager.gpu_claims import is_listened_to
 from pitchpipe.manager.ledger import Request, Totals
 from pitchpipe.manager.local_agent import LocalAgentLink
 from pitchpipe.manager.local_executor import LocalTrialExecutor
@@ -520,7 +521,12 @@ def test_suspected_agent_that_is_heard_of_again_goes_on(hasty_bench: Bench, tmp_
 
 async def check_late(bench: Bench, go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kill does not reach the agent: it wakes up, finishes its trial, and tells what came of it."""
+
+    async def cannot_tell(link: LocalAgentLink, reason: str) -> str:
+        return reason
+
     monkeypatch.setattr(LocalAgentLink, "kill", lambda link: None)
+    monkeypatch.setattr(LocalAgentLink, "why_lost", cannot_tell)
     async with bench.session() as session:
         order, pid = await run_to_silence(session, go)
         assert (await session.end_of(order)).lost
@@ -562,6 +568,26 @@ async def check_frozen_stranger(bench: Bench, never: Path) -> None:
 
 def test_next_manager_gives_up_an_agent_that_does_not_answer(hasty_bench: Bench, tmp_path: Path) -> None:
     asyncio.run(check_frozen_stranger(hasty_bench, tmp_path / "never"))
+
+
+async def check_many_managers(bench: Bench, never: Path) -> None:
+    """Each of them was killed when it had just knocked; the last ends the experiment."""
+    bench.agent_timeout = 60.0
+    old = Session(bench.executor(), bench.setup())
+    await old.open()
+    _, pid = await run_to_silence(old, never)
+    executor = old.executor
+    assert isinstance(executor, LocalTrialExecutor)
+    path = next(executor._sockets.glob("*.sock"))
+    for _ in range(10):  # more than may wait in line
+        assert is_listened_to(path)
+    async with asyncio.timeout(PATIENCE), bench.session(grace=0.0):
+        pass
+    assert not lives(pid)
+
+
+def test_agent_that_answers_nobody_keeps_no_manager_waiting(hasty_bench: Bench, tmp_path: Path) -> None:
+    asyncio.run(check_many_managers(hasty_bench, tmp_path / "never"))
 
 
 async def check_frozen_idle(bench: Bench) -> None:
