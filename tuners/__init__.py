@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from .dehb import DEHBTuner
     from .dngo import DNGOTuner
     from .evolution import EvolutionTuner
+    from .gp import GPTuner
     from .grid_search import GridSearchTuner
     from .hyperband import HyperbandTuner
+    from .metis import MetisTuner
     from .optuna_sampler import OptunaTuner
     from .pb2 import PB2Tuner
     from .pbt import PBTTuner
@@ -39,8 +41,10 @@ __all__ = [
     "DEHBTuner",
     "DNGOTuner",
     "EvolutionTuner",
+    "GPTuner",
     "GridSearchTuner",
     "HyperbandTuner",
+    "MetisTuner",
     "NoMoreTrialError",
     "OptunaTuner",
     "PB2Tuner",
@@ -70,8 +74,10 @@ _LAZY = {
     "DEHBTuner": "dehb",
     "DNGOTuner": "dngo",
     "EvolutionTuner": "evolution",
+    "GPTuner": "gp",
     "GridSearchTuner": "grid_search",
     "HyperbandTuner": "hyperband",
+    "MetisTuner": "metis",
     "OptunaTuner": "optuna_sampler",
     "PB2Tuner": "pb2",
     "PBTTuner": "pbt",

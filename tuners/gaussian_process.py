@@ -87,6 +87,21 @@ class Posterior:
         variance = prior - np.einsum("ij,ij->i", white, white)
         return covariance @ self.alpha, np.sqrt(np.maximum(variance, 1e-12))
 
+    def covariance(self, left: Floats, right: Floats) -> Floats:
+        """Return the covariances of the noise-free objective at features (m, f) and (k, f), shape (m, k)."""
+        prior = math.exp(self.theta[-3]) * matern(
+            _squared_distances(left * self.weights, right * self.weights), self.nu
+        )
+        if self.theta[-2] > _LOG_NONE:
+            prior += math.exp(self.theta[-2]) * _quadratic(left @ right.T)
+        explained = self._covariance(left) @ self.whitener.T @ self.whitener @ self._covariance(right).T
+        return prior - explained
+
+    @property
+    def noise(self) -> float:
+        """The variance of the noise."""
+        return math.exp(self.theta[-1])
+
     def _covariance(self, features: Floats) -> Floats:
         correlation = matern(_squared_distances(features * self.weights, self.scaled), self.nu)
         covariance = math.exp(self.theta[-3]) * correlation

@@ -87,23 +87,28 @@ class SurrogateTuner(LearningTuner):
 
     def _modelled(self) -> Floats:
         """Return candidates by the acquisition function, the best first."""
+        model, training = self._believed()
+        return self._climbed(self._acquisition(model, training), training, self._region())
+
+    def _believed(self) -> tuple[Model, Training]:
+        """Return the model, and what it has learned from: results, and what it expected of running trials."""
         training = self._training()
         model = self._fit(training)
         running = self._history.units(self._running_rows())
-        if len(running):
-            features = self._embedding.features(running)
-            training = training.believing(running, features, model.predict(features)[0])
-            model = self._fit(training)
-        acquisition = self._acquisition(model, training)
+        if not len(running):
+            return model, training
+        features = self._embedding.features(running)
+        training = training.believing(running, features, model.predict(features)[0])
+        return self._fit(training), training
+
+    def _climbed(self, score: Score, training: Training, region: Region) -> Floats:
+        """Return candidates of a region, shape (m, d), those with the highest score first."""
         best = training.units[np.argsort(training.targets, kind="stable")[:_CLIMBERS]]
-        return climb(
-            self._rng,
-            self._embedding,
-            self._region(),
-            lambda units: acquisition(self._embedding.features(units)),
-            best,
-            self._rounds,
-        )
+
+        def of_units(units: Floats) -> Floats:
+            return score(self._embedding.features(units))
+
+        return climb(self._rng, self._embedding, region, of_units, best, self._rounds)
 
     def _region(self) -> Region:
         """Return where to look: now and then in a branch that few results are from, so that none is given up."""

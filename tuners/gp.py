@@ -1,0 +1,130 @@
+"""GP: Bayesian optimisation with a Gaussian process, and a choice of what a candidate is worth.
+
+Snoek, Larochelle and Adams, Practical Bayesian Optimization of Machine Learning Algorithms, NIPS 2012
+Srinivas et al., Gaussian Process Optimization in the Bandit Setting, ICML 2010 (the confidence bound)
+Kushner, Journal of Basic Engineering 86(1), 1964 (the probability of improvement)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .acquisition import log_expected_improvement
+from .arguments import integer, one_of, positive
+from .embedding import active_dimension
+from .gaussian_process import Posterior, Prior, condition, fit
+from .layout import Floats
+from .matern import SMOOTHNESSES
+from .regions import Everywhere
+from .surrogate import Model, Score, SurrogateTuner, Training
+
+_LARGEST_SET = 300
+_FIRST_ITERATIONS, _ITERATIONS = 40, 12
+_LENGTH_SCALE = 0.5
+
+
+class GaussianProcessTuner(SurrogateTuner):
+    """What tuners with a Gaussian process share: the fit, and its hyper-parameters kept between suggestions."""
+
+    def __init__(
+        self, optimize_mode: str, seed: int | None, startup: int, nu: float = 2.5, noise: float = 1e-3
+    ) -> None:
+        super().__init__(optimize_mode, seed, startup, _LARGEST_SET)
+        self._nu, self._noise = nu, noise
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._theta: Floats | None = None
+        self._fitted_with = 0
+
+    def _fit(self, training: Training) -> Posterior:
+        return self._condition(self._hyperparameters(training), training)
+
+    def _condition(self, theta: Floats, training: Training) -> Posterior:
+        return condition(theta, training.features, training.targets, self._embedding.groups, nu=self._nu)
+
+    def _hyperparameters(self, training: Training) -> Floats:
+        """Return those of the last fit, or of a new one if there are enough new results."""
+        n = self._history.finished
+        every = 1 if n <= 40 else 2 if n < 100 else 5
+        if self._theta is None or n - self._fitted_with >= every:
+            # Hvarfner et al., ICML 2024: distances grow with the square root of the dimension.
+            scale = _LENGTH_SCALE * math.sqrt(max(active_dimension(training.units), 1.0) / 4)
+            prior = Prior(length_scale=scale, noise=self._noise, nu=self._nu)
+            iterations = _FIRST_ITERATIONS if self._theta is None else _ITERATIONS
+            self._theta = fit(
+                training.features, training.targets, self._embedding.groups, prior, self._theta, iterations
+            )
+            self._fitted_with = n
+        return self._theta
+
+
+class GPTuner(GaussianProcessTuner):
+    """Suggests where a Gaussian process expects most of a candidate.
+
+    ``optimize_mode`` is ``maximize`` or ``minimize``, ``seed`` an integer of at least 0. ``utility`` is ``ei``
+    (expected improvement), ``poi`` (its probability), both over the best result less ``xi``, or ``ucb`` (the mean less
+    ``kappa`` standard deviations). ``nu`` is the smoothness of the Matern kernel (0.5, 1.5, 2.5 or infinity), ``alpha``
+    the noise variance expected beforehand; both noise and length-scales are fitted. ``cold_start_num`` suggestions fill
+    the space first; then ``selection_num_warm_up`` random candidates and ``selection_num_starting_points`` near the
+    best results are looked at each time, and the best of them climbed from. Values are in units of standard
+    deviations of the transformed results. Raises ValueError for other arguments, NoMoreTrialError when a finite space
+    is exhausted.
+
+    >>> tuner = GPTuner("minimize", seed=1)
+    >>> tuner.update_search_space({"x": {"_type": "uniform", "_value": [-5, 5]}})
+    >>> for i in range(20):
+    ...     point = tuner.generate_parameters(i)
+    ...     tuner.receive_trial_result(i, point, (point["x"] - 2) ** 2)
+    >>> abs(tuner.generate_parameters(20)["x"] - 2) < 1
+    True
+    """
+
+    def __init__(
+        self,
+        optimize_mode: str = "maximize",
+        utility: str = "ei",
+        kappa: float = 2.0,
+        xi: float = 0.0,
+        nu: float = 2.5,
+        alpha: float = 1e-3,
+        cold_start_num: int = 10,
+        selection_num_warm_up: int = 400,
+        selection_num_starting_points: int = 250,
+        seed: int | None = None,
+    ) -> None:
+        smoothness = float(one_of("nu", _number(nu), SMOOTHNESSES))
+        noise = positive("alpha", alpha)
+        super().__init__(optimize_mode, seed, integer("cold_start_num", cold_start_num, 1), smoothness, noise)
+        self._utility = str(one_of("utility", utility, ("ei", "ucb", "poi")))
+        self._kappa, self._xi = _at_least_0("kappa", kappa), _at_least_0("xi", xi)
+        self._everywhere = Everywhere(
+            random=integer("selection_num_warm_up", selection_num_warm_up, 1),
+            around=integer("selection_num_starting_points", selection_num_starting_points, 1),
+        )
+
+    def _acquisition(self, model: Model, training: Training) -> Score:
+        # The lowest mean rather than the lowest result, which may owe its place to noise.
+        best = float(model.predict(training.features)[0].min()) - self._xi
+
+        def worth(features: Floats) -> Floats:
+            mean, deviation = model.predict(features)
+            if self._utility == "ucb":
+                return self._kappa * deviation - mean
+            if self._utility == "poi":
+                return (best - mean) / deviation  # its probability grows with it
+            return log_expected_improvement(mean, deviation, best)
+
+        return worth
+
+
+def _number(value: Any) -> Any:
+    """Return a number as a float: a config says 1.5 or infinity in several ways."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _at_least_0(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
+    return float(value)
