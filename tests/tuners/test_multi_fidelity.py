@@ -219,6 +219,15 @@ def test_dehb_keeps_the_better_of_target_and_challenger() -> None:
     assert all(
         later <= earlier for a, b in itertools.pairwise(worst) for earlier, later in zip(a, b, strict=True)
     )
+    seen = [
+        min(
+            abs(trial.parameters["x"] - 0.3) + 1 / budget
+            for trial in game.trials.values()
+            if budget in trial.budgets and trial.count >= budget
+        )
+        for budget in (1, 3)
+    ]
+    assert [float(each.losses.min()) for each in tuner._populations[:2]] == pytest.approx(seen)
     assert all(each.losses.shape == (size,) for each, size in zip(tuner._populations, (9, 5, 3), strict=True))
 
 
@@ -263,6 +272,21 @@ def test_pb2_goes_where_members_improved_most() -> None:
     game.play()
     chosen = [trial.parameters["x"] for trial in game.trials.values() if any(trial.sources)]
     assert abs(float(np.median(chosen)) - 0.7) < 0.15
+
+
+def test_pb2_learns_from_improvements_and_not_from_what_members_have() -> None:
+    tuner = PB2Tuner("minimize", population_size=4, interval=1, fraction=0.0, seed=2)
+    tuner.update_search_space(LINE)
+    # The higher the number, the worse a member begins, and the more it improves.
+    game = Game(
+        tuner, slots=4, most=4, length=4, value=lambda t: 100.0 * t.parameter_id - t.parameter_id * t.count
+    )
+    game.play()
+    gains = [gain for _, generation, gain in tuner._measured if generation > 1]
+    assert len(gains) >= 8
+    for start in range(0, len(gains), 4):
+        assert gains[start : start + 4] == sorted(gains[start : start + 4])
+        assert sum(gains[start : start + 4]) == pytest.approx(0)
 
 
 def test_what_was_learned_is_forgotten_with_time() -> None:
