@@ -29,6 +29,7 @@ from .trust_region import TrustRegion
 
 _MOST_BRANCHES = 0.35  # of the suggestions
 _EARLY = 100  # suggestions; by twice as many, the late shares hold
+_MOST_RUNNING = 100  # trials without a result that the model is told of
 _FEWEST = 4  # results that a model makes sense with
 
 
@@ -56,14 +57,12 @@ class AutoTuner(LearningTuner):
         self._embedding = Embedding.of(space, ordered_choices=s.ordered_choices, shared_names=s.shared_names)
         self._model = AutoModel(self._embedding, s)
         self._trust = TrustRegion(self._layout.dimension)
-        self._tried: dict[
-            int, float
-        ] = {}  # rows suggested inside the trust region, with the best loss of then
+        # Rows suggested inside the trust region, with the best loss at that time.
+        self._tried: dict[int, float] = {}
         self._is_local = False
         self._curves = LearningCurves()
-        self._stopped: set[int] = (
-            set()
-        )  # rows of trials that an assessor ended: their last value is not their result
+        # Rows of trials that an assessor ended: their last value is not their result.
+        self._stopped: set[int] = set()
         design = initial_design(self._rng, self._embedding, s.design_points, centre_first=s.centre_first)
         self._design = iter(design)
 
@@ -96,6 +95,8 @@ class AutoTuner(LearningTuner):
             self._tried[row] = float(self._history.losses[0]) if self._history.finished else math.inf
 
     def _settled(self, row: int) -> None:
+        if row not in self._stopped and self._history.loss(row) == math.inf:
+            self._curves.forget(row)  # it failed
         best = self._tried.pop(row, None)
         if best is not None:
             self._trust.tell(improved=self._history.loss(row) < best)
@@ -109,7 +110,7 @@ class AutoTuner(LearningTuner):
         """Return candidates in order of expected improvement."""
         s, history = self.settings, self._history
         self._is_local, branch = self._where_to_look()
-        running = np.setdiff1d(self._running_rows(), known.rows)
+        running = np.setdiff1d(self._running_rows(), known.rows)[-_MOST_RUNNING:]
         near = self._is_local and len(known.rows) > s.near_set
         known = self._nearest(known) if near else self._thinned(known)
         belief = self._model.belief(
@@ -147,13 +148,20 @@ class AutoTuner(LearningTuner):
             return Stage(ranked, losses, np.zeros(len(ranked)))
         results = dict(zip(ranked.tolist(), losses.tolist(), strict=True))
         finals = {row: loss for row, loss in results.items() if loss < math.inf}
-        stage = self._curves.stage(finals, enough=self._layout.dimension + 2)
+        stage = self._curves.comparable(finals)
         failed = [row for row in results if row not in finals and row not in self._stopped]
         rows = np.append(stage.rows, failed).astype(np.int64)
         losses = np.append(stage.losses, np.full(len(failed), math.inf))
         doubt = np.append(stage.doubt, np.zeros(len(failed)))
         order = np.argsort(losses, kind="stable")
         return Stage(rows[order], losses[order], doubt[order])
+
+    def _results(self) -> list[tuple[dict[str, Any], float]]:
+        """Return what is known without trials that were stopped: they neither failed nor have a result."""
+        space, history = ready(self._explored).space, self._history
+        settled = sorted(zip(history.ranked.tolist(), history.losses.tolist(), strict=True))
+        kept = [(row, loss) for row, loss in settled if row not in self._stopped]
+        return [(space.decode(history.units(np.array([row]))[0]), loss) for row, loss in kept]
 
     def _nearest(self, known: Stage) -> Stage:
         """Return what lies nearest to the best."""

@@ -1,30 +1,29 @@
 """What the intermediate results of trials say about results that nobody has: of trials that were stopped, or still run.
 
-A value of an early stage is never taken for a final one. The stage that is modelled is the final result as soon as
-enough trials have one, before that the furthest stage that enough trials have come to (as in Falkner et al., BOHB, ICML
-2018); what trials had at an earlier stage is carried over by a straight line through the trials that have both, and
-counts less the worse that line fits.
+A value of an early stage is never taken for a final one: to the best that a trial has had so far is added what trials
+that went further changed by, at the median, from each stage to the next, up to the furthest that anybody has come to,
+and to the final result. Medians of changes, and no regression on the early values: those are noisy, so a slope that is
+fitted to them is too flat and makes all that were stopped look alike.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import deque
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 
 from .layout import Floats, Ints
 
-FINAL = math.inf  # the stage of final results
 _ALL_UP_TO = 32  # results of later stages are kept at this number times powers of 2^(1/4)
-_PAIRS = 4  # trials with both stages before anything is carried over
-_SLOPES = (0.1, 2.0)
+_MEMORY = 200  # of the latest changes into a stage, that the median is taken of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """Losses at one stage, (k,), of the rows (k,); `doubt` (k,) is the share of variance that a carried one lacks."""
+    """Losses of rows that can be compared, (k,); `doubt` (k,) is variance to be added to that of the noise."""
 
     rows: Ints
     losses: Floats
@@ -36,93 +35,66 @@ class Stage:
 
 
 class LearningCurves:
-    """The intermediate losses of trials, by row of the history.
+    """The intermediate losses of trials, by row of the history; kept are the last stage of each and the best so far.
 
     >>> curves = LearningCurves()
-    >>> for row in range(6): curves.note(row, 1, row); curves.note(row, 2, row / 2)
-    >>> curves.note(6, 1, 10.0)
-    >>> stage = curves.stage({}, enough=6)
-    >>> stage.rows.tolist(), stage.losses.round(6).tolist()
-    ([0, 1, 2, 3, 4, 5, 6], [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 5.0])
+    >>> for row in range(5):
+    ...     curves.note(row, 1, 4.0 + row)
+    ...     curves.note(row, 2, 1.0 + row)
+    >>> curves.note(5, 1, 10.0)
+    >>> curves.comparable({}).losses.tolist()
+    [1.0, 2.0, 3.0, 4.0, 5.0, 7.0]
     """
 
     def __init__(self) -> None:
-        self._curves: dict[int, dict[float, float]] = {}
-        self._reached: dict[float, int] = {}  # how many trials have a loss at a stage
+        self._latest: dict[int, tuple[int, float]] = {}
+        # What the best loss of the latest trials changed by: into each stage, and to the final result.
+        self._changes: dict[int, deque[float]] = {}
+        self._to_final: deque[float] = deque(maxlen=_MEMORY)
+        self._finished: set[int] = set()
 
     def __len__(self) -> int:
-        return len(self._curves)
+        return len(self._latest)
 
     def note(self, row: int, stage: int, loss: float) -> None:
-        """Note the loss of a row after so many steps; only some of the late ones are kept. Costs O(1)."""
-        if not math.isfinite(loss) or not _is_kept(stage):
+        """Note the loss of a row after so many steps; one that is not finite is passed over. Costs O(1)."""
+        before, best = self._latest.get(row, (0, math.inf))
+        if stage <= before or not math.isfinite(loss):
             return
-        curve = self._curves.setdefault(row, {})
-        if stage not in curve:
-            self._reached[stage] = self._reached.get(stage, 0) + 1
-        curve[stage] = loss
+        if not _is_kept(stage):
+            if before:
+                self._latest[row] = before, min(best, loss)
+            return
+        if before:
+            self._changes.setdefault(stage, deque(maxlen=_MEMORY)).append(min(loss - best, 0.0))
+        self._latest[row] = stage, min(best, loss)
 
-    def stage(self, finals: dict[int, float], enough: int) -> Stage:
-        """Return what is known and carried over for the furthest stage that `enough` trials have come to.
+    def forget(self, row: int) -> None:
+        """Leave out a trial that failed."""
+        self._latest.pop(row, None)
 
-        `finals` are the final losses by row.
-        """
-        if len(finals) >= enough:
-            target = FINAL
-        else:
-            target = max((s for s, count in self._reached.items() if count >= enough), default=0.0)
-            target = target or min(self._reached, default=FINAL)
-        return self._carried(finals, target)
+    def comparable(self, finals: dict[int, float]) -> Stage:
+        """Return the final losses, `finals` by row, and what the others would come to as far as is known."""
+        for row, loss in finals.items():
+            if row in self._latest and row not in self._finished:
+                self._finished.add(row)
+                self._to_final.append(loss - self._latest[row][1])
+        ahead = self._ahead()
+        unknown = {
+            row: loss + ahead[stage] for row, (stage, loss) in self._latest.items() if row not in finals
+        }
+        rows = np.array([*finals, *unknown], dtype=np.int64)
+        return Stage(rows, np.array([*finals.values(), *unknown.values()]), np.zeros(len(rows)))
 
-    def _carried(self, finals: dict[int, float], target: float) -> Stage:
-        measured = finals if target == FINAL else self._at(self._curves, target)
-        rows, losses, doubt = list(measured), list(measured.values()), [0.0] * len(measured)
-        lines: dict[float, _Line | None] = {}
-        for row, curve in self._curves.items():
-            latest = max((s for s in curve if s <= target), default=None)
-            if row in measured or row in finals or latest is None:
-                continue
-            if latest not in lines:
-                lines[latest] = self._line(latest, measured)
-            line = lines[latest]
-            if line is not None:
-                rows.append(row)
-                losses.append(line.slope * (curve[latest] - line.x) + line.y)
-                doubt.append(line.doubt)
-        return Stage(np.array(rows, dtype=np.int64), np.array(losses), np.array(doubt))
-
-    def _at(self, rows: Iterable[int], stage: float) -> dict[int, float]:
-        return {row: self._curves[row][stage] for row in rows if stage in self._curves[row]}
-
-    def _line(self, stage: float, measured: dict[int, float]) -> _Line | None:
-        """Return the line from losses at a stage to those at the target, None if too few trials have both."""
-        both = [
-            (self._curves[row][stage], loss)
-            for row, loss in measured.items()
-            if stage in self._curves.get(row, ())
-        ]
-        return _Line.through(both) if len(both) >= _PAIRS else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Through the medians, with the slope of least squares within limits."""
-
-    x: float
-    y: float
-    slope: float
-    doubt: float
-
-    @classmethod
-    def through(cls, pairs: Sequence[tuple[float, float]]) -> _Line:
-        early, late = np.array(pairs).T
-        x, y = float(np.median(early)), float(np.median(late))
-        dx, dy = early - x, late - y
-        spread = float(dx @ dx)
-        slope = float(np.clip((dx @ dy) / spread, *_SLOPES)) if spread > 0 else 1.0
-        total = float(dy @ dy)
-        unexplained = float(((dy - slope * dx) ** 2).sum()) / total if total > 0 else 0.0
-        return cls(x, y, slope, min(unexplained, 1.0))
+    def _ahead(self) -> dict[int, float]:
+        """Return the change from each stage to the end: the sum of those between."""
+        change = median(self._to_final) if self._to_final else 0.0
+        ahead: dict[int, float] = {}
+        for stage in sorted({*self._changes, *(stage for stage, _ in self._latest.values())}, reverse=True):
+            ahead[stage] = change
+            if stage in self._changes:
+                change += median(self._changes[stage])
+        return ahead
 
 
 def _is_kept(stage: int) -> bool:
