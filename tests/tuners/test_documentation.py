@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from pitchpipe import tuners
 from pitchpipe.tuners.tpe import DEFAULTS
@@ -24,6 +28,23 @@ def test_every_built_in_has_its_row() -> None:
 
 
 def test_defaults_of_tpe() -> None:
-    section = PAGE.read_text(encoding="utf-8").split("## TPE")[1].split("## Random")[0]
+    section = PAGE.read_text(encoding="utf-8").split("## TPE\n")[1].split("\n## ")[0]
     told = dict(re.findall(r"^\| `(\w+)` \| `?([\w.]+)`? \|", section, re.M))
     assert {key: told.get(key) for key in DEFAULTS} == {key: str(value) for key, value in DEFAULTS.items()}
+
+
+def as_told(default: Any) -> str:
+    """Return how the page writes a default."""
+    return "none" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
+
+
+# Others write their defaults in words, have no arguments, or an object of them.
+OTHERWISE = {"Auto", "Batch", "BOHB", "DEHB", "TPE"}
+
+
+@pytest.mark.parametrize("name", sorted(set(tuners.registry.REGISTRY.built_in) - OTHERWISE))
+def test_arguments_and_defaults(name: str) -> None:
+    section = PAGE.read_text(encoding="utf-8").split(f"## {name}\n")[1].split("\n## ")[0]
+    told = dict(re.findall(r"^\| `(\w+)` \| `?([^|`]+?)`? \|", section, re.MULTILINE))
+    parameters = inspect.signature(tuners.find(name)).parameters.values()
+    assert told == {parameter.name: as_told(parameter.default) for parameter in parameters}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -151,3 +152,16 @@ def test_a_walk_continues_after_pickling() -> None:
         walk.next()
     other = pickle.loads(pickle.dumps(walk))
     assert [list(walk.next()) for _ in range(30)] == [list(other.next()) for _ in range(30)]  # type: ignore[arg-type]
+
+
+def test_a_grid_of_a_billion_billions_takes_no_memory() -> None:
+    tuner = GridSearchTuner()
+    tracemalloc.start()
+    try:
+        tuner.update_search_space({f"x{i}": {"_type": "randint", "_value": [0, 1000]} for i in range(6)})
+        first = [tuner.generate_parameters(i) for i in range(100)]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len({tuple(point.values()) for point in first}) == 100
+    assert peak < 1_000_000
