@@ -138,3 +138,36 @@ def test_benchmark_runs_and_does_not_repeat_itself(tree: Path, tmp_path: Path) -
     second = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
     assert second.stdout == first.stdout
     assert "seeds" not in second.stderr
+
+
+def test_epochs_are_counted_over_all_workers_and_stopped_trials_train_no_further(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "fidelity", raising=False)
+    fidelity, tasks = module("fidelity"), module("tasks")
+    trained: list[int] = []
+
+    def curve(parameters: dict[str, Any]) -> Any:
+        for epoch in range(1, 100):
+            trained.append(parameters["key"])
+            yield 1.0 / (parameters["key"] + 1) / epoch
+
+    class StopsOddTrials(fidelity.Method):
+        ended: dict[int, float | None] = {}  # noqa: RUF012
+
+        def start(self, key: int) -> dict[str, Any]:
+            return {"key": key}
+
+        def report(self, key: int, epoch: int, value: float) -> bool:
+            return key % 2 == 0 or epoch < 2
+
+        def end(self, key: int, value: float | None) -> None:
+            self.ended[key] = value
+
+    method = StopsOddTrials()
+    found = fidelity.run_epochs(tasks.Curves("x", "", {}, 5, curve), method, 60, seed=0)
+    assert len(found) == len(trained) == 60
+    assert found == sorted(found, reverse=True)
+    for key, value in method.ended.items():
+        assert trained.count(key) == (2 if key % 2 else 5)
+        assert value == (None if key % 2 else 1.0 / (key + 1) / 5)

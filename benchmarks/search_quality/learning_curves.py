@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 import zlib
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -22,30 +24,30 @@ def power_laws() -> Curves:
     """Curves that fall to a floor; floor and speed depend on the parameters, so early results tell much."""
     space = _space(lr=("loguniform", [1e-5, 1]), width=("randint", [1, 65]), reg=("loguniform", [1e-6, 1]))
 
-    def curve(parameters: Parameters, epochs: int) -> np.ndarray:
+    def curve(parameters: Parameters) -> Iterator[float]:
         rate = math.log10(parameters["lr"]) + 2
         floor = 0.05 + 0.05 * rate**2 + 0.02 * (math.log10(parameters["reg"]) + 3) ** 2
         floor += 0.1 * (parameters["width"] / 64 - 0.6) ** 2
         speed = 1.2 - 0.25 * abs(rate)
-        steps = np.arange(1, epochs + 1)
-        return floor + (1 - floor) * steps ** -max(0.1, speed)
+        for step in itertools.count(1):
+            yield floor + (1 - floor) * step ** -max(0.1, speed)
 
-    return Curves("c1", "power laws", space, 27, curve, None)
+    return Curves("c1", "power laws", space, 27, curve)
 
 
 def crossing() -> Curves:
     """Curves that cross: what is slow at first ends lower, so early results mislead; and each result is noisy."""
     space = _space(**{f"x{i}": ("uniform", [0, 1]) for i in range(4)})
 
-    def curve(parameters: Parameters, epochs: int) -> np.ndarray:
+    def curve(parameters: Parameters) -> Iterator[float]:
         x = np.array([parameters[f"x{i}"] for i in range(4)])
         floor = float(np.sum(np.array([1.0, 0.6, 0.3, 0.1]) * (x - np.array([0.8, 0.3, 0.6, 0.5])) ** 2))
         slowness = 2 + 10 * x[0]
-        steps = np.arange(1, epochs + 1)
-        noise = np.random.default_rng(zlib.crc32(x.tobytes())).normal(size=epochs)
-        return floor + 0.6 * np.exp(-steps / slowness) + 0.005 * noise
+        rng = np.random.default_rng(zlib.crc32(x.tobytes()))
+        for step in itertools.count(1):
+            yield floor + 0.6 * math.exp(-step / slowness) + 0.005 * float(rng.normal())
 
-    return Curves("c2", "curves that cross, noise", space, 27, curve, None)
+    return Curves("c2", "curves that cross, noise", space, 27, curve)
 
 
 def digits() -> Curves:
@@ -71,7 +73,7 @@ def _halves() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return inputs[first] / 16, outputs[first], inputs[second] / 16, outputs[second]
 
 
-def _train(parameters: Parameters, epochs: int) -> np.ndarray:
+def _train(parameters: Parameters) -> Iterator[float]:
     from sklearn.neural_network import MLPClassifier
 
     inputs, outputs, judged, labels = _halves()
@@ -84,10 +86,8 @@ def _train(parameters: Parameters, epochs: int) -> np.ndarray:
         batch_size=parameters["batch"],
         random_state=0,
     )
-    errors = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for _ in range(epochs):
+    while True:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             model.partial_fit(inputs, outputs, classes=np.arange(10))
-            errors.append(1.0 - model.score(judged, labels))
-    return np.array(errors)
+        yield 1.0 - float(model.score(judged, labels))

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["PEERS", "Optimiser", "make"]
+__all__ = ["PEERS", "Optimiser", "make", "suggested"]
 
 Parameters = dict[str, Any]
 PEERS = ("optuna-tpe", "optuna-gp", "optuna-cmaes", "nni-tpe")
@@ -80,7 +80,7 @@ class _Optuna(Optimiser):
 
     def ask(self, key: int) -> Parameters:
         self._trials[key] = trial = self._study.ask()
-        return {name: _suggest(trial, name, spec) for name, spec in self._space.items()}
+        return suggested(trial, self._space)
 
     def tell(self, key: int, value: float) -> None:
         trial = self._trials.pop(key)
@@ -88,6 +88,11 @@ class _Optuna(Optimiser):
             self._study.tell(trial, state=self._failed)
         else:
             self._study.tell(trial, value)
+
+
+def suggested(trial: Any, space: Parameters) -> Parameters:
+    """The parameters of a trial of Optuna, in NNI's form."""
+    return {name: _suggest(trial, name, spec) for name, spec in space.items()}
 
 
 def _suggest(trial: Any, path: str, spec: Parameters) -> Any:

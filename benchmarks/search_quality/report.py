@@ -29,7 +29,9 @@ def table(scores: Sequence[Scores], index_of: dict[int, int]) -> Iterator[str]:
 
 def per_task(scores: Sequence[Scores], index: int) -> Iterator[str]:
     """Mean regret on each task; a dash where an optimiser could not run."""
-    found = [name for name in tasks.names() if any(name in one.regrets for one in scores)]
+    found = [
+        name for name in [*tasks.names(), *tasks.curve_tasks()] if any(name in one.regrets for one in scores)
+    ]
     yield "| optimiser | " + " | ".join(found) + " |"
     yield "|---|" + "---|" * len(found)
     for one in sorted(scores, key=lambda one: one.mean(index)):
@@ -39,8 +41,10 @@ def per_task(scores: Sequence[Scores], index: int) -> Iterator[str]:
         yield f"| {one.optimiser} | {' | '.join(cells)} |"
 
 
-def plot(scores: Sequence[Scores], path: Path, title: str, highlight: str | None = None) -> None:
-    """Mean regret against the number of trials, a line an optimiser, with its interval; an SVG file."""
+def plot(
+    scores: Sequence[Scores], path: Path, title: str, highlight: str | None = None, unit: str = "trials"
+) -> None:
+    """Mean regret against the number of trials (or epochs), a line an optimiser, with its interval; an SVG file."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -57,7 +61,7 @@ def plot(scores: Sequence[Scores], path: Path, title: str, highlight: str | None
         if strong and highlight is not None:
             bounds = [one.interval(index) for index in range(len(one.trials))]
             axes.fill_between(one.trials, *zip(*bounds, strict=True), color=line.get_color(), alpha=0.2, lw=0)
-    axes.set(xlabel="trials", ylabel="normalised regret", title=title, ylim=(0, None))
+    axes.set(xlabel=unit, ylabel="normalised regret", title=title, ylim=(0, None))
     axes.grid(alpha=0.3)
     axes.legend(fontsize=7, ncols=2)
     figure.savefig(path, metadata={"Date": None})

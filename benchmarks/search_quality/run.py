@@ -3,6 +3,7 @@
     python -m benchmarks.search_quality                         Auto, TPE, Random and the peers, 100 trials, 5 seeds
     python -m benchmarks.search_quality --optimisers all --seeds 10 --plots docs/images/search
     python -m benchmarks.search_quality --workers 8 --budget 100
+    python -m benchmarks.search_quality --curves                early stopping: 4 workers, epochs are counted
     python -m benchmarks.search_quality --optimisers Random TPE --tasks s1 s6 --budget 50 --quick
 
 Searches are kept in a folder (`--results`): what was run is not run again, so that a run may be broken off and widened.
@@ -25,6 +26,10 @@ from scoring import Scores, scale_of, score
 
 OURS = ("Auto", "TPE", "GP", "SMAC", "DNGO", "Metis", "CMAES", "Anneal", "Evolution", "QMC")
 USUAL = ("Auto", "TPE", "optuna-tpe", "optuna-gp", "optuna-cmaes", "nni-tpe")
+STOPPING = ("Random", "Random+ASHA", "TPE+ASHA", "Auto+ASHA", "Auto+Hyperband", "Auto", "TPE+Medianstop")
+PEERS_STOPPING = ("optuna-tpe", "optuna-tpe+asha", "optuna-tpe+hyperband", "optuna-tpe+median")
+# A full trial trains so many epochs.
+_FULL = 27
 _RANDOM_SEEDS = 15
 _ROOT = Path(__file__).parents[2]
 
@@ -32,6 +37,13 @@ _ROOT = Path(__file__).parents[2]
 def main() -> None:
     """Run what is missing, then print the tables and draw the plots."""
     options = _options()
+    if options.curves:
+        options.tasks = list(tasks.curve_tasks())
+        options.budget, options.workers = 30 * _FULL, 4
+        options.results /= "curves"
+        options.optimisers = (
+            [*STOPPING, *PEERS_STOPPING] if options.optimisers == list(USUAL) else options.optimisers
+        )
     results = Results(options.results, options.peers)
     seeds = range(2 if options.quick else options.seeds)
     chosen = [*OURS, *PEERS] if options.optimisers == ["all"] else options.optimisers
@@ -39,12 +51,11 @@ def main() -> None:
     results.run(Plan(["Random"], options.tasks, random_seeds, options.budget, options.workers))
     results.run(Plan(chosen, options.tasks, seeds, options.budget, options.workers))
     scores = _scores(results, [*chosen, "Random"], options, len(seeds))
-    marks = {n: n - 1 for n in (25, 50, 100, 250, 500, 1000) if n <= options.budget} or {
-        options.budget: options.budget - 1
-    }
+    counted = (3 * _FULL, 10 * _FULL, 30 * _FULL) if options.curves else (25, 50, 100, 250, 500, 1000)
+    marks = {n: n - 1 for n in counted if n <= options.budget} or {options.budget: options.budget - 1}
     _print(scores, marks, options)
     if options.plots is not None:
-        _plot(scores, options.plots)
+        _plot(scores, options.plots, "epochs" if options.curves else "trials")
 
 
 def _scores(results: Results, optimisers: list[str], options: argparse.Namespace, seeds: int) -> list[Scores]:
@@ -77,17 +88,21 @@ def _print(scores: list[Scores], marks: dict[int, int], options: argparse.Namesp
     print(f"\nregret@{max(marks)} by task\n")
     print("\n".join(per_task(scores, marks[max(marks)])))
     print()
-    print("; ".join(f"{name}: {tasks.make(name).about}" for name in options.tasks))
+    curves = tasks.curve_tasks()
+    made = [curves[name]() if name in curves else tasks.make(name) for name in options.tasks]
+    print("; ".join(f"{task.name}: {task.about}" for task in made))
 
 
-def _plot(scores: list[Scores], folder: Path) -> None:
+def _plot(scores: list[Scores], folder: Path, unit: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    plot(scores, folder / "all.svg", "all tasks")
+    plot(scores, folder / "all.svg", "all tasks", unit=unit)
     reference = [one for one in scores if one.optimiser in ("Random", "optuna-tpe")]
     for one in scores:
         if one not in reference:
             name = "".join(c if c.isalnum() else "-" for c in one.optimiser)
-            plot([*reference, one], folder / f"{name}.svg", f"{one.optimiser}, all tasks", one.optimiser)
+            plot(
+                [*reference, one], folder / f"{name}.svg", f"{one.optimiser}, all tasks", one.optimiser, unit
+            )
 
 
 def _options() -> argparse.Namespace:
@@ -100,6 +115,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--tasks", nargs="+", default=tasks.names(), choices=tasks.names(), metavar="TASK")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--budget", type=int, default=100, help="trials a search")
+    parser.add_argument("--curves", action="store_true", help="learning curves and early stopping instead")
     parser.add_argument("--workers", type=int, default=1, help="trials at a time")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "search_quality")
     parser.add_argument("--peers", type=Path, default=_ROOT / ".peers", help="an environment with the peers")

@@ -62,13 +62,17 @@ class Scores:
         return float(low), float(high)
 
 
+def _all_names() -> list[str]:
+    return [*tasks.names(), *tasks.curve_tasks()]
+
+
 def scale_of(rows: Sequence[Mapping[str, Any]], random: Sequence[Mapping[str, Any]], trials: int) -> Scale:
     """The scale from random searches and from the best of all rows, where a formula does not tell it."""
     best: dict[str, float] = {}
     medians: dict[str, list[float]] = {}
-    for name in tasks.names():
+    for name in _all_names():
         found = [value for row in rows if row["task"] == name for value in row["truths"] if value == value]
-        known = tasks.make(name).best
+        known = None if name in tasks.curve_tasks() else tasks.make(name).best
         best[name] = known if known is not None else min(found, default=math.nan)
         curves = [row["truths"][:trials] for row in random if row["task"] == name]
         if curves:
@@ -80,7 +84,7 @@ def scale_of(rows: Sequence[Mapping[str, Any]], random: Sequence[Mapping[str, An
 def score(optimiser: str, rows: Sequence[Mapping[str, Any]], scale: Scale, trials: Sequence[int]) -> Scores:
     """The regrets of an optimiser; tasks on which it has no search are left out."""
     regrets: dict[str, np.ndarray] = {}
-    for name in tasks.names():
+    for name in _all_names():
         found = [row for row in rows if row["task"] == name]
         if found and name in scale.random:
             regrets[name] = np.array(
@@ -93,7 +97,7 @@ def score(optimiser: str, rows: Sequence[Mapping[str, Any]], scale: Scale, trial
 def mean_ranks(scores: Sequence[Scores], index: int) -> list[float]:
     """The mean over tasks of the rank among the optimisers that ran on it; 1 is the best."""
     ranks: list[list[float]] = [[] for _ in scores]
-    for name in tasks.names():
+    for name in _all_names():
         there = [(s.regrets[name][:, index].mean(), i) for i, s in enumerate(scores) if name in s.regrets]
         for value, i in there:
             below = sum(other < value for other, _ in there)

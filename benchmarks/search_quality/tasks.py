@@ -6,7 +6,7 @@ noise), `truth(parameters)` is what it is judged by.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,14 +36,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Curves:
-    """A problem whose trials report after every epoch, `epochs` at most; `curve` answers all of them."""
+    """A problem whose trials report after every epoch, `epochs` at most; `curve` trains on as it is asked."""
 
     name: str
     about: str
     space: dict[str, Any]
     epochs: int
-    curve: Callable[[Parameters, int], np.ndarray]
-    best: float | None = None
+    curve: Callable[[Parameters], Iterator[float]]
 
 
 def names() -> list[str]:

@@ -1,0 +1,156 @@
+"""Searches that report after every epoch, by workers on a simulated clock, with a rule that stops trials early.
+
+What counts is epochs: R is what a full trial trains. The value of a search after so many epochs is the lowest that any
+trial has reported by then.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from tasks import Curves, Parameters
+
+__all__ = ["Method", "make_method", "run_epochs"]
+
+WORKERS = 4
+
+
+class Method(ABC):
+    """Proposes parameters, and says after every epoch whether a trial goes on."""
+
+    @abstractmethod
+    def start(self, key: int) -> Parameters:
+        """Parameters of the trial `key`."""
+
+    @abstractmethod
+    def report(self, key: int, epoch: int, value: float) -> bool:
+        """Whether the trial goes on after its result number `epoch` (from 1)."""
+
+    @abstractmethod
+    def end(self, key: int, value: float | None) -> None:
+        """The trial is over, with a final value, or None if it was stopped."""
+
+
+def make_method(name: str, curves: Curves, seed: int) -> Method:
+    """`Auto+ASHA` is a tuner and an assessor of ours, `Auto` a tuner alone, `optuna-tpe+asha` Optuna's."""
+    searching, _, stopping = name.partition("+")
+    if searching.startswith("optuna-"):
+        return _Optuna(stopping, curves, seed)
+    return _Ours(searching, stopping, curves, seed)
+
+
+class _Ours(Method):
+    def __init__(self, tuner: str, assessor: str, curves: Curves, seed: int) -> None:
+        from pitchpipe import assessors, tuners
+
+        arguments = {"max_t": curves.epochs} if assessor == "ASHA" else {}
+        if assessor == "Hyperband":
+            arguments = {"R": curves.epochs}
+        self._tuner = tuners.create(tuner, seed=seed)
+        self._tuner.update_search_space(curves.space)
+        self._assessor = (
+            assessors.create(assessor, optimize_mode="minimize", **arguments) if assessor else None
+        )
+        self._asked: dict[int, Parameters] = {}
+        self._history: dict[int, list[float]] = {}
+
+    def start(self, key: int) -> Parameters:
+        self._asked[key], self._history[key] = self._tuner.generate_parameters(key), []
+        return self._asked[key]
+
+    def report(self, key: int, epoch: int, value: float) -> bool:
+        self._history[key].append(value)
+        if self._assessor is None:
+            return True
+        if self._tuner.wants_periodical:
+            self._tuner.receive_intermediate_result(
+                key, self._asked[key], value, trial_job_id=str(key), sequence=epoch - 1
+            )
+        return bool(self._assessor.assess_trial(str(key), list(self._history[key])).value is True)
+
+    def end(self, key: int, value: float | None) -> None:
+        if value is not None:
+            self._tuner.receive_trial_result(key, self._asked[key], value, trial_job_id=str(key))
+        self._tuner.trial_end(key, value is not None, **({} if value is not None else {"stopped": True}))
+        if self._assessor is not None:
+            self._assessor.trial_end(str(key), value is not None)
+
+
+class _Optuna(Method):
+    def __init__(self, pruner: str, curves: Curves, seed: int) -> None:
+        import warnings
+
+        import optuna
+
+        warnings.simplefilter("ignore")
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        pruners: dict[str, Any] = {
+            "": optuna.pruners.NopPruner(),
+            "asha": optuna.pruners.SuccessiveHalvingPruner(reduction_factor=3),
+            "hyperband": optuna.pruners.HyperbandPruner(max_resource=curves.epochs),
+            "median": optuna.pruners.MedianPruner(),
+        }
+        sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
+        self._study = optuna.create_study(sampler=sampler, pruner=pruners[pruner])
+        self._space = curves.space
+        self._pruned = optuna.trial.TrialState.PRUNED
+        self._trials: dict[int, Any] = {}
+
+    def start(self, key: int) -> Parameters:
+        from optimisers import suggested
+
+        self._trials[key] = self._study.ask()
+        return suggested(self._trials[key], self._space)
+
+    def report(self, key: int, epoch: int, value: float) -> bool:
+        self._trials[key].report(value, epoch)
+        return not self._trials[key].should_prune()
+
+    def end(self, key: int, value: float | None) -> None:
+        trial = self._trials.pop(key)
+        if value is None:
+            self._study.tell(trial, state=self._pruned)
+        else:
+            self._study.tell(trial, value)
+
+
+@dataclass(order=True)
+class _Running:
+    """A trial under way; the next of its epochs ends at `until`."""
+
+    until: float
+    key: int
+    epoch: int = field(compare=False)
+    pace: float = field(compare=False)
+    curve: Iterator[float] = field(compare=False)
+
+
+def run_epochs(curves: Curves, method: Method, budget: int, seed: int) -> list[float]:
+    """The lowest value reported after each of `budget` epochs, over all workers."""
+    rng = np.random.default_rng([seed, 78])
+    running: list[_Running] = []
+    lowest, best, key, now = list[float](), math.inf, 0, 0.0
+    while len(lowest) < budget:
+        while len(running) < WORKERS:
+            pace = float(rng.lognormal(0, 0.3))
+            curve = curves.curve(method.start(key))
+            heapq.heappush(running, _Running(now + pace, key, 1, pace, curve))
+            key += 1
+        trial = heapq.heappop(running)
+        now, value = trial.until, next(trial.curve)
+        best = min(best, value)
+        lowest.append(best)
+        is_last = trial.epoch == curves.epochs
+        goes_on = method.report(trial.key, trial.epoch, value)
+        if is_last or not goes_on:
+            method.end(trial.key, value if is_last else None)
+        else:
+            trial.epoch, trial.until = trial.epoch + 1, now + trial.pace
+            heapq.heappush(running, trial)
+    return lowest
