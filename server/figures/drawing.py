@@ -102,10 +102,11 @@ def nothing(theme: ThemeName, title: str, why: str) -> go.Figure:
 
 
 def note(figure: go.Figure, text: str) -> None:
-    """Write a line below a figure, on the right."""
+    """Write a line, or some, below a figure, on the right."""
     place = {"x": 1.0, "y": 0.0, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "top"}
-    figure.add_annotation(text=text, yshift=-52, **place)
-    figure.update_layout(margin={"b": 84})
+    lines = text.split("\n")
+    figure.add_annotation(text="<br>".join(lines), align="right", yshift=-52, **place)
+    figure.update_layout(margin={"b": 66 + 18 * len(lines)})
 
 
 def value_name(objective: Objective) -> str:
@@ -167,17 +168,22 @@ def within_reach(values: Numbers, direction: str) -> Numbers:
     return values[values <= third + reach] if direction == "minimize" else values[values >= first - reach]
 
 
-def axis_of(dimension: Dimension) -> dict[str, Any]:
-    """The axis of a parameter: its range, logarithmic for log-uniform ones, options in the order of the space."""
+def axis_of(dimension: Dimension, ticks: int = 5) -> dict[str, Any]:
+    """The axis of a parameter: its range, logarithmic for log-uniform ones, options in the order of the space.
+
+    A logarithmic one has about as many `ticks`, a categorical one not more than three times as many.
+    """
     title = {"title": {"text": short(dimension.name)}}
     if dimension.categorical:
         count = len(dimension.options)
-        ticks = {"tickvals": list(range(count)), "ticktext": [short(one, 18) for one in dimension.options]}
-        return {**title, "type": "linear", "range": [-0.6, count - 0.4], "zeroline": False, **ticks}
+        shown = range(0, count, math.ceil(count / (3 * ticks)) if count else 1)
+        names = [short(dimension.options[place], 18) for place in shown]
+        labels = {"tickvals": list(shown), "ticktext": names}
+        return {**title, "type": "linear", "range": [-0.6, count - 0.4], "zeroline": False, **labels}
     low, high = dimension.bounds
     if dimension.log:
         ends = math.log10(low), math.log10(high)
-        kind = _log_kind(ends[1] - ends[0])
+        kind = _log_kind(ends[1] - ends[0], ticks)
     else:
         ends, kind = (low, high), dict[str, Any](type="linear")
         if dimension.integer and high - low <= 10:
@@ -186,11 +192,11 @@ def axis_of(dimension: Dimension) -> dict[str, Any]:
     return {**title, **kind, "range": [ends[0] - pad, ends[1] + pad]}
 
 
-def _log_kind(decades: float) -> dict[str, Any]:
-    """A logarithmic axis whose ticks are powers of ten, at most about five of them."""
+def _log_kind(decades: float, ticks: int = 5) -> dict[str, Any]:
+    """A logarithmic axis whose ticks are powers of ten, about so many of them."""
     if decades < 2:
         return {"type": "log", "exponentformat": "e"}
-    return {"type": "log", "exponentformat": "e", "dtick": max(math.ceil(decades / 4.5), 1)}
+    return {"type": "log", "exponentformat": "e", "dtick": max(math.ceil(decades / ticks), 1)}
 
 
 def best_so_far(values: Numbers, direction: str) -> Numbers:

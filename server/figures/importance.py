@@ -207,12 +207,12 @@ def plot_importance(
     share = {"title": {"text": "share of the variance"}, "tickformat": ".0%", "rangemode": "tozero"}
     rows = len(result.names) + 1
     figure.update_layout(
-        xaxis=share, yaxis={"type": "category"}, height=max(300, 150 + 26 * rows), bargap=0.35
+        xaxis=share, yaxis={"type": "category"}, height=max(300, 170 + 26 * rows), bargap=0.35
     )
     note(
         figure,
-        f"{result.method}, {result.trials:,} trials; confidence {result.confidence}: it explains "
-        f"{result.fit:.0%} of unseen results; lines: 80 % of resamples",
+        f"{result.method}, {result.trials:,} trials; lines: 80 % of resamples\n"
+        f"confidence {result.confidence}: the forest explains {result.fit:.0%} of results it has not seen",
     )
     return figure
 

@@ -24,6 +24,7 @@ __all__ = ["plot_slice"]
 _TITLE = "Slices"
 _COLUMNS = 4
 _MOST = 16
+_TICKS = 3
 _MOST_TRIALS = 2000
 
 
@@ -63,7 +64,7 @@ def plot_slice(
     for place, dimension in enumerate(chosen):
         row, column = place // columns + 1, place % columns + 1
         figure.add_trace(_panel(dimension, trials, values, hover), row=row, col=column)
-        figure.update_xaxes(axis_of(dimension), row=row, col=column)
+        figure.update_xaxes(axis_of(dimension, _TICKS), row=row, col=column)
         shared = {} if place == 0 else {"matches": "y"}
         titled = axis if column == 1 else {**axis, "title": None, "showticklabels": False}
         figure.update_yaxes({**titled, **shared}, row=row, col=column)

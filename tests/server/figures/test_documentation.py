@@ -1,0 +1,41 @@
+"""The page about figures: its examples run, its images are there and small, it names every figure."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pitchpipe.plots import Plots
+from pitchpipe.server import figures
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+IMAGES = re.findall(r"!\[([^]]+)]\(([^)]+)\)", PAGE)
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_every_figure_is_on_the_page_and_a_method() -> None:
+    functions = {name for name in figures.__all__ if name.startswith("plot_")}
+    assert functions == {name for name in vars(Plots) if name.startswith("plot_")}
+    assert set(re.findall(r"^\| `(plot_\w+)\(", PAGE, re.MULTILINE)) == functions
+
+
+@pytest.mark.parametrize(("words", "image"), IMAGES)
+def test_image_is_there_and_small(words: str, image: str) -> None:
+    file = ROOT / "docs" / image
+    assert file.read_bytes()[:4] == b"\x89PNG"
+    assert file.stat().st_size < 150_000
+    assert len(words) > 20
+
+
+@pytest.mark.parametrize("place", range(len(EXAMPLES)))
+def test_example_runs(place: int, tmp_path: Path) -> None:
+    file = tmp_path / "example.py"
+    file.write_text(EXAMPLES[place], encoding="utf-8")
+    shown = subprocess.run(
+        [sys.executable, "-P", str(file)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout
