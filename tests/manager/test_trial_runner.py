@@ -996,6 +996,8 @@ class RunnerMachine(RuleBasedStateMachine):
             self.asked += payload
         elif effect.command is CommandType.TrialEnd:
             self.ends_sent.append(payload["trial_job_id"])
+        elif effect.command in (CommandType.UpdateSearchSpace, CommandType.ImportData):
+            assert not self.runner.is_finished()
         elif payload["type"] == "FINAL":
             assert payload["trial_job_id"] not in self.ends_sent
             self.finals_sent.append(payload["trial_job_id"])
@@ -1095,6 +1097,26 @@ class RunnerMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def refuse(self, data: st.DataObject) -> None:
         self.handle(happened.StartRefused(self.now, *self.any_attempt(data), "busy"))
+
+    @rule()
+    def add(self) -> None:
+        self.handle(happened.TrialAddAsked(self.now, '{"parameter_id": null, "parameters": {}}'))
+
+    def can_change(self) -> bool:
+        return self.runner.status is not ExperimentStatus.STOPPING and not self.runner.is_finished()
+
+    @precondition(can_change)
+    @rule(concurrency=st.integers(1, 4), more=st.integers(0, 3), limit=st.sampled_from([None, 500.0]))
+    def change_limits(self, concurrency: int, more: int, limit: float | None) -> None:
+        number = max(1, self.runner.created + self.runner.requested + more)
+        self.handle(happened.LimitsChanged(self.now, concurrency, number, limit))
+        assert self.runner.limits.trial_concurrency == concurrency
+
+    @precondition(can_change)
+    @rule(is_space=st.booleans())
+    def tell_the_tuner_more(self, is_space: bool) -> None:
+        changed = happened.SearchSpaceChanged(self.now, "{}")
+        self.handle(changed if is_space else happened.DataImported(self.now, "[]"))
 
     @rule(seconds=st.floats(0, 30))
     def wait(self, seconds: float) -> None:
