@@ -34,6 +34,8 @@ class SharedMark:
     """A file with a name that nobody can guess: who finds it sees the same folder."""
 
     def __init__(self, folder: Path) -> None:
+        for old in folder.glob("agents/.seen-*"):  # of managers that were killed
+            old.unlink(missing_ok=True)
         self.name = f"agents/.seen-{secrets.token_hex(8)}"
         self._path = folder / self.name
         self._path.touch()

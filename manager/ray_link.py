@@ -121,6 +121,8 @@ class RayLink(AgentLink):
         except (_ray_error(), ValueError, TypeError, RuntimeError, OSError) as error:
             self.lose(_reason(error))
             return
+        if not self._is_new:
+            self._heartbeat.start()  # it was made long ago: it has no reason to be silent
         # Calls may overtake each other: nothing else is sent before the session has begun.
         self._expect(self._actor.connect.remote(self._session, self._hello), self._meet)
 

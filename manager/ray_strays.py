@@ -9,6 +9,7 @@ import importlib
 import logging
 import os
 import socket
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ _log = logging.getLogger(__name__)
 
 # A task needs a worker, which may have to be started first.
 _TASK_TIMEOUT = 15.0
+_GONE_TIMEOUT = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def sweep(remains: Remains, where: Whereabouts | None) -> bytes:
     away = away or working_folder(remains.folder, "nobody/has/this", remains.agent, os.environ)
     for folder in (remains.folder, away):
         for spool in remains.spools:
-            kill_all(None, environ.mark(os.path.join(folder, spool)))
+            _end_reporters(os.path.join(folder, spool))
     return pack(away, remains.names) if os.path.isdir(away) else b""
 
 
@@ -88,6 +90,23 @@ def sweep_there(remains: Remains, where: Whereabouts | None, node: str) -> bytes
     except ray.exceptions.RayError as error:
         _log.info("nothing is swept up on node %s: %s", node, type(error).__name__)
         return b""
+
+
+def _end_reporters(spool: str) -> None:
+    """Kill whatever may report into a spool, and wait until it is gone: one that is being killed still writes."""
+    deadline = time.monotonic() + _GONE_TIMEOUT
+    kill_all(None, environ.mark(spool))
+    while any(_reports_to(process) == spool for process in psutil.process_iter()):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.01)  # none of them is our child: nobody tells
+
+
+def _reports_to(process: psutil.Process) -> str | None:
+    try:
+        return process.environ().get(environ.REPORTS)
+    except (psutil.Error, OSError):  # gone, or as good as gone, or another user's
+        return None
 
 
 def _kill_agent(where: Whereabouts) -> None:

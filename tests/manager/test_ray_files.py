@@ -166,7 +166,9 @@ def test_reports_of_a_lost_agent_are_fetched_from_its_node(
             order = session.start(reports=[0.1, 0.2], wait_for=str(tmp_path / "never"))
             await session.until(lambda: bool(session.of(order, AttemptStarted)))
             (spool,) = [path async for path in appearing(far, "agents/0-0.jsonl")]
-            await asyncio.to_thread(eventually, lambda: len(spool.read_text().splitlines()) > 5)
+            await session.until(lambda: bool(session.of(order, Reported)))
+            heard = len(session.of(order, Reported))
+            await asyncio.to_thread(eventually, lambda: len(spool.read_text().splitlines()) > heard + 5)
             os.kill(session.of(order, AttemptStarted)[0].pid, signal.SIGKILL)
             assert (await session.end_of(order)).lost
             written = len(spool.read_text().splitlines())

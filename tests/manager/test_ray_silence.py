@@ -19,7 +19,15 @@ from pitchpipe.manager.ray_care import AgentCare
 from pitchpipe.manager.ray_link import RayLink
 
 from .ray_support import eventually
-from .test_executors import PATIENCE, Bench, check_frozen, check_thawed, lives, run_to_silence
+from .test_executors import (
+    PATIENCE,
+    Bench,
+    Session,
+    check_frozen,
+    check_thawed,
+    lives,
+    run_to_silence,
+)
 
 pytestmark = pytest.mark.ray
 
@@ -43,6 +51,24 @@ def test_agent_that_is_silent_for_too_long_is_suspected_then_killed(hasty_bench:
 
 def test_suspected_agent_that_is_heard_of_again_goes_on(hasty_bench: Bench, tmp_path: Path):
     asyncio.run(check_thawed(hasty_bench, tmp_path / "go"))
+
+
+def test_next_manager_gives_up_an_agent_that_does_not_answer(hasty_bench: Bench, tmp_path: Path):
+    async def check() -> None:
+        hasty_bench.agent_timeout = 60.0
+        old = Session(
+            hasty_bench.executor(), hasty_bench.setup()
+        )  # killed: it takes notice of nothing any more
+        await old.open()
+        order, pid = await run_to_silence(old, tmp_path / "never")
+        hasty_bench.agent_timeout = 1.5
+        async with hasty_bench.session() as new:
+            await new.executor.attach([order])
+            ended = await new.end_of(order)
+            assert (ended.lost, ended.error) == (True, "its agent gave no sign of life for 1.5 s")
+        await asyncio.to_thread(eventually, lambda: not lives(pid))
+
+    asyncio.run(check())
 
 
 async def check_late(bench: Bench, go: Path) -> int:
