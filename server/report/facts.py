@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from ...manager.experiment_status import ExperimentStatus
 from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers
 from ..figures.drawing import value_name, written
 from ..reading import ExperimentView
@@ -130,7 +131,7 @@ def _length(seconds: float) -> str:
 def _state(summary: Mapping[str, Any], now: float) -> str:
     if summary["is_running"]:
         return f"The experiment still runs: this is how it stood on {_moment(now)}."
-    if summary["status"] not in ("DONE", "STOPPED", "ERROR", "NO_MORE_TRIAL", "VIEWED"):
+    if not ExperimentStatus(summary["status"]).is_final:
         return f"The experiment is not over and nobody runs it: pitchpipe resume {summary['id']} goes on with it."
     return ""
 

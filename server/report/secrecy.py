@@ -9,15 +9,16 @@ from typing import Any
 __all__ = ["hidden", "hidden_values"]
 
 _HIDDEN = "(hidden)"
-_NAME = (
-    r"[\w.-]*(?:password|passwd|secret|token|credential|api[-_]?key|access[-_]?key|private[-_]?key)[\w.-]*"
-)
-_SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
+_WORD = r"(?:password|passwd|secret|token|credential|api[-_]?key|access[-_]?key|private[-_]?key)"
+# Names are bounded and begin at the border of a word, so that long lines are gone through once.
+_NAME = rf"(?<![\w.-])[\w.-]{{0,80}}{_WORD}[\w.-]{{0,80}}"
+_SECRET_NAME = re.compile(rf"[\w.-]*{_WORD}[\w.-]*", re.IGNORECASE)
 # NAME: value, NAME=value, "NAME": "value", --name value
 _ASSIGNED = re.compile(
-    rf"""(["']?-*{_NAME}["']?\s*[:=]\s*|--{_NAME}\s+)("[^"]*"|'[^']*'|[^\s,}}]+)""", re.IGNORECASE
+    rf"""({_NAME}["']?\s*[:=]\s*|(?<![\w.-])--[\w.-]{{0,80}}{_WORD}[\w.-]{{0,80}}\s+)("[^"]*"|'[^']*'|[^\s,}}]+)""",
+    re.IGNORECASE,
 )
-_IN_ADDRESS = re.compile(r"(\w+://[^\s/:@]*:)[^\s/@]+@")
+_IN_ADDRESS = re.compile(r"((?<!\w)\w{1,20}://[^\s/:@]{0,200}:)[^\s/@]{1,500}@")
 
 
 def hidden(text: str) -> str:

@@ -16,6 +16,7 @@ from pitchpipe.manager.folder import ExperimentFolder
 from pitchpipe.manager.store import StoreError
 from pitchpipe.server.reading import ExperimentView
 from pitchpipe.server.report import render_report, write_report
+from pitchpipe.server.report.secrecy import hidden
 
 from ..made_stores import MadeExperiment, a_config, a_trial, results
 
@@ -251,6 +252,23 @@ def test_secrets_are_not_handed_on(tmp_path: Path) -> None:
         text = render_report(view)
     assert "k-123" not in text
     assert "lr: 0.25" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("token: abc", "token: (hidden)"),
+        ("--hub-token abc --lr 1", "--hub-token (hidden) --lr 1"),
+        ("password='a b', user=me", "password=(hidden), user=me"),
+        ('{"client_secret": "abc", "lr": 1}', '{"client_secret": (hidden), "lr": 1}'),
+        ("postgres://me:pw@host:5432/db", "postgres://me:(hidden)@host:5432/db"),
+        ("tokens per second 5, see http://host:80/a", "tokens per second 5, see http://host:80/a"),
+        ("a" * 300_000 + "token" * 50_000, "a" * 300_000 + "token" * 50_000),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_hiding_leaves_the_rest_and_is_quick(text: str, kept: str) -> None:
+    assert hidden(text) == kept
 
 
 def test_table_of_very_many_trials_is_cut_and_says_so(made: MadeExperiment) -> None:
