@@ -131,7 +131,7 @@ class AutoModel:
             length_scale,
             s.length_scale_spread,
             trend=s.near_trend if near else s.trend,
-            noise=s.noise,
+            noise=s.near_noise if near else s.noise,
             noise_spread=s.noise_spread,
         )
         iterations = _FIRST_ITERATIONS if theta is None else _ITERATIONS

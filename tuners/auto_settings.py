@@ -27,11 +27,12 @@ class Settings:
     ordered_choices: bool = True  # choices between numbers have an order as well
     shared_names: bool = True  # parameters with one name in different branches share what is learned
     largest_set: int = 250  # results that the model is fitted to
-    near_set: int = 150  # the same in the trust region: those nearest to the best
-    length_scale_spread: float = 0.8
-    trend: float = 0.0
-    near_trend: float = 0.1
-    noise: float = 1e-3
+    near_set: int = 100  # the same in the trust region: those nearest to the best
+    length_scale_spread: float = 0.8  # of the logarithm, and so the others
+    trend: float = 0.0  # of the prior: how much of the targets may be a quadratic function ...
+    near_trend: float = 0.1  # ... and the same in the trust region
+    noise: float = 1e-2
+    near_noise: float = 1e-3
     noise_spread: float = 2.0
     model_free_share: float = 0.15  # small changes of the best results
     branch_share: float = 0.12  # the best that is expected of a branch that was visited less

@@ -9,6 +9,8 @@ import numpy as np
 
 from .layout import Floats
 
+_HUGE = 1e300
+
 
 def transformed(losses: Floats, quantile: float | None = 0.25) -> Floats:
     """Return targets of mean 0 and variance 1 for finite losses, shape (n,); infinite ones count as the worst.
@@ -30,5 +32,6 @@ def _compressed(losses: Floats, quantile: float) -> Floats:
     if turn <= best:
         above = losses[losses > best]
         turn = float(above.min()) if len(above) else best + 1.0
-    z = (losses - best) / (turn - best)
+    with np.errstate(over="ignore"):
+        z = np.minimum((losses - best) / (turn - best), _HUGE)
     return np.where(z > 1, 1 + np.log(np.maximum(z, 1)), z)

@@ -1,0 +1,259 @@
+"""Auto: it learns on every kind of space, looks into every branch, and its parts do what they say."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pitchpipe.search_space import SearchSpace
+from pitchpipe.tuners import AutoTuner, NoMoreTrialError, RandomTuner, Tuner
+from pitchpipe.tuners.auto_settings import Settings
+from pitchpipe.tuners.embedding import Embedding
+from pitchpipe.tuners.initial_design import initial_design
+from pitchpipe.tuners.local_moves import mutants
+from pitchpipe.tuners.regions import Box, Branch, principal_axes
+from pitchpipe.tuners.trust_region import TrustRegion
+
+PLANE = {"x": {"_type": "uniform", "_value": [-5, 5]}, "y": {"_type": "loguniform", "_value": [1e-3, 1e3]}}
+TREE: dict[str, Any] = {
+    "model": {
+        "_type": "choice",
+        "_value": [
+            {"_name": "none"},
+            {"_name": "tree", "depth": {"_type": "randint", "_value": [1, 20]}},
+            {
+                "_name": "net",
+                "rate": {"_type": "loguniform", "_value": [1e-5, 1]},
+                "width": {"_type": "choice", "_value": [16, 32, 64, 128]},
+            },
+        ],
+    },
+    "scale": {"_type": "choice", "_value": ["a", "b", "c"]},
+}
+
+
+def plane(point: dict[str, Any]) -> float:
+    return (point["x"] - 2) ** 2 + math.log10(point["y"]) ** 2
+
+
+def tree(point: dict[str, Any]) -> float:
+    model, extra = point["model"], {"a": 0.3, "b": 0.0, "c": 0.6}[point["scale"]]
+    if model["_name"] == "none":
+        return 1.0 + extra
+    if model["_name"] == "tree":
+        return 0.5 + extra + 0.01 * abs(model["depth"] - 7)
+    return extra + 0.3 * abs(math.log10(model["rate"]) + 3) + 0.1 * abs(math.log2(model["width"] / 64))
+
+
+def started(
+    space: dict[str, Any], seed: int = 0, optimize_mode: str = "minimize", **changes: Any
+) -> AutoTuner:
+    tuner = AutoTuner(optimize_mode, seed)
+    tuner.settings = dataclasses.replace(Settings(), **changes)
+    tuner.update_search_space(space)
+    return tuner
+
+
+def losses(tuner: Tuner, objective: Any, count: int, sign: float = 1.0) -> list[float]:
+    values = []
+    for i in range(count):
+        point = tuner.generate_parameters(i)
+        values.append(objective(point))
+        tuner.receive_trial_result(i, point, sign * values[-1])
+        tuner.trial_end(i, True)
+    return values
+
+
+@pytest.mark.parametrize(("space", "objective"), [(PLANE, plane), (TREE, tree)], ids=["plane", "tree"])
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["minimize", "maximize"])
+def test_it_is_far_better_than_random_search(space: dict[str, Any], objective: Any, sign: float) -> None:
+    mode = "minimize" if sign > 0 else "maximize"
+    ours = [min(losses(started(space, seed, mode), objective, 40, sign)) for seed in range(3)]
+    random = []
+    for seed in range(5):
+        tuner = RandomTuner(seed)
+        tuner.update_search_space(space)
+        random.append(min(losses(tuner, objective, 40)))
+    assert np.median(ours) < 0.3 * np.median(random)
+
+
+def test_the_first_suggestion_is_the_middle() -> None:
+    point = started(PLANE).generate_parameters(0)
+    assert (point["x"], point["y"]) == pytest.approx((0.0, 1.0))
+
+
+def test_noise_does_not_make_it_return_to_one_lucky_point() -> None:
+    rng, tuner = np.random.default_rng(0), started(PLANE)
+    losses(tuner, lambda point: plane(point) + 2 * rng.standard_normal(), 60)
+    later = [tuner.generate_parameters(i) for i in range(60, 70)]
+    assert np.median([plane(point) for point in later]) < 4
+
+
+def test_every_branch_is_looked_into() -> None:
+    tuner, seen = started(TREE), []
+    losses(tuner, lambda point: seen.append(point["model"]["_name"]) or tree(point), 40)
+    assert min(seen.count(name) for name in ("none", "tree", "net")) >= 2
+
+
+def test_running_trials_are_not_suggested_again() -> None:
+    tuner = started(PLANE)
+    losses(tuner, plane, 20)
+    points = tuner.generate_multiple_parameters(range(100, 108))
+    distances = [
+        math.hypot((a["x"] - b["x"]) / 10, math.log10(a["y"] / b["y"]) / 6)
+        for i, a in enumerate(points)
+        for b in points[:i]
+    ]
+    assert min(distances) > 1e-3
+
+
+def test_a_region_of_failures_is_left() -> None:
+    tuner = started(PLANE)
+    failures = 0
+    for i in range(50):
+        point = tuner.generate_parameters(i)
+        failed = point["x"] > 0
+        failures += failed and i >= 25
+        if not failed:
+            tuner.receive_trial_result(i, point, plane(point))
+        tuner.trial_end(i, not failed)
+    assert failures < 15
+
+
+def test_a_stopped_trial_is_neither_failed_nor_finished() -> None:
+    tuner = started(PLANE)
+    losses(tuner, plane, 12)
+    point = tuner.generate_parameters(50)
+    tuner.trial_stopped(50)
+    tuner.trial_end(50, False)
+    before = len(tuner._results())
+    assert before == 12
+    tuner.update_search_space({**PLANE, "x": {"_type": "uniform", "_value": [-5, 5.5]}})
+    assert len(tuner._results()) == 12
+    assert point is not None
+
+
+def test_a_finite_space_is_gone_through_once() -> None:
+    space = {"a": {"_type": "randint", "_value": [0, 6]}, "b": {"_type": "choice", "_value": [1, 2]}}
+    tuner = started(space)
+    values = losses(tuner, lambda point: abs(point["a"] - 4) + point["b"], 12)
+    assert min(values) == 1
+    with pytest.raises(NoMoreTrialError):
+        tuner.generate_parameters(12)
+
+
+def test_a_curved_valley_is_followed() -> None:
+    space = {f"x{i}": {"_type": "uniform", "_value": [-2, 2]} for i in range(3)}
+
+    def valley(point: dict[str, float]) -> float:
+        x = [point[f"x{i}"] for i in range(3)]
+        return sum(100 * (b - a * a) ** 2 + (1 - a) ** 2 for a, b in itertools.pairwise(x))
+
+    tuner = started(space, near_set=40)
+    rng = np.random.default_rng(0)
+    known = [
+        {name: float(v) for name, v in zip(space, row, strict=True)} for row in rng.uniform(-2, 2, (130, 3))
+    ]
+    tuner.import_data([{"parameter": point, "value": valley(point)} for point in known])
+    assert min(losses(tuner, valley, 60)) < 0.1 * min(map(valley, known))
+
+
+def test_distances_of_the_embedding_follow_the_tree() -> None:
+    space = SearchSpace.parse(TREE)
+    embedding = Embedding.of(space)
+
+    def feature(model: dict[str, Any], scale: str = "a") -> Any:
+        return embedding.features(space.encode({"model": model, "scale": scale})[None])[0]
+
+    def distance(left: Any, right: Any) -> float:
+        return float(np.linalg.norm(left - right))
+
+    net = feature({"_name": "net", "rate": 1e-3, "width": 16})
+    assert distance(net, feature({"_name": "net", "rate": 1e-3, "width": 16}, "b")) == pytest.approx(1)
+    near, far = (feature({"_name": "net", "rate": 1e-3, "width": w}) for w in (32, 128))
+    assert distance(net, near) < distance(net, far)
+    plain = Embedding.of(space, ordered_choices=False, shared_names=False)
+    assert len(plain.groups) < len(embedding.groups)
+
+
+def test_one_name_in_two_branches_is_one_coordinate() -> None:
+    rate = {"_type": "uniform", "_value": [0, 1]}
+    space = SearchSpace.parse(
+        {"m": {"_type": "choice", "_value": [{"_name": "a", "rate": rate}, {"_name": "b", "rate": rate}]}}
+    )
+    assert len(Embedding.of(space).numbers) == 2
+    assert len({feature for _, feature in Embedding.of(space).numbers}) == 1
+    assert len({feature for _, feature in Embedding.of(space, shared_names=False).numbers}) == 2
+
+
+def test_points_are_snapped_to_what_a_trial_would_see() -> None:
+    space = SearchSpace.parse(
+        {
+            "a": {"_type": "qloguniform", "_value": [1, 64, 1]},
+            "b": {"_type": "quniform", "_value": [0, 1, 0.1]},
+            "c": {"_type": "qnormal", "_value": [0, 2, 0.5]},
+            "d": {"_type": "randint", "_value": [3, 9]},
+        }
+    )
+    units = np.random.default_rng(0).random((50, 4))
+    snapped = Embedding.of(space).snap(units.copy())
+    expected = np.array([space.encode(space.decode(row)) for row in units])
+    assert snapped == pytest.approx(expected, abs=1e-7)
+
+
+def test_mutants_are_points_of_the_space_and_differ() -> None:
+    space = SearchSpace.parse(TREE)
+    embedding = Embedding.of(space)
+    point = space.encode({"model": {"_name": "tree", "depth": 4}, "scale": "b"})
+    changed = mutants(np.random.default_rng(0), embedding, point[None], 100)
+    assert all(not space.validate(space.decode(row)) for row in changed)
+    assert not any(np.array_equal(row, point, equal_nan=True) for row in changed)
+
+
+def test_regions_keep_to_themselves() -> None:
+    rng, space = np.random.default_rng(0), SearchSpace.parse(TREE)
+    embedding = Embedding.of(space)
+    best = space.encode({"model": {"_name": "net", "rate": 1e-3, "width": 64}, "scale": "b"})[None]
+    branch = Branch(column=0, option=1)
+    units = branch.change(rng, embedding, branch.start(rng, embedding, best), 2)
+    assert branch.contains(embedding.layout, units).all()
+    plane_space = Embedding.of(SearchSpace.parse(PLANE))
+    centre = np.array([0.9, 0.5])
+    box = Box(centre, 0.2, principal_axes(plane_space, rng.random((9, 2))))
+    inside = box.change(rng, plane_space, box.start(rng, plane_space, best), 2)
+    assert np.abs(inside - centre).max() <= 0.2 + 1e-12
+    assert inside.max() <= 1
+
+
+def test_axes_point_along_the_points() -> None:
+    rng = np.random.default_rng(0)
+    along = rng.standard_normal((50, 1)) * 0.1
+    units = 0.5 + np.hstack([along, along]) + 0.001 * rng.standard_normal((50, 2))
+    axes = principal_axes(Embedding.of(SearchSpace.parse(PLANE)), units)
+    assert np.abs(axes[:, 1]) == pytest.approx([0.5**0.5] * 2, abs=0.05)
+    assert np.linalg.norm(axes[:, 0]) < 0.05
+
+
+def test_the_trust_region_grows_shrinks_and_begins_anew() -> None:
+    region = TrustRegion(dimension=5)
+    for _ in range(3):
+        region.tell(improved=True)
+    assert region.radius == 0.8
+    radii = set()
+    for _ in range(100):
+        region.tell(improved=False)
+        radii.add(region.radius)
+    assert min(radii) < 0.01
+    assert max(radii) == 0.8
+
+
+def test_the_design_is_spread_over_options_and_ranges() -> None:
+    space = SearchSpace.parse(TREE)
+    design = initial_design(np.random.default_rng(0), Embedding.of(space), 9, centre_first=False)
+    names = [space.decode(row)["model"]["_name"] for row in design]
+    assert [names.count(name) for name in ("none", "tree", "net")] == [3, 3, 3]
