@@ -22,7 +22,7 @@ import orjson
 
 from ..trial_agent.core import Agent
 from ..trial_agent.environ import base_environment
-from .ray_files import pack, unpack, working_folder
+from .ray_files import make_working_folder, pack, unpack, working_folder
 from .ray_strays import Whereabouts
 
 __all__ = ["POLL_SECONDS", "AgentSetup", "RayAgent"]
@@ -65,6 +65,8 @@ class RayAgent:
         environment = trial_environment(setup, os.environ)
         self._folder = working_folder(setup.folder, setup.mark, setup.agent_id, os.environ)
         self._is_away = self._folder != setup.folder
+        if self._is_away:
+            make_working_folder(self._folder, os.environ)
         self._code_directory = os.getcwd() if setup.code_is_shipped else None
         # A function trial runs in this process, and libraries read their settings when it imports them.
         os.environ.clear()
@@ -147,7 +149,6 @@ class RayAgent:
 
     def bring(self, data: bytes) -> None:
         """Put packed files into the folder in which this agent works."""
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
         unpack(data, Path(self._folder))
 
     def fetch(self, name: str, forget: bool) -> bytes:

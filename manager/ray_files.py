@@ -15,17 +15,23 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+from .runtime_directory import private_directory
 
 __all__ = [
     "NODE_FOLDER",
     "SharedMark",
     "forget_checkpoints",
+    "make_working_folder",
     "pack",
     "trial_files",
     "unpack",
     "working_folder",
 ]
 
+# Python before 3.11.4 cannot be told to.
+_SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 NODE_FOLDER = "PITCHPIPE_NODE_FOLDER"
 """In the environment of a node: where its agents keep their files, whether it sees the experiment's folder or not."""
 
@@ -61,6 +67,16 @@ def working_folder(folder: str, mark: str, agent: str, environment: Mapping[str,
     return os.path.join(base, name, agent)
 
 
+def make_working_folder(folder: str, environment: Mapping[str, str]) -> None:
+    """Make a `working_folder` of an agent's own; raises OSError where others could get at what is in it."""
+    experiment = Path(folder).parent
+    hint = f"set {NODE_FOLDER} on this node to a private folder"
+    if not environment.get(NODE_FOLDER):
+        private_directory(experiment.parent, "folder for trials", hint)
+    private_directory(experiment, "folder for trials", hint)
+    os.makedirs(folder, exist_ok=True)
+
+
 def trial_files(sequence_id: int) -> str:
     """The folder of a trial in either folder."""
     return f"trials/{sequence_id}"
@@ -87,7 +103,7 @@ def unpack(data: bytes, folder: Path) -> None:
     """Put what `pack` gave into a folder; each file is replaced as a whole."""
     with tempfile.TemporaryDirectory(prefix=".arriving-", dir=folder) as draft:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            archive.extractall(draft, filter="data")
+            archive.extractall(draft, **_SAFELY)
         for path in _files(Path(draft)):
             target = folder / path.relative_to(draft)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -11,9 +11,10 @@ import stat
 import tempfile
 from pathlib import Path
 
-__all__ = ["RUNTIME_DIRECTORY_ENVIRONMENT", "RuntimeDirectoryError", "runtime_directory"]
+__all__ = ["RUNTIME_DIRECTORY_ENVIRONMENT", "RuntimeDirectoryError", "private_directory", "runtime_directory"]
 
 RUNTIME_DIRECTORY_ENVIRONMENT = "PITCHPIPE_RUNTIME_DIR"
+_HINT = f"set {RUNTIME_DIRECTORY_ENVIRONMENT} to a private folder (chmod 700) of your own"
 
 
 class RuntimeDirectoryError(OSError):
@@ -27,21 +28,20 @@ def runtime_directory() -> Path:
     for temporary files. Raises `RuntimeDirectoryError` when it cannot be made, is a link, belongs to somebody
     else or is open to others.
     """
-    path = _choose()
+    return private_directory(_choose())
+
+
+def private_directory(path: Path, what: str = "runtime directory", hint: str = _HINT) -> Path:
+    """The folder `path`, made (mode 0700) if it is not there; raises `RuntimeDirectoryError` like the other."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = path.lstat()
     except OSError as error:
-        raise RuntimeDirectoryError(
-            f"cannot make the runtime directory {path}: {error.strerror}; {_HINT}"
-        ) from error
+        raise RuntimeDirectoryError(f"cannot make the {what} {path}: {error.strerror}; {hint}") from error
     problem = _problem(info)
     if problem:
-        raise RuntimeDirectoryError(f"the runtime directory {path} {problem}; {_HINT}")
+        raise RuntimeDirectoryError(f"the {what} {path} {problem}; {hint}")
     return path
-
-
-_HINT = f"set {RUNTIME_DIRECTORY_ENVIRONMENT} to a private folder (chmod 700) of your own"
 
 
 def _choose() -> Path:

@@ -23,6 +23,7 @@ from pitchpipe.manager.ray_files import (
     NODE_FOLDER,
     SharedMark,
     forget_checkpoints,
+    make_working_folder,
     pack,
     unpack,
     working_folder,
@@ -41,6 +42,18 @@ def test_folder_is_shared_where_the_managers_mark_is_found(tmp_path: Path) -> No
     own = working_folder(str(tmp_path), mark.name, "0-0", {})
     assert own != str(tmp_path)
     assert own != working_folder(str(tmp_path), mark.name, "1-0", {})
+
+
+def test_folder_of_an_agents_own_that_others_could_change_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    own = working_folder("/no/such/folder", "agents/.seen", "0-0", {})
+    make_working_folder(own, {})
+    assert Path(own).is_dir()
+    Path(own).parent.parent.chmod(0o777)
+    with pytest.raises(OSError, match=r"folder for trials .* is open to others .*PITCHPIPE_NODE_FOLDER"):
+        make_working_folder(own, {})
 
 
 def test_what_is_packed_arrives_without_checkpoints_that_are_being_made(tmp_path: Path) -> None:
