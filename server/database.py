@@ -21,6 +21,8 @@ __all__ = ["Database"]
 
 Row = tuple[Any, ...]
 _CONNECTIONS = 4
+# All that is read here has been there since this version of the tables.
+_OLDEST = 2
 # How long a reader waits for a connection, or for the writer while it changes the journal: seconds.
 _PATIENCE = 10.0
 
@@ -95,7 +97,7 @@ class Database:
             check_same_thread=False,
         )
         (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version != SCHEMA_VERSION:
+        if not _OLDEST <= version <= SCHEMA_VERSION:
             db.close()
             raise StoreError(_wrong_version(self.path, version))
         return db
@@ -105,6 +107,6 @@ def _wrong_version(path: Path, version: int) -> str:
     if version > SCHEMA_VERSION:
         return f"{path} was written by a newer Pitchpipe: upgrade with pip install -U pitchpipe"
     return (
-        f"{path} was written by an older Pitchpipe (database version {version}, this one reads {SCHEMA_VERSION}): "
+        f"{path} was written by an older Pitchpipe (database version {version}, this one reads {_OLDEST} and up): "
         "pitchpipe resume brings it up to date"
     )

@@ -76,6 +76,7 @@ def _object(trial: dict[str, Any], intermediate: list[Any]) -> dict[str, Any]:
         "end_time": trial["end_time"],
         "reason": trial["reason"],
         "kind": trial["kind"],
+        "exit_code": trial["exit_code"],
         "attempts": trial["attempt"],
     }
 

@@ -24,6 +24,7 @@ _LIST = (
     "final",
     "reason",
     "kind",
+    "exit_code",
     "attempt",
     "agent",
     "next_sequence",
@@ -31,7 +32,6 @@ _LIST = (
 _DETAIL = (
     *_LIST,
     "error",
-    "exit_code",
     "gpus",
     "pid",
     "budget",

@@ -145,6 +145,7 @@ class Trial(BaseModel):
     duration: float | None
     reason: str
     kind: Kind | None
+    exit_code: int | None
     attempt: int
     agent: str | None
 
@@ -153,7 +154,6 @@ class TrialDetail(Trial):
     """All about one trial."""
 
     error: str | None
-    exit_code: int | None
     gpus: list[int] | None
     pid: int | None
     budget: float | None

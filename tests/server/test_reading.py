@@ -311,6 +311,15 @@ def test_folder_without_experiment_says_so(tmp_path: Path) -> None:
         ExperimentView(tmp_path).summary()
 
 
+@pytest.mark.parametrize(
+    ("version", "said"), [(1, "pitchpipe resume brings it up to date"), (99, "pip install -U")]
+)
+def test_other_versions_of_the_database_are_told(made: MadeExperiment, version: int, said: str) -> None:
+    made.store._db.execute(f"PRAGMA user_version = {version}")
+    with ExperimentView(made.folder) as view, pytest.raises(StoreError, match=said):
+        view.summary()
+
+
 def test_reader_does_not_keep_the_manager_from_writing(made: MadeExperiment, view: ExperimentView) -> None:
     fill(made)
     view.summary()
