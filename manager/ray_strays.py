@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import shutil
 import socket
 import time
 from collections.abc import Sequence
@@ -68,7 +69,7 @@ class Remains:
 
 
 def sweep(remains: Remains, where: Whereabouts | None) -> bytes:
-    """Kill what a lost agent left running on this machine; answers the files of one in its own folder, packed."""
+    """Kill what a lost agent left running on this machine; take the files of one in its own folder, packed."""
     if where is not None:
         _kill_agent(where)
     away = where.folder if where is not None else None
@@ -76,7 +77,11 @@ def sweep(remains: Remains, where: Whereabouts | None) -> bytes:
     for folder in (remains.folder, away):
         for spool in remains.spools:
             _end_reporters(os.path.join(folder, spool))
-    return pack(away, remains.names) if os.path.isdir(away) else b""
+    if away == remains.folder or not os.path.isdir(away):
+        return b""
+    data = pack(away, remains.names)
+    shutil.rmtree(away, ignore_errors=True)
+    return data
 
 
 def sweep_there(remains: Remains, where: Whereabouts | None, node: str) -> bytes:

@@ -184,9 +184,11 @@ def test_reports_of_a_lost_agent_are_fetched_from_its_node(
             await asyncio.to_thread(eventually, lambda: len(spool.read_text().splitlines()) > heard + 5)
             os.kill(session.of(order, AttemptStarted)[0].pid, signal.SIGKILL)
             assert (await session.end_of(order)).lost
-            written = len(spool.read_text().splitlines())
+            written = len((bench.folder / "agents" / "0-0.jsonl").read_text().splitlines())
+            assert written > heard
             assert {report.sequence for report in session.of(order, Reported)} == set(range(written))
             assert len(session.of(order, AttemptEnded)) == 1
+            assert files(far) == set()
 
     asyncio.run(check())
 
