@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["curve_figure"]
 
 _MARKERS_UP_TO = 60
+_FEW = 10
 
 
 def curve_figure(
@@ -31,6 +32,7 @@ def curve_figure(
     drawn = [curve for curve in curves if any(value is not None for value in curve.values)]
     if not drawn:
         return nothing(theme, "", "No intermediate result has been reported.").update_layout(height=300)
+    longest = max(curve.sequences[-1] for curve in drawn)
     figure = base_figure(theme, "")
     for number, curve in enumerate(drawn):
         color, dash = SERIES[number % len(SERIES)]
@@ -45,7 +47,7 @@ def curve_figure(
         )
         figure.add_trace(trace)
     figure.update_layout(
-        xaxis={"title": {"text": "intermediate result"}},
+        xaxis={"title": {"text": "intermediate result"}, **({"dtick": 1} if longest <= _FEW else {})},
         yaxis={"title": {"text": "result" if metric == "default" else short(metric)}},
         showlegend=len(drawn) > 1,
     )

@@ -43,26 +43,29 @@ _STATUSES = (
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """All that the page shows, read at once."""
+    """All that the page shows, read at once; the page is there before its `history` is read and drawn."""
 
     summary: dict[str, Any]
-    history: list[dict[str, Any]]
+    history: list[dict[str, Any]] | None
     failures: list[FailureGroup]
 
     @classmethod
-    def of(cls, view: ExperimentView) -> _Snapshot:
-        return cls(view.summary(), view.history(), view.failures())
+    def of(cls, view: ExperimentView, *, has_history: bool = True) -> _Snapshot:
+        return cls(view.summary(), view.history() if has_history else None, view.failures())
 
 
 async def overview_page(site: Site, experiment_id: str) -> None:
     """Show how the experiment stands, and go on showing it."""
+    from nicegui import ui
+
     async with experiment_frame(site, experiment_id, "Overview", "") as (view, where, live):
         page = _Overview(where)
-        page.show(await asyncio.to_thread(_Snapshot.of, view))
+        page.show(await asyncio.to_thread(_Snapshot.of, view, has_history=False))
 
         async def refresh(_events: list[Event]) -> None:
             page.show(await asyncio.to_thread(_Snapshot.of, view))
 
+        ui.timer(0.01, lambda: refresh([]), once=True)
         live.on_change(refresh)
         live.on_tick(page.tick)
 
@@ -97,10 +100,12 @@ class _Overview:
         self._show_boxes(summary)
         self._show_counts(summary["counts"])
         self._show_best(summary)
+        self._failures.show(found.failures, summary["counts"].get("FAILED", 0))
+        if found.history is None:
+            return
         first = summary["objectives"][0]
         objective = Objective(first["name"], first["direction"])
         self._figure.show(progress_figure(found.history, objective, self._theme))
-        self._failures.show(found.failures, summary["counts"].get("FAILED", 0))
 
     async def tick(self) -> None:
         """Let the clock go on between two changes."""

@@ -11,7 +11,7 @@ import numpy as np
 from ..figures.downsampling import downsampled
 from ..figures.drawing import base_figure, best_so_far, nothing, value_axis
 from ..figures.tables import Objective
-from ..figures.theme import STATUS_LOOKS, VERMILION, ThemeName
+from ..figures.theme import BEST, STATUS_LOOKS, ThemeName
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -67,7 +67,7 @@ def _best_line(known: Sequence[dict[str, Any]], values: np.ndarray, objective: O
         y=best[corners],
         mode="lines",
         name="best so far",
-        line={"shape": "hv", "width": 2, "color": VERMILION},
+        line={"shape": "hv", "width": 2, "color": BEST},
         customdata=[known[corner]["sequence_id"] for corner in corners],
         hovertemplate="best so far: %{y:.6g}<extra></extra>",
     )

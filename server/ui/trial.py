@@ -119,7 +119,7 @@ class _TrialPage:
 
     async def tick(self) -> None:
         """Look whether something has been printed."""
-        await self._log.look(is_over=self._trial["end_time"] is not None)
+        await self._log.look(self._trial)
 
     def _heading(self, found: _Snapshot, actions: TrialActions) -> None:
         from nicegui import html, ui

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..log_files import FilePiece
 from .elements import panel
 from .log_view import LogView
 
 if TYPE_CHECKING:
-    from ..reading import ExperimentView
+    from ..reading import ExperimentView, Follow
 
 __all__ = ["TrialLog"]
 
@@ -22,6 +23,8 @@ class TrialLog:
     def __init__(self, view: ExperimentView, trial: dict[str, Any]) -> None:
         from nicegui import ui
 
+        self._view = view
+        self._trial = trial
         number = trial["sequence_id"]
         with panel("Log"):
             if trial["exit_code"] is None and trial["pid"] is None and not view.folder.trial(number).is_dir():
@@ -34,15 +37,28 @@ class TrialLog:
             with ui.tab_panels(tabs, value=first, keep_alive=True, animated=False).style("width: 100%"):
                 for file, name in _NAMES.items():
                     with ui.tab_panel(file).style("padding: .5rem 0"):
-                        self._logs[file] = LogView(f"{name} of the trial", partial(_read, view, number, file))
+                        self._logs[file] = LogView(f"{name} of the trial", partial(self._read, file))
 
-    async def look(self, *, is_over: bool) -> None:
-        """Show what has been printed since the last time."""
+    async def look(self, trial: dict[str, Any]) -> None:
+        """Show what has been printed since the last time; `trial` is how it stands now."""
+        self._trial = trial
+        is_over = trial["end_time"] is not None
         for log in self._logs.values():
             await log.look()
             if is_over:
                 log.end()
 
+    def _read(self, file: str, follow: Follow) -> FilePiece:
+        """A piece of what it prints; from its agent if it runs on a node that does not see the folder."""
+        from ...manager.trial_reading import read_running
 
-def _read(view: ExperimentView, number: int, file: str, follow: Any) -> Any:
-    return view.trial_log(number, file, follow)
+        trial, folder = self._trial, self._view.folder
+        try:
+            return self._view.trial_log(trial["sequence_id"], file, follow)
+        except LookupError:
+            if trial["status"] != "RUNNING" or folder.manager() is None:
+                raise
+        offset = 0 if follow.lines is not None else follow.offset
+        data = read_running(folder.path, trial["trial_id"], file, offset)
+        end = offset + len(data)
+        return FilePiece(data.decode(errors="replace"), offset, end, end)

@@ -33,7 +33,7 @@ class Ending:
 def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
     """How a trial stands or ended."""
     status, reason = trial["status"], trial["reason"]
-    result = "" if trial["final"] is None else result_text(trial["final"])
+    result = "" if trial["final"] is None else _result(trial["final"])
     if status == "FAILED":
         return _failed(trial)
     if status == "SUCCEEDED":
@@ -53,6 +53,18 @@ def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
     if status == "USER_CANCELED":
         return Ending("It was killed by you", reason or "You asked for it.")
     return Ending("It was cancelled", reason or "The experiment ended before it did.")
+
+
+def _result(final: object) -> str:
+    """A final result in words; what it has besides the number under `default` comes behind it.
+
+    >>> _result(0.25), _result({"default": 0.25, "seconds": 7})
+    ('0.25', '0.25, seconds 7')
+    """
+    if not isinstance(final, dict) or "default" not in final:
+        return result_text(final)
+    others = [f"{name} {result_text(value)}" for name, value in final.items() if name != "default"]
+    return ", ".join([result_text(final["default"]), *others])
 
 
 def _failed(trial: dict[str, Any]) -> Ending:
@@ -91,7 +103,7 @@ def _why_waiting(trial: dict[str, Any], view: ExperimentView) -> str:
 def facts_of(trial: dict[str, Any], folder: ExperimentFolder) -> Iterator[tuple[str, object]]:
     """Names with values; those without a value are None or empty."""
     began, ended = trial["start_time"], trial["end_time"]
-    yield "Result", None if trial["final"] is None else result_text(trial["final"])
+    yield "Result", None if trial["final"] is None else _result(trial["final"])
     yield "Intermediate results", trial["intermediate_results"]
     yield "Created", moment_text(trial["created"])
     yield "Began", None if began is None else moment_text(began)
@@ -102,7 +114,7 @@ def facts_of(trial: dict[str, Any], folder: ExperimentFolder) -> Iterator[tuple[
     yield "Where", trial["agent"]
     yield "GPUs", ", ".join(map(str, trial["gpus"] or ()))
     yield "Process", trial["pid"] if trial["status"] == "RUNNING" else None
-    yield "Exit code", trial["exit_code"]
+    yield "Process ended with", ending_text(trial["exit_code"])
     yield "Budget", None if trial["budget"] is None else number_text(trial["budget"])
     yield "Checkpoint", trial["checkpoint"]
     files = folder.trial(trial["sequence_id"])

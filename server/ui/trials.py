@@ -110,7 +110,7 @@ class _Table:
         field = ui.input(
             "Search", value=self._choice.search, on_change=lambda event: self._search(event.value)
         )
-        field.props("outlined dense clearable debounce=150 type=search").style("width: 15rem")
+        field.props("outlined dense clearable debounce=100 type=search").style("width: 15rem")
         field.tooltip("Text in parameters, reasons and errors, or the number or id of a trial")
 
     def _search(self, text: str | None) -> None:
