@@ -34,6 +34,7 @@ from .attempts import (
     wishes_of,
 )
 from .changes import AttemptRow, Changes, MetricRow
+from .deadlines import Deadlines
 from .description import describe
 from .dispatcher_failures import DispatcherFailures
 from .effects import (
@@ -49,12 +50,14 @@ from .effects import (
 from .events import Event
 from .executor import AttemptOrder
 from .experiment_status import EXPERIMENT_MOVES, ExperimentStatus
+from .invariants import broken_invariants
 from .ledger import Assignment, Ledger, Request
 from .payloads import import_payload, metric_payload, trial_end_payload
 from .results import BestTrials, Objective
 from .retries import Retries
 from .slots import Slots
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict, new_trial_id
+from .tuner_requests import TunerRequests
 from .verdicts import FailureStreak, check_final, check_intermediate, is_checkpoint_gone, judge_end
 from .vocabulary import Decision
 
@@ -106,23 +109,19 @@ class TrialRunner:
         self.counts: Counter[TrialStatus] = Counter()
         self.best = BestTrials(self.objectives)
         self.failures: deque[Trial] = deque(maxlen=5)
-        self._has_told_since = False  # of the end of a trial, since the tuner was last asked
-        self._asked: deque[int] = deque()  # how many trials each unanswered request still waits for
         self.created = 0
-        self.run_time = 0.0
         self.wants_periodical = True
         self._names = tuple(objective.name for objective in self.objectives)
         self._streak = FailureStreak(limits.max_identical_failures)
-        self._running_since: float | None = None
         self._now = 0.0
         self._ready = False
-        self._tuner_has_more = True
+        self._requests = TunerRequests()
+        self._deadlines = Deadlines()
         self._dispatcher_failures = DispatcherFailures()
         self._stall_is_told = False
         self._final_status = ExperimentStatus.DONE
-        self._slots = Slots()
+        self.slots = Slots()
         self.silent_agents: set[str] = set()  # they get nothing new to do
-        self._timed: dict[str, Trial] = {}  # those whose time runs, the earliest started first
         self._changes = Changes()
         self._effects: list[Effect] = []
         self._handlers = self._table_of_handlers()
@@ -175,16 +174,13 @@ class TrialRunner:
 
     def next_deadline(self) -> float | None:
         """When the next `Tick` is due at the latest; None: never."""
-        first = next(iter(self._timed.values()), None)
-        deadlines = (None if first is None else self._trial_deadline(first), self._experiment_deadline())
-        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+        return self._deadlines.next(self.limits.max_experiment_duration, self.limits.max_trial_duration)
 
     def snapshot(self) -> dict[str, Any]:
         """The few facts besides the trials that a resumed runner needs, as plain JSON values."""
         return {
-            "asked": list(self._asked),
-            "tuner_has_more": self._tuner_has_more,
-            "lost_agents": self._slots.snapshot(),
+            **self._requests.snapshot(),
+            "lost_agents": self.slots.snapshot(),
             "again": [trial.sequence_id for trial in self._again()],
             "streak": self._streak.snapshot(),
             "stall_is_told": self._stall_is_told,
@@ -192,10 +188,9 @@ class TrialRunner:
 
     def restore(self, trials: Iterable[Trial], snapshot: dict[str, Any], run_time: float) -> None:
         """Take up an experiment where the store says it was (trials in the order of their sequence ids)."""
-        self._asked = deque(snapshot.get("asked", ()))
-        self._tuner_has_more = snapshot.get("tuner_has_more", True)
+        self._requests.restore(snapshot)
         self._stall_is_told = snapshot.get("stall_is_told", False)
-        self.run_time = run_time
+        self._deadlines.restore(run_time)
         for trial in trials:
             self._restore_trial(trial)
         place = {sequence_id: index for index, sequence_id in enumerate(snapshot.get("again", ()))}
@@ -208,9 +203,9 @@ class TrialRunner:
         failed = [trial for trial in self.trials.values() if trial.status is TrialStatus.FAILED]
         self.failures.extend(sorted(failed, key=lambda trial: trial.end_time or 0.0)[-5:])
         running = {trial.slot: trial for trial in self.live.values() if trial.slot is not None}
-        self._slots.restore(running, snapshot.get("lost_agents", {}))
+        self.slots.restore(running, snapshot.get("lost_agents", {}))
         for trial in sorted(running.values(), key=lambda trial: trial.start_time or 0.0):
-            self._time(trial)
+            self._deadlines.watch(trial)
 
     def shift_starts(self, seconds: float) -> None:
         """The clock was set while nobody ran the experiment: by it, what runs began so many seconds later."""
@@ -221,18 +216,16 @@ class TrialRunner:
 
     def elapsed(self, now: float) -> float:
         """Seconds for which the experiment has run, over all its managers."""
-        return self.run_time + (now - self._running_since if self._running_since is not None else 0.0)
+        return self._deadlines.elapsed(now)
 
     @property
     def requested(self) -> int:
         """How many trials the tuner was asked for and has not answered about."""
-        return sum(self._asked)
+        return self._requests.total
 
     def ask_in_one(self) -> int:
         """Make one request of all that are unanswered, for a dispatcher that is told it anew; answers its size."""
-        total = self.requested
-        self._asked = deque([total] if total else [])
-        return total
+        return self._requests.merge()
 
     def get_trial(self, trial_id: str) -> Trial | None:
         """The trial with this id."""
@@ -287,7 +280,7 @@ class TrialRunner:
         if self.trials or self.status.is_final:
             return []
         bound = self.limits.max_trial_number or self.limits.trial_concurrency
-        return self._slots.first_agents(min(self.limits.trial_concurrency, bound, _AGENTS_AHEAD))
+        return self.slots.first_agents(min(self.limits.trial_concurrency, bound, _AGENTS_AHEAD))
 
     def condemned(self) -> list[Trial]:
         """The trials that an executor was told to end and that have not ended."""
@@ -311,28 +304,13 @@ class TrialRunner:
         """Why a WAITING trial does not run yet."""
         if trial.is_assigned:
             return f"its agent {trial.agent} is starting"
-        if len(self._slots) >= self.limits.trial_concurrency:
+        if len(self.slots) >= self.limits.trial_concurrency:
             return f"all {self.limits.trial_concurrency} slots (trial_concurrency) are taken"
         return self.ledger.why_not(self.request)
 
     def invariants(self) -> list[str]:
         """What is wrong with the runner's state; tests call it after every event and expect nothing."""
-        wrong = self._slots.invariants()
-        if Counter(trial.status for trial in self.trials.values()) != +self.counts:
-            wrong.append("the counts are not those of the trials")
-        if {trial.trial_id for trial in self.trials.values() if not trial.status.is_final} != set(self.live):
-            wrong.append("live trials are not the trials without a final status")
-        if len(self._slots) > max(self.limits.trial_concurrency, len(self.orders())):
-            wrong.append("more slots taken than trial_concurrency allows")
-        if any(trial.is_assigned for trial in self.waiting):
-            wrong.append("a trial that waits has a slot")
-        if len(self.waiting) + len(self._slots) + self.counts[TrialStatus.PAUSED] != len(self.live):
-            wrong.append("a live trial neither waits, nor runs, nor is paused")
-        if any(trial.attempt > 0 for trial in itertools.islice(self.waiting, len(self._again()), None)):
-            wrong.append("a trial that ran before waits behind one that never did")
-        if self.created + self.requested > (self.limits.max_trial_number or float("inf")):
-            wrong.append("more trials are asked for than max_trial_number allows")
-        return wrong
+        return broken_invariants(self)
 
     # ------------------------------------------------------------------ the dispatcher
 
@@ -341,33 +319,24 @@ class TrialRunner:
         if self._ready or self.status.is_final:
             return
         self._ready = True
-        self._running_since = event.time
+        self._deadlines.begin(event.time)
         if self.status is not ExperimentStatus.RUNNING:
             self._move(ExperimentStatus.RUNNING)
         self._go_on()
 
     def _on_parameters(self, event: happened.ParametersArrived) -> None:
-        self._note_answer()
+        self._requests.answered()
         if self.status is ExperimentStatus.STOPPING or self.status.is_final:
             return
-        self._tuner_has_more = True
+        self._requests.has_more = True
         self._add(event.parameter_id, event.record)
         self._go_on()
 
     def _on_no_more_parameters(self, event: happened.NoMoreParameters) -> None:
-        # One request is answered by it, also in part; those that were sent after results came are not.
-        if self._asked:
-            self._asked.popleft()
-        self._tuner_has_more = False
-        if not self._asked and self._has_told_since:
+        self._requests.exhausted()
+        if self._requests.may_ask_again:
             self._ask_for_more()  # it may have answered before it heard of the last results
         self._settle()
-
-    def _note_answer(self) -> None:
-        if self._asked:
-            self._asked[0] -= 1
-            if self._asked[0] == 0:
-                self._asked.popleft()
 
     def _on_kill_verdict(self, event: happened.KillVerdict) -> None:
         trial = self.live.get(event.trial_id)
@@ -431,7 +400,7 @@ class TrialRunner:
             return
         trial.start_time, trial.pid, trial.copy_of = event.time, event.pid, None
         self._move_trial(trial, Cause.STARTED)
-        self._time(trial)
+        self._deadlines.watch(trial)
 
     def _on_reported(self, event: happened.Reported) -> None:
         trial = self._current(event.trial_id, event.attempt)
@@ -536,7 +505,7 @@ class TrialRunner:
     def _lose_agent(self, agent: str | None) -> None:
         if agent is not None:
             self.silent_agents.discard(agent)
-            self._slots.lose(agent)
+            self.slots.lose(agent)
 
     # ------------------------------------------------------------------ users and time
 
@@ -583,36 +552,18 @@ class TrialRunner:
 
     def _ask_again(self) -> None:
         """A tuner that had nothing to propose may have something now that it was told more."""
-        self._has_told_since = True
+        self._requests.has_news = True
         self._go_on()
 
     def _on_tick(self, event: happened.Tick) -> None:
-        deadline = self._experiment_deadline()
+        limits = self.limits
+        deadline = self._deadlines.of_experiment(limits.max_experiment_duration)
         if deadline is not None and event.time >= deadline and self.status is not ExperimentStatus.STOPPING:
-            limit = self.limits.max_experiment_duration
-            self._stop(ExperimentStatus.DONE, f"max_experiment_duration ({limit:g} s) is over")
-        for trial in list(itertools.takewhile(self._is_over_time, self._timed.values())):
-            reason = f"ran longer than max_trial_duration ({self.limits.max_trial_duration:g} s)"
+            limit = f"max_experiment_duration ({limits.max_experiment_duration:g} s)"
+            self._stop(ExperimentStatus.DONE, f"{limit} is over")
+        for trial in self._deadlines.overdue(limits.max_trial_duration, event.time):
+            reason = f"ran longer than max_trial_duration ({limits.max_trial_duration:g} s)"
             self._condemn(trial, Verdict(Cause.ENDED_BADLY, reason, FailureKind.TIMEOUT))
-
-    def _experiment_deadline(self) -> float | None:
-        if self.limits.max_experiment_duration is None or self._running_since is None:
-            return None
-        return self._running_since + self.limits.max_experiment_duration - self.run_time
-
-    def _trial_deadline(self, trial: Trial) -> float | None:
-        if self.limits.max_trial_duration is None or trial.start_time is None:
-            return None
-        return trial.start_time + self.limits.max_trial_duration
-
-    def _is_over_time(self, trial: Trial) -> bool:
-        due = self._trial_deadline(trial)
-        return due is not None and self._now >= due
-
-    def _time(self, trial: Trial) -> None:
-        """From now on the trial's time runs."""
-        if trial.start_time is not None and trial.verdict is None:
-            self._timed[trial.trial_id] = trial
 
     # ------------------------------------------------------------------ moves
 
@@ -623,7 +574,7 @@ class TrialRunner:
         self._settle()
 
     def _start_waiting(self) -> None:
-        while self.waiting and len(self._slots) < self.limits.trial_concurrency and self._may_start():
+        while self.waiting and len(self.slots) < self.limits.trial_concurrency and self._may_start():
             assignment = self.ledger.take(self.waiting[0].trial_id, self.request)
             if assignment is None:
                 return
@@ -653,7 +604,7 @@ class TrialRunner:
     def _assign(self, trial: Trial, assignment: Assignment) -> None:
         trial.attempt += 1
         trial.gpus = assignment.gpus
-        self._slots.take(trial, avoiding=self.silent_agents)
+        self.slots.take(trial, avoiding=self.silent_agents)
         self._note(trial)
         self._effects.append(StartTrial(self._order(trial)))
 
@@ -666,26 +617,25 @@ class TrialRunner:
         if self.limits.max_trial_number is not None:
             missing = min(missing, self.limits.max_trial_number - self.created - self.requested)
         if missing > 0:
-            self._asked.append(missing)
-            self._has_told_since = False
+            self._requests.ask(missing)
             self._send(CommandType.RequestTrialJobs, str(missing))
 
     def _settle(self) -> None:
         """Move the experiment to what its trials and the tuner make of it."""
         if self.status is ExperimentStatus.STOPPING:
-            if not self._slots:
+            if not self.slots:
                 self._finish(self._final_status)
             return
         if not self._may_start():
             return
         full = self.limits.max_trial_number is not None and self.created >= self.limits.max_trial_number
-        dry = not self._tuner_has_more and self.requested == 0
+        dry = not self._requests.has_more and self.requested == 0
         if (full or dry) and not self.live:
             self.reason = "" if full else "the tuner has nothing more to propose"
             self._finish(ExperimentStatus.DONE)
         elif full:
             self._move(ExperimentStatus.NO_MORE_TRIAL)
-        elif not self._tuner_has_more:
+        elif not self._requests.has_more:
             self._move(ExperimentStatus.TUNER_NO_MORE_TRIAL)
         else:
             self._move(ExperimentStatus.RUNNING)
@@ -695,7 +645,7 @@ class TrialRunner:
         if trial.verdict is not None and trial.verdict.cause is not Cause.PAUSED:
             return
         trial.verdict = verdict
-        self._timed.pop(trial.trial_id, None)
+        self._deadlines.forget(trial)
         self._note(trial)
         if trial.is_assigned:
             self._effects.append(StopTrial(trial.trial_id, trial.attempt))
@@ -716,7 +666,7 @@ class TrialRunner:
         if trial.final is not None:
             return  # it has done its work, and is about to end
         trial.verdict = Verdict(Cause.PAUSED, reason)
-        self._timed.pop(trial.trial_id, None)
+        self._deadlines.forget(trial)
         self._note(trial)
         if trial.is_assigned:
             self._effects.append(PauseTrial(trial.trial_id, trial.attempt))
@@ -759,7 +709,7 @@ class TrialRunner:
         self._count_failure(trial, verdict)
         self._changes.attempts.append(ended_attempt(trial, "retried", verdict, self._now))
         self._free_slot(trial)
-        self._timed.pop(trial.trial_id, None)
+        self._deadlines.forget(trial)
         trial.verdict = None
         if is_checkpoint_gone(trial.error) or came_to_nothing(trial, verdict):
             forget_checkpoint(trial)
@@ -788,10 +738,10 @@ class TrialRunner:
         self._free_slot(trial)
         self._move_trial(trial, verdict.cause)
         del self.live[trial.trial_id]
-        self._timed.pop(trial.trial_id, None)
+        self._deadlines.forget(trial)
         trial.verdict = trial.resume = trial.copy_of = None
         self._send(CommandType.TrialEnd, trial_end_payload(trial.trial_id, trial.status, trial.record))
-        self._has_told_since = True
+        self._requests.has_news = True
         self._judge_experiment(trial)
         trial.story = ()  # only live trials can be asked to make a wrong move
 
@@ -856,7 +806,7 @@ class TrialRunner:
 
     def _free_slot(self, trial: Trial) -> None:
         if trial.is_assigned:
-            self._slots.free(trial)
+            self.slots.free(trial)
             self.ledger.release(trial.trial_id)
 
     def _order(self, trial: Trial) -> AttemptOrder:
