@@ -1,24 +1,32 @@
 """Asynchronous successive halving that pauses and promotes: no trial waits for a rung to fill.
 
 Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020. This is the form of the paper; the one
-that stops trials is the assessor of the same name, which goes with any tuner.
+that stops trials is the assessor of the same name. New configurations come from any other tuner, which hears of all
+results: with one that learns this is a model-based ASHA (Klein et al., Model-based Asynchronous Hyperparameter and
+Neural Architecture Search, arXiv 2003.10865, 2020).
 """
 
 from __future__ import annotations
 
 import heapq
+import inspect
 from bisect import bisect_left, insort
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from .arguments import integer
+from .base import Tuner
+from .registry import create, find
 from .scheduled import Member, ScheduledTuner
 
 
 @dataclass(slots=True, eq=False)
 class _Climber(Member):
-    """A member, and the rung that it is on the way to or waits at."""
+    """A member, the rung that it is on the way to or waits at, and what the tuner that proposed it calls it."""
 
     rung: int = 0
+    proposal: int = 0
 
 
 @dataclass(slots=True)
@@ -45,14 +53,15 @@ class _Rung:
 
 
 class ASHATuner(ScheduledTuner):
-    """Trains random configurations on a small budget, and promotes from each rung the best 1 / ``eta`` so far.
+    """Trains new configurations on a small budget, and promotes from each rung the best 1 / ``eta`` so far.
 
     Budgets are intermediate results: ``grace_period``, ``grace_period`` eta, and so on, and ``R`` for a full run. At
-    the end of a rung a trial is paused. Whenever a rung has grown, those that wait there and are now among its best 1
-    / ``eta`` go on from their checkpoints; other free places go to new configurations. Raises ValueError for other
-    arguments.
+    the end of a rung a trial is paused. Whenever a rung has grown, those that wait there and are now among its best
+    1 / ``eta`` go on from their checkpoints; other free places go to new configurations. These come from ``tuner``, the
+    name of one, with the class_args ``tuner_args``; it is given ``optimize_mode`` and ``seed``. Raises ValueError for
+    other arguments.
 
-    >>> tuner = ASHATuner(R=9, eta=3, seed=1)
+    >>> tuner = ASHATuner(R=9, eta=3, tuner="Random", seed=1)
     >>> tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
     >>> [tuner.generate_parameters(i).budget for i in range(3)]
     [1, 1, 1]
@@ -64,6 +73,8 @@ class ASHATuner(ScheduledTuner):
         R: int = 60,
         eta: int = 3,
         grace_period: int = 1,
+        tuner: str = "Auto",
+        tuner_args: Mapping[str, Any] | None = None,
         seed: int | None = None,
     ) -> None:
         super().__init__(optimize_mode, seed)
@@ -74,9 +85,68 @@ class ASHATuner(ScheduledTuner):
             self._rungs.append(_Rung(budget))
             budget *= self._eta
         self._rungs.append(_Rung(R))
+        self._source = _made(tuner, tuner_args, optimize_mode, seed)
+        self._proposals = 0
+
+    def update_constraints(self, constraints: Sequence[str]) -> None:
+        """Take the constraints of the search space that comes next."""
+        super().update_constraints(constraints)
+        self._source.update_constraints(constraints)
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Take a search space; members that run go on."""
+        super().update_search_space(search_space)
+        self._source.update_search_space(search_space)
+
+    def import_data(self, data: list[Any]) -> None:
+        """Hand results measured elsewhere to the tuner that proposes."""
+        self._source.import_data(data)
+
+    def receive_intermediate_result(
+        self, parameter_id: int, parameters: Any, value: Any, *, trial_job_id: str, sequence: int
+    ) -> None:
+        """Tell the tuner that proposed, and pause a member that has reached its target."""
+        member = self._running.get(parameter_id)
+        if isinstance(member, _Climber):
+            self._tell_on_the_way(member, value, sequence, trial_job_id)
+        super().receive_intermediate_result(
+            parameter_id, parameters, value, trial_job_id=trial_job_id, sequence=sequence
+        )
+
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+        """Take the final result of a member's trial, which is one on the way if it only obeyed its budget."""
+        super().receive_trial_result(parameter_id, parameters, value, **kwargs)
+        member = self._running.get(parameter_id)
+        if not isinstance(member, _Climber):
+            return
+        if member.rung == len(self._rungs) - 1:
+            self._source.receive_trial_result(member.proposal, member.parameters, value)
+        elif member.reports == 0:
+            self._tell_on_the_way(member, value, member.target - 1, str(member.trial_id))
+
+    def _tell_on_the_way(self, member: _Climber, value: Any, sequence: int, trial_job_id: str) -> None:
+        if self._source.wants_periodical:
+            self._source.receive_intermediate_result(
+                member.proposal, member.parameters, value, trial_job_id=trial_job_id, sequence=sequence
+            )
+
+    def trial_stopped(self, parameter_id: int) -> None:
+        """Tell the tuner that proposed that this one did not fail."""
+        member = self._running.get(parameter_id)
+        if isinstance(member, _Climber):
+            self._source.trial_stopped(member.proposal)
+
+    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
+        """See what the end of a trial means for its member, and tell the tuner that proposed it."""
+        member = self._running.get(parameter_id)
+        if isinstance(member, _Climber) and (not success or member.rung == len(self._rungs) - 1):
+            self._source.trial_end(member.proposal, success)
+        super().trial_end(parameter_id, success)
 
     def _new_member(self) -> Member:
-        return _Climber(self._sample(), self._rungs[0].budget)
+        self._proposals += 1
+        parameters = self._source.generate_parameters(self._proposals)
+        return _Climber(parameters, self._rungs[0].budget, proposal=self._proposals)
 
     def _is_paused_at(self, member: Member) -> bool:
         return isinstance(member, _Climber) and member.rung < len(self._rungs) - 1
@@ -102,3 +172,24 @@ class ASHATuner(ScheduledTuner):
     def _promote(self, member: _Climber) -> None:
         member.rung += 1
         self._let_go_on(member, self._rungs[member.rung].budget)
+
+
+def _made(name: Any, arguments: Any, optimize_mode: str, seed: int | None) -> Tuner:
+    """Return the tuner that proposes."""
+    if not isinstance(arguments, Mapping | None):
+        raise ValueError(f"tuner_args must be an object, not {arguments!r}")
+    try:
+        cls = find(name) if isinstance(name, str) else None
+    except LookupError as error:
+        raise ValueError(f"tuner: {error}") from error
+    if cls is None or issubclass(cls, ScheduledTuner):
+        raise ValueError(
+            f"tuner must be the name of a tuner that does not run trials in stages itself, not {name!r}"
+        )
+    accepted = inspect.signature(cls).parameters
+    shared = {"optimize_mode": optimize_mode, "seed": seed}
+    given = {**{key: value for key, value in shared.items() if key in accepted}, **(arguments or {})}
+    try:
+        return create(name, **given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"tuner_args: {error}") from error

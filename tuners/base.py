@@ -73,6 +73,11 @@ class Tuner:
         """Learn the final result of a trial; ``value`` is what the trial reported."""
         raise NotImplementedError(f"{type(self).__name__} does not override receive_trial_result")
 
+    def receive_intermediate_result(
+        self, parameter_id: int, parameters: Any, value: Any, *, trial_job_id: str, sequence: int
+    ) -> None:
+        """Learn an intermediate result, the first of a trial being number 0; see ``wants_periodical``."""
+
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
         """Hear that a trial ended; comes after its final result, if it had one."""
 

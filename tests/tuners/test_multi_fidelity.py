@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pitchpipe.search_space import SearchSpace
-from pitchpipe.tuners import ASHATuner, BOHBTuner, DEHBTuner, PB2Tuner, PBTTuner
+from pitchpipe.tuners import ASHATuner, BOHBTuner, DEHBTuner, PB2Tuner, PBTTuner, RandomTuner
 from pitchpipe.tuners.pb2 import _TimeVarying
 
 from .test_scheduled import SPACE, Game, Trial, started
@@ -21,7 +21,8 @@ LINE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 
 
 def asha(**arguments: Any) -> Any:
-    return started(ASHATuner(**{"optimize_mode": "minimize", "R": 27, "seed": 1, **arguments}))
+    chosen = {"optimize_mode": "minimize", "R": 27, "tuner": "Random", "seed": 1, **arguments}
+    return started(ASHATuner(**chosen))
 
 
 def bohb(**arguments: Any) -> Any:
@@ -124,6 +125,81 @@ def test_asha_prefers_the_largest_when_maximising() -> None:
     game.play()
     best = max(game.trials.values(), key=lambda trial: trial.parameters["x"])
     assert best.status == "succeeded"
+
+
+class Heard(RandomTuner):
+    """A tuner that proposes, and what it is told."""
+
+    wants_periodical = True
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__(seed)
+        self.told: list[tuple[Any, ...]] = []
+
+    def receive_intermediate_result(
+        self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
+    ) -> None:
+        self.told.append(("on the way", parameter_id, kwargs["sequence"]))
+
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+        self.told.append(("final", parameter_id))
+
+    def trial_stopped(self, parameter_id: int) -> None:
+        self.told.append(("stopped", parameter_id))
+
+    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
+        self.told.append(("end", parameter_id, success))
+
+
+@pytest.mark.parametrize("obeys", [False, True])
+def test_asha_tells_the_tuner_that_proposes_what_becomes_of_each_proposal(obeys: bool) -> None:
+    tuner = asha(R=9)
+    tuner._source = heard = Heard(1)
+    heard.update_search_space(SPACE)
+    game = Game(tuner, slots=1, most=12, length=9, obeys=obeys)
+    game.play()
+    full = [told[1] for told in heard.told if told[0] == "final"]
+    assert len(full) >= 1
+    for proposal in range(1, 5 if obeys else 13):
+        stages = [told[2] + 1 for told in heard.told if told[:2] == ("on the way", proposal)]
+        assert stages == sorted(set(stages))
+        assert stages[-1] in (1, 3, 9)
+        assert (("end", proposal, True) in heard.told) == (proposal in full) == (stages[-1] == 9)
+
+
+def test_asha_tells_stopped_proposals_from_failed_ones() -> None:
+    tuner = asha()
+    tuner._source = heard = Heard(1)
+    heard.update_search_space(SPACE)
+    for parameter_id in (7, 8):
+        tuner.generate_parameters(parameter_id)
+    tuner.trial_stopped(7)
+    tuner.trial_end(7, False)
+    tuner.trial_end(8, False)
+    assert heard.told == [("stopped", 1), ("end", 1, False), ("end", 2, False)]
+
+
+def test_asha_with_a_tuner_that_learns_finds_more() -> None:
+    found = {}
+    for name in ("Random", "TPE"):
+        losses = []
+        for seed in range(5):
+            tuner = started(ASHATuner("minimize", R=9, tuner=name, seed=seed))
+            game = Game(tuner, slots=2, most=40, length=9, value=distance)
+            game.play()
+            losses.append(min(distance(trial) for trial in game.trials.values() if trial.count == 9))
+        found[name] = float(np.mean(losses))
+    assert found["TPE"] < found["Random"] / 2
+
+
+def distance(trial: Trial) -> float:
+    lr = math.log10(trial.parameters["lr"]) + 2
+    return (
+        (trial.parameters["x"] - 0.3) ** 2
+        + lr * lr / 4
+        + (trial.parameters["kind"] != "b")
+        + 0.1 / trial.count
+    )
 
 
 # --------------------------------------------------------------------------------------------- BOHB
@@ -382,6 +458,15 @@ def test_failures_nan_and_early_ends_are_survived(name: str, obeys: bool) -> Non
         (asha, {"R": 0}, "R must be"),
         (asha, {"eta": 1}, "eta must be"),
         (asha, {"grace_period": 0}, "grace_period must be"),
+        (
+            asha,
+            {"tuner": "Hyperband"},
+            "tuner must be the name of a tuner that does not run trials in stages",
+        ),
+        (asha, {"tuner": "TPF"}, "tuner: no tuner is called 'TPF'; did you mean TPE"),
+        (asha, {"tuner": None}, "tuner must be the name of a tuner"),
+        (asha, {"tuner_args": 3}, "tuner_args must be an object"),
+        (asha, {"tuner_args": {"sead": 3}}, "tuner_args: .*unknown argument 'sead'"),
         (bohb, {"min_budget": 0}, "min_budget must be"),
         (bohb, {"min_budget": 5, "max_budget": 3}, "max_budget must be an integer of at least 5"),
         (bohb, {"top_n_percent": 100}, "top_n_percent must be a number from 0 to 99"),

@@ -74,7 +74,8 @@ class Unwrapped(Tuner):
 
 
 MAKERS: dict[str, Any] = {
-    "ASHA": lambda seed: ASHATuner(R=9, seed=seed),
+    "ASHA": lambda seed: ASHATuner(R=9, tuner="Random", seed=seed),
+    "ASHA with Auto": lambda seed: ASHATuner(R=9, seed=seed),
     "Hyperband": lambda seed: HyperbandTuner(R=9, seed=seed),
     "BOHB": lambda seed: BOHBTuner(max_budget=9, min_points_in_model=3, random_fraction=0.1, seed=seed),
     "DEHB": lambda seed: DEHBTuner(max_budget=9, seed=seed),
@@ -104,6 +105,12 @@ class Schedulers(TunerConformance):
 
 class TestASHA(Schedulers):
     name: ClassVar[str] = "ASHA"
+
+
+class TestASHAWithAuto(Schedulers):
+    name: ClassVar[str] = "ASHA with Auto"
+    trials: ClassVar[int] = 15
+    many_results: ClassVar[int] = 100
 
 
 class TestHyperband(Schedulers):
