@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ from .test_exact_resume import CopyingStore, manager_of, run, story
 
 # Proposes from the space it was told last, and adds what it was told to have been measured elsewhere.
 TUNER = """
+import os, threading
 from pitchpipe import Tuner
 
 class Told(Tuner):
@@ -41,6 +44,8 @@ class Told(Tuner):
 
     def update_search_space(self, search_space):
         self.x = search_space["x"]["_value"][0]
+        if self.x < 0:
+            raise ValueError("not below zero")
 
     def generate_parameters(self, parameter_id, **kwargs):
         return {"x": self.x, "id": parameter_id, "imported": self.imported}
@@ -50,6 +55,14 @@ class Told(Tuner):
 
     def import_data(self, data):
         self.imported += len(data)
+
+class Moody(Told):  # never proposes the same again, and cannot be pickled
+    def __init__(self):
+        super().__init__()
+        self.lock = threading.Lock()
+
+    def generate_parameters(self, parameter_id, **kwargs):
+        return {"x": self.x, "id": parameter_id, "mood": os.urandom(8).hex()}
 """
 
 
@@ -202,7 +215,9 @@ REFUSALS = [
 def made_with_random(directory: Path, **fields: Any) -> Manager:
     wide = {"x": {"_type": "uniform", "_value": [0, 1]}}
     clock = VirtualClock(1000.0)
-    made = config(directory, tuner={"name": "Random"}, search_space=wide, **{"max_trial_number": 4, **fields})
+    made = config(
+        directory, **{"tuner": {"name": "Random"}, "search_space": wide, "max_trial_number": 4, **fields}
+    )
     executor = SimulatedTrialExecutor(behave, clock)
     return create_experiment(made, directory=directory, experiment_id="exp", executor=executor, clock=clock)
 
@@ -270,7 +285,8 @@ def running(tmp_path: Path) -> Callable[[Callable[[Any], Any]], Any]:
     """Runs something in a thread while an experiment with trials of any length runs, and answers its outcome."""
 
     def asked(ask: Callable[[Any], Any]) -> Any:
-        manager = made_with_random(tmp_path, max_trial_number=10**6)
+        told = {"class_name": "told.Told", "code_directory": str(tmp_path / "code")}
+        manager = made_with_random(tmp_path, max_trial_number=10**6, tuner=told)
 
         async def main() -> Any:
             begun = asyncio.Event()
@@ -309,12 +325,31 @@ def test_steering_reaches_a_running_manager(running: Callable[[Callable[[Any], A
     assert (limits["trial_concurrency"], kind) == (3, "not found")
 
 
+def test_tuner_that_starts_afresh_hears_of_the_imports(tmp_path: Path) -> None:
+    told = {"parameter": {"x": 5}, "value": 0.25}
+    moody = {"class_name": "told.Moody", "code_directory": str(tmp_path / "code")}
+    manager = made_with_random(tmp_path, tuner=moody, max_trial_number=12)
+
+    def import_and_kill(operations: Operations) -> None:
+        operations["import"]({"data": [told]})
+        os.kill(manager.dispatcher_pid or 0, signal.SIGKILL)
+
+    intervention = Intervention(manager, two_ended, import_and_kill)
+    assert run(manager) is ExperimentStatus.DONE
+    assert intervention.error is None
+    store = Store.view(tmp_path / "exp" / "experiment.db")
+    commands = store.commands()
+    store.close()
+    assert [code for _, code, _ in commands[:3]] == ["IN", "FD", "AD"]  # the record was begun anew
+    assert sum(told in json.loads(payload) for _, code, payload in commands if code == "FD") == 1
+
+
 def test_space_that_the_tuner_refuses_never_reaches_it(
     running: Callable[[Callable[[Any], Any]], Any],
 ) -> None:
     def ask(folder: Any) -> Any:
-        with pytest.raises(ControlError) as refused:
-            change_experiment(folder, {"search_space": {"x": {"_type": "nonsense", "_value": []}}})
+        with pytest.raises(ControlError, match="not below zero") as refused:
+            change_experiment(folder, {"search_space": space(-1)})
         return refused.value
 
     assert running(ask).kind == "invalid"
