@@ -23,7 +23,8 @@ class Worker:
 
     `handle(command, data)` does the work; then `done(worker)` is called, or `failed(worker, error)` if one of
     them raised, after which the worker handles nothing more. `leaving(worker)` is called before a worker ends
-    that did not fail. All run on the worker, whose `n` is the number of the command that it handled last.
+    that did not fail, and behind a task when nothing else waits. All run on the worker, whose `n` is the number
+    of the command that it handled last.
     """
 
     def __init__(
@@ -86,6 +87,8 @@ class Worker:
                 go_on = True
             else:
                 item(self)
+                if self.queue.empty():
+                    self._leaving(self)  # the command before it may have left its acknowledgement to the next
                 go_on = True
         except BaseException as error:  # noqa: BLE001 - a plug-in's exit() must not end a thread silently
             self._failed(self, error)

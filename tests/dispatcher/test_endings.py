@@ -263,6 +263,21 @@ def test_commands_are_acknowledged_by_number_and_queue_behind_their_outputs(host
     assert seen == {(("queue", "default"), ("n", 3)), (("queue", "assessor"), ("n", 3))}
 
 
+def test_command_before_a_checkpoint_is_acknowledged_although_none_follows(host):
+    tuner = Obedient()
+    tuner.let.clear()
+    one = host(tuner)
+    one.send(CommandType.RequestTrialJobs, 1)
+    assert tuner.started.wait(PATIENCE_S)
+    done = threading.Event()
+    one.dispatcher.default_worker.put_task(
+        lambda worker: done.set()
+    )  # the queue is not empty behind the command
+    tuner.let.set()
+    assert done.wait(PATIENCE_S)
+    one.processed("default", 1)
+
+
 def test_busy_queue_is_acknowledged_every_64_commands(host):
     tuner = Obedient()
     tuner.let.clear()
