@@ -39,5 +39,6 @@ class Settings:
     early_branches: float = 8.0  # over the number of suggestions: a higher share of these at first
     local_share: float = 0.25  # inside the trust region
     late_local_share: float = 0.6  # the same beyond 200 suggestions
+    random_share_when_stopped: float = 0.25  # the more trials are stopped early, the nearer to this
     climbers: int = 6  # best results whose surroundings are searched
     climb_rounds: int = 4
