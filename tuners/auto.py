@@ -30,7 +30,9 @@ from .trust_region import TrustRegion
 _MOST_BRANCHES = 0.35  # of the suggestions
 _EARLY = 100  # suggestions; by twice as many, the late shares hold
 _MOST_RUNNING = 100  # trials without a result that the model is told of
-_MANY_STOPPED = 20  # stopped trials at which half of the share of random suggestions is reached
+_MANY_UNFINISHED = (
+    20  # trials without a final result at which half of the share of random suggestions is reached
+)
 _FEWEST = 4  # results that a model makes sense with
 
 
@@ -87,19 +89,16 @@ class AutoTuner(LearningTuner):
         if self._history.count < s.design_points or np.isfinite(known.losses).sum() < _FEWEST:
             planned = next(self._design, None)
             return [] if planned is None else [planned]
-        if self._stopped and self._rng.random() < self._cheap_share():
+        if len(self._curves) and self._rng.random() < self._cheap_share():
             return self._embedding.snap(self._rng.random((1, self._layout.dimension)))
         if self._rng.random() < s.model_free_share:
             return self._model_free_step(known)
         return self._model_based(known)
 
     def _cheap_share(self) -> float:
-        """Return the share of random suggestions: where bad trials are stopped early, they cost little."""
-        return (
-            self.settings.random_share_when_stopped
-            * len(self._stopped)
-            / (len(self._stopped) + _MANY_STOPPED)
-        )
+        """Return the share of random suggestions: where bad trials are stopped or paused early, they cost little."""
+        without = self._curves.unfinished
+        return self.settings.random_share_when_stopped * without / (without + _MANY_UNFINISHED)
 
     def _suggested(self, parameter_id: int, row: int) -> None:
         if self._is_local:

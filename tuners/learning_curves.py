@@ -56,6 +56,11 @@ class LearningCurves:
     def __len__(self) -> int:
         return len(self._latest)
 
+    @property
+    def unfinished(self) -> int:
+        """How many have no final result, as far as `comparable` was told."""
+        return len(self._latest) - len(self._finished)
+
     def note(self, row: int, stage: int, loss: float) -> None:
         """Note the loss of a row after so many steps; one that is not finite is passed over. Costs O(1)."""
         before, best = self._latest.get(row, (0, math.inf))

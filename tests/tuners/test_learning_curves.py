@@ -35,6 +35,7 @@ def test_final_results_count_as_they_are() -> None:
     # To the end: +0.5 for the one that has come to it, which then holds for the others as well.
     assert losses_of(curves, {0: 4.5}) == {0: 4.5, 1: 5.5, 2: 6.5}
     assert losses_of(curves, {0: 4.5, 7: 1.0})[7] == 1.0
+    assert curves.unfinished == 2
 
 
 def test_the_best_so_far_is_what_counts() -> None:
