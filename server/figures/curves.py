@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .downsampling import chosen_numbers, downsampled
-from .drawing import base_figure, note, nothing, value_axis
+from .drawing import base_figure, note, nothing, ranged, value_axis
 from .hovering import Hover
 from .tables import Curve, ExperimentTable, TrialRecord
 from .theme import BEST, STATUS_LOOKS, ThemeName
@@ -20,6 +21,8 @@ __all__ = ["plot_curves"]
 _TITLE = "Intermediate results"
 _MAX_CURVES = 200
 _MAX_POINTS = 20_000
+_FEW = 30
+_RAISED = MappingProxyType({"legendgroup": "best", "line": {"color": BEST, "dash": "solid", "width": 3}})
 
 
 def plot_curves(
@@ -48,7 +51,7 @@ def plot_curves(
     drawn = np.concatenate([np.asarray(trace.y) for trace in traces])
     figure.update_layout(
         xaxis={"title": {"text": "intermediate result"}},
-        yaxis=value_axis(objective, drawn),
+        yaxis=ranged(value_axis(objective, drawn), drawn, 0.05),
         hovermode="closest",
         height=420,
     )
@@ -73,7 +76,10 @@ def _traces(table: ExperimentTable, curves: list[Curve], records: dict[int, Tria
     traces = []
     for curve, text in zip(order, texts, strict=True):
         record = records[curve.number]
-        trace = _trace(curve, record, text, limit, is_best=curve is best)
+        trace = _trace(curve, record, text, limit)
+        trace.update(_RAISED if curve is best else {"opacity": 0.9 if len(curves) <= _FEW else 0.7})
+        if curve is best:
+            trace.update(name=f"best: trial {record.number}")
         traces.append(trace.update(showlegend=curve is best or record.status not in named))
         named.add(record.status)
     return traces
@@ -85,23 +91,19 @@ def _texts(table: ExperimentTable, trials: list[TrialRecord]) -> list[str]:
     return [f"<b>trial {one.number}</b>" for one in trials] if texts is None else list(texts)
 
 
-def _trace(curve: Curve, record: TrialRecord, text: str, limit: int, *, is_best: bool) -> Any:
+def _trace(curve: Curve, record: TrialRecord, text: str, limit: int) -> go.Scatter:
     import plotly.graph_objects as go
 
     look = STATUS_LOOKS[record.status]
     steps, values = downsampled(curve.steps, curve.values, limit)
-    line: dict[str, Any] = {"color": look.color, "dash": look.dash, "width": 1.2}
-    if is_best:
-        line = {"color": BEST, "width": 3}
     return go.Scatter(
         x=steps,
         y=values,
         mode="lines" if values.size > 1 else "markers",
         marker={"color": look.color, "size": 5},
-        name=f"best: trial {record.number}" if is_best else look.name,
-        legendgroup="best" if is_best else record.status,
-        opacity=1.0 if is_best else 0.7,
-        line=line,
+        name=look.name,
+        legendgroup=record.status,
+        line={"color": look.color, "dash": look.dash, "width": 1.2},
         text=text,
         hovertemplate="%{text}<br>result %{x}: <b>%{y:.5g}</b><extra></extra>",
     )

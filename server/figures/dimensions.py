@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from ...search_space import Parameter, SearchSpace, SearchSpaceError
 
-__all__ = ["Dimension", "completed", "dimensions_of", "inferred"]
+__all__ = ["Dimension", "completed", "dimensions_of", "inferred", "number_or_none"]
 
 _LOG_SPAN = 1000.0  # numbers without a space that differ by this factor are drawn on a logarithmic axis
+_LARGEST = 1e100
 _ENDS = 3.0  # standard deviations at which the axis of a normal parameter ends
 
 Points = Sequence[Mapping[str, Any]]
@@ -97,7 +98,10 @@ _MISSING = object()
 
 
 def number_or_none(value: Any) -> float | None:
-    """A finite number as a float; None for everything else, `True` included.
+    """A number that can be drawn as a float; None for everything else, `True` included.
+
+    What is beyond 1e100 counts as infinite, what is below 1e-100 as 0: neither differences nor quotients of the rest
+    leave the range of floats.
 
     >>> number_or_none(3), number_or_none(True), number_or_none(float("nan")), number_or_none(10**400)
     (3.0, None, None, None)
@@ -108,7 +112,9 @@ def number_or_none(value: Any) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None
+    if not abs(number) <= _LARGEST:
+        return None
+    return number if abs(number) >= 1.0 / _LARGEST else 0.0
 
 
 def _at(value: Any, path: Iterable[str]) -> Any:

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .tables import Objective, TrialRecord
 
+_LARGEST = 1e100
+
 __all__ = ["chosen_numbers", "downsampled"]
 
 Numbers = NDArray[np.float64]
@@ -24,7 +26,7 @@ def downsampled(steps: ArrayLike, values: ArrayLike, limit: int) -> tuple[Number
     (True, np.float64(9.0), np.float64(0.0), np.float64(999.0))
     """
     x, y = np.asarray(steps, dtype=np.float64), np.asarray(values, dtype=np.float64)
-    usable = np.isfinite(y)
+    usable = np.abs(y) <= _LARGEST  # not NaN either
     x, y = x[usable], y[usable]
     if y.size <= max(limit, 4):
         return x, y

@@ -50,6 +50,8 @@ def plot_history(
         values = table.finished(one.name)[1]
         axis = ranged(value_axis(one, values), values, 0.16 if marks else 0.05)
         figure.update_yaxes(axis, row=row, col=1, secondary_y=False)
+    if not any(len(table.finished(one.name)[0]) for one in chosen):
+        figure.add_annotation(text="No trial has a finite result.", x=0.5, y=0.5, xref="paper", yref="paper")
     figure.update_xaxes(title_text="trial", tickformat=",d", row=len(chosen), col=1)
     return figure.update_layout(height=420 if len(chosen) == 1 else 120 + 240 * len(chosen))
 

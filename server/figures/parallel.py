@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .dimensions import Dimension
+from .dimensions import Dimension, number_or_none
 from .downsampling import chosen_numbers
 from .drawing import base_figure, is_wide, note, nothing, short, shortened, value_name, written
 from .tables import ExperimentTable, Objective
@@ -84,8 +84,8 @@ def _last(table: ExperimentTable, objective: Objective) -> list[Objective]:
 
 
 def _result_axis(objective: Objective, values: Sequence[float | None]) -> dict[str, Any]:
-    numbers = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
-    numbers[~np.isfinite(numbers)] = math.nan
+    usable = [number_or_none(value) for value in values]
+    numbers = np.array([math.nan if value is None else value for value in usable], dtype=np.float64)
     return _number_axis(short(value_name(objective)), numbers, log=is_wide(numbers[np.isfinite(numbers)]))
 
 
@@ -117,8 +117,8 @@ def _number_axis(
     """An axis of numbers; a logarithmic one has the logarithms as values and the numbers as labels."""
     known = values[np.isfinite(values)]
     low, high = bounds or ((known.min(), known.max()) if known.size else (0.0, 1.0))
-    if low == high:
-        low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        low, high = (low / 2, high * 2) if log else (low - 0.5 - abs(low) / 10, high + 0.5 + abs(high) / 10)
     ends = (math.log10(low), math.log10(high)) if log else (float(low), float(high))
     ticks = _log_ticks(*ends) if log else _ticks(*ends, integer=integer)
     texts = [written(10.0**tick if log else float(tick)) for tick in ticks]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...manager.results import Objective
-from .dimensions import Dimension, completed, inferred
+from .dimensions import Dimension, completed, inferred, number_or_none
 
 __all__ = ["Curve", "ExperimentTable", "Objective", "Span", "TrialRecord"]
 
@@ -39,9 +38,7 @@ class TrialRecord:
 
     def value(self, objective: str) -> float | None:
         """The final result of an objective if the trial succeeded and it is a finite number."""
-        value = self.values.get(objective)
-        is_usable = self.status == "SUCCEEDED" and value is not None and math.isfinite(value)
-        return float(value) if is_usable and value is not None else None
+        return number_or_none(self.values.get(objective)) if self.status == "SUCCEEDED" else None
 
 
 @dataclass(frozen=True, slots=True)

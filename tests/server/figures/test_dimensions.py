@@ -101,7 +101,7 @@ def test_any_parameters_have_a_place_or_none(points: list[dict[str, Any]]) -> No
 @settings(max_examples=150, deadline=None)
 def test_fewer_points_keep_ends_and_extremes(values: list[float], limit: int) -> None:
     steps, kept = downsampled(range(len(values)), values, limit)
-    finite = [(step, value) for step, value in enumerate(values) if np.isfinite(value)]
+    finite = [(step, value) for step, value in enumerate(values) if abs(value) <= 1e100]
     assert len(kept) <= limit
     assert (np.diff(steps) > 0).all()
     if finite:

@@ -75,6 +75,9 @@ def cases() -> dict[str, ExperimentTable]:
     hostile = [trial(n, parameters={MARKUP: n, "b": MARKUP}, reason=MARKUP) for n in range(9)]
     mixed = [trial(n, parameters={"x": [1, "one", None, True, nan][n % 5], "y": 2.0 * n}) for n in range(10)]
     running = [trial(0, "RUNNING", values={}, end_time=None), trial(1, "WAITING", values={}, start_time=None)]
+    extreme = [
+        trial(n, values={"default": [1e300, 5e-324, -1e308, 2.0][n % 4], "size": 1e17 + n}) for n in range(9)
+    ]
     same = [trial(n, parameters={"x": 1.0, "y": 2}, values={"default": 3.0, "size": 3.0}) for n in range(9)]
     return {
         "nothing": table([]),
@@ -84,6 +87,7 @@ def cases() -> dict[str, ExperimentTable]:
         "only options": table(options),
         "nan and infinities": table(broken, curves=[Curve(0, [0, 1, 2], [nan, inf, 1.0])]),
         "huge numbers": table(huge),
+        "extreme results": table(extreme, curves=[Curve(0, [0.0, 1.0], [1e300, -1e300])]),
         "markup": table(hostile, curves=[Curve(1, [0.0, 1.0], [1.0, 2.0])]),
         "mixed types": table(mixed),
         "not over": table(running, spans=[Span(0, "w", 1e9, 1e9 + 1, "FAILED")], now=1e9 + 9),
