@@ -19,6 +19,7 @@ class GuardedRequest:
         self.is_websocket = scope["type"] == "websocket"
         self.method: str = scope.get("method", "GET")
         self.path: str = scope["path"]
+        self.peer: str = (scope.get("client") or ("",))[0]
         self.is_secure = scope.get("scheme") in ("https", "wss")
         self._headers = dict[str, str]()
         for name, value in scope["headers"]:

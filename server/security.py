@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import socket
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 from .guarded_request import COOKIE, GuardedRequest
 from .plain import to_json
-from .token_bucket import TokenBucket
+from .token_bucket import PeerBuckets, TokenBucket
 
 __all__ = ["Guard", "Limits", "Refusal", "SecurityError", "ServerSettings"]
 
@@ -35,7 +37,7 @@ _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 # Paths where a change is a JSON body; the pages' own connection has its own form, and the origin is checked there, too.
 _JSON_PATHS = ("/api/", "/trials", "/stop_experiment")
-_SHORTEST_TOKEN = 16
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,500}")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -78,8 +80,8 @@ class ServerSettings:
     def __post_init__(self) -> None:
         if self.token is None and not is_loopback(self.host):
             raise SecurityError(f"on {self.host} others can reach the server: give it a token")
-        if self.token is not None and (len(self.token) < _SHORTEST_TOKEN or not self.token.isascii()):
-            raise SecurityError(f"a token has at least {_SHORTEST_TOKEN} ASCII characters")
+        if self.token is not None and not _TOKEN.fullmatch(self.token):
+            raise SecurityError("a token has 16 to 500 letters, digits and . _ ~ + / = -")
 
     def is_ours(self, name: str) -> bool:
         """Is this host name (without a port) one under which the server may be asked for?"""
@@ -89,11 +91,13 @@ class ServerSettings:
         if is_loopback(self.host):
             return False
         # An address is nobody's name: DNS rebinding needs a name.
-        return _is_address(name) or name in {
-            self.host.lower(),
-            socket.gethostname().lower(),
-            socket.getfqdn().lower(),
-        }
+        return _is_address(name) or name == self.host.lower() or name in machine_names()
+
+
+@cache
+def machine_names() -> frozenset[str]:
+    """What this machine is called; asked once, because the answer may have to come from elsewhere."""
+    return frozenset({socket.gethostname().lower(), socket.getfqdn().lower()})
 
 
 def is_loopback(host: str) -> bool:
@@ -132,7 +136,9 @@ class Guard:
         self._settings = settings
         limits = settings.limits
         self._changes = TokenBucket(limits.changes_per_second, limits.changes_at_once, clock)
-        self._wrong_tokens = TokenBucket(1.0, limits.wrong_tokens_at_once, clock)
+        if not is_loopback(settings.host):
+            machine_names()  # now, and not while somebody waits
+        self._wrong_tokens = PeerBuckets(1.0, limits.wrong_tokens_at_once, clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or refuse it."""
@@ -144,7 +150,7 @@ class Guard:
             self._check_host(request)
             self._check_origin(request)
             if (location := self._check_token(request)) is not None:
-                await _redirect(send, location, request.query["token"], request)
+                await _redirect(send, location, self._settings.token or "", request)
                 return
             self._check_change(request)
             receive = await self._bounded(request, receive)
@@ -178,14 +184,20 @@ class Guard:
         token = self._settings.token
         if token is None:
             return None
-        if self._wrong_tokens.is_empty:
+        wrong = self._wrong_tokens.of(request.peer)
+        if wrong.is_empty:
             raise Refusal(429, "too many wrong tokens: wait", ((b"retry-after", b"10"),))
+        if (
+            _is_same(token, request.query.get("token"))
+            and request.method == "GET"
+            and not request.is_websocket
+        ):
+            return request.without_token()
         given = request.given_tokens()
-        if any(hmac.compare_digest(token.encode(), each.encode()) for each in given):
-            is_page = request.method == "GET" and not request.is_websocket and "token" in request.query
-            return request.without_token() if is_page else None
+        if any(_is_same(token, each) for each in given):
+            return None
         if any(given):
-            self._wrong_tokens.take()
+            wrong.take()
         raise Refusal(
             401, "give the server's token: Authorization: Bearer TOKEN", ((b"www-authenticate", b"Bearer"),)
         )
@@ -238,6 +250,11 @@ def _with_headers(send: Send, request: GuardedRequest) -> Send:
         await send(message)
 
     return with_headers
+
+
+def _is_same(token: str, given: str | None) -> bool:
+    """Is it the token? How long it takes to find out tells nothing."""
+    return given is not None and hmac.compare_digest(token.encode(), given.encode())
 
 
 async def _redirect(send: Send, location: str, token: str, request: GuardedRequest) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 
-__all__ = ["TokenBucket"]
+__all__ = ["PeerBuckets", "TokenBucket"]
+
+_MOST_PEERS = 1000
 
 
 class TokenBucket:
@@ -46,3 +49,19 @@ class TokenBucket:
         now = self._clock()
         self._left = min(self._size, self._left + (now - self._then) * self._rate)
         self._then = now
+
+
+class PeerBuckets:
+    """A bucket for each peer, so that one that guesses locks nobody else out; the longest unheard of are forgotten."""
+
+    def __init__(self, per_second: float, at_once: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._make = lambda: TokenBucket(per_second, at_once, clock)
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+
+    def of(self, peer: str) -> TokenBucket:
+        """The bucket of a peer."""
+        bucket = self._buckets.setdefault(peer, self._make())
+        self._buckets.move_to_end(peer)
+        if len(self._buckets) > _MOST_PEERS:
+            self._buckets.popitem(last=False)
+        return bucket

@@ -50,6 +50,7 @@ class Asking:
         self.app = _application()
         self.app.state.experiments = experiments
         self.guard = guarded(self.app, settings)
+        self.peer = "127.0.0.1"
 
     def get(self, path: str, headers: dict[str, str] | None = None, **query: Any) -> Reply:
         return self.ask("GET", path + (f"?{urlencode(query, doseq=True)}" if query else ""), None, headers)
@@ -107,6 +108,7 @@ class Asking:
             "raw_path": where.encode(),
             "query_string": query.encode(),
             "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers.items()],
+            "client": (self.peer, 50000),
             "scheme": "http" if kind == "http" else "ws",
             "server": ("localhost", 8000),
             "http_version": "1.1",

@@ -40,9 +40,9 @@ def test_address_that_others_reach_needs_a_token(host: str) -> None:
     assert ServerSettings(host, token=TOKEN).token == TOKEN
 
 
-@pytest.mark.parametrize("token", ["", "short", "ä" * 30])
+@pytest.mark.parametrize("token", ["", "short", "ä" * 30, "a" * 20 + "\r\nx: y", "a" * 20 + ";"])
 def test_token_that_can_be_guessed_or_not_be_sent_is_refused(token: str) -> None:
-    with pytest.raises(SecurityError, match="at least 16"):
+    with pytest.raises(SecurityError, match="a token has 16"):
         ServerSettings(token=token)
 
 
@@ -160,6 +160,14 @@ def test_guessing_tokens_is_slowed_down(made: MadeExperiment) -> None:
     asking = open_to_others(made, limits=Limits(wrong_tokens_at_once=3))
     statuses = [asking.get(WHERE, {"authorization": "Bearer wrong"}).status for _ in range(5)]
     assert statuses == [401, 401, 401, 429, 429]
+    assert asking.get(WHERE, {"authorization": f"Bearer {TOKEN}"}).status == 429
+    asking.peer = "10.0.0.8"  # nobody else is locked out
+    assert asking.get(WHERE, {"authorization": f"Bearer {TOKEN}"}).status == 200
+
+
+def test_link_with_another_token_changes_no_cookie(made: MadeExperiment) -> None:
+    reply = open_to_others(made).get(WHERE, {"cookie": f"pitchpipe_token={TOKEN}"}, token="evil\r\nx: y")
+    assert (reply.status, "set-cookie" in reply.headers) == (200, False)
 
 
 # ---------------------------------------------------------------------- bounds
