@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -41,5 +42,5 @@ async def follow_events(
 
     The id of each is the cursor behind it: who comes back with `Last-Event-ID` misses nothing.
     """
-    view = view_of(request, experiment)
+    view = await asyncio.to_thread(view_of, request, experiment)
     return await stream_response(request, event_stream(view, last_event_id or since))

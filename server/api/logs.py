@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Annotated
 
@@ -47,7 +48,7 @@ async def follow_log(
     request: Request, experiment: ExperimentName, name: LogName, offset: Offset = 0
 ) -> StreamingResponse:
     """Server-sent events with what is written to a log from byte `offset` on."""
-    view = view_of(request, experiment)
+    view = await asyncio.to_thread(view_of, request, experiment)
     return await _followed(request, lambda follow: view.log(name, follow), offset)
 
 
@@ -76,7 +77,7 @@ async def follow_trial_log(
     request: Request, experiment: ExperimentName, trial: TrialName, name: LogName, offset: Offset = 0
 ) -> StreamingResponse:
     """Server-sent events with what a trial prints from byte `offset` on."""
-    view = view_of(request, experiment)
+    view = await asyncio.to_thread(view_of, request, experiment)
     return await _followed(request, lambda follow: view.trial_log(trial, name, follow), offset)
 
 
