@@ -39,10 +39,12 @@ def plot_pareto(
     chosen = table.objectives if objectives is None else tuple(map(table.objective, objectives))
     if len(chosen) < 2:
         return nothing(theme, _TITLE, "There is one objective only: no front, but a best trial.")
-    trials = [one for one in table.trials if all(one.value(other.name) is not None for other in chosen)]
-    if not trials:
+    results = [(trial, [trial.value(one.name) for one in chosen]) for trial in table.trials]
+    usable = [(trial, values) for trial, values in results if None not in values]
+    if not usable:
         return nothing(theme, _TITLE, "No trial has a finite result in every objective yet.")
-    values = np.array([[one.values[other.name] for other in chosen] for one in trials], dtype=np.float64)
+    trials = [trial for trial, _ in usable]
+    values = np.array([values for _, values in usable], dtype=np.float64)
     signs = np.array([1.0 if one.direction == "minimize" else -1.0 for one in chosen])
     front = on_front(values * signs)
     pairs = list(combinations(range(len(chosen)), 2))[:_MOST_PAIRS]

@@ -48,10 +48,10 @@ def plot_slice(
     one = table.objective(objective)
     every = table.chosen(parameters)
     chosen = every if parameters is not None else every[:_MOST]
-    finished, _ = table.finished(one.name)
+    finished, every_value = table.finished(one.name)
     kept = set(chosen_numbers(finished, one, _MOST_TRIALS))
     trials = [trial for trial in finished if trial.number in kept]
-    values = np.array([trial.values[one.name] for trial in trials], dtype=np.float64)
+    values = every_value[[trial.number in kept for trial in finished]]
     if not trials:
         return nothing(theme, _TITLE, "No trial has a finite result yet.")
     if not chosen:
