@@ -34,18 +34,15 @@ def make(name: str, space: Parameters, seed: int) -> Optimiser:
     if package == "optuna":
         return _Optuna(kind, space, seed)
     if package == "nni":
-        return _Nni(kind, space, seed)
-    return _Ours(name, space, seed)
+        return _Tuner(_nnis(kind, seed), space)
+    return _Tuner(_ours(name, seed), space)
 
 
-class _Ours(Optimiser):
-    def __init__(self, name: str, space: Parameters, seed: int) -> None:
-        import json
+class _Tuner(Optimiser):
+    """Whatever has NNI's interface: our tuners, and NNI's."""
 
-        from pitchpipe import tuners
-
-        name, _, arguments = name.partition(":")
-        self._tuner = tuners.create(name, seed=seed, **(json.loads(arguments) if arguments else {}))
+    def __init__(self, tuner: Any, space: Parameters) -> None:
+        self._tuner = tuner
         self._tuner.update_search_space(space)
         self._asked: dict[int, Parameters] = {}
 
@@ -58,6 +55,23 @@ class _Ours(Optimiser):
         if not failed:
             self._tuner.receive_trial_result(key, self._asked[key], value)
         self._tuner.trial_end(key, not failed)
+
+
+def _ours(name: str, seed: int) -> Any:
+    import json
+
+    from pitchpipe import tuners
+
+    name, _, arguments = name.partition(":")
+    return tuners.create(name, seed=seed, **(json.loads(arguments) if arguments else {}))
+
+
+def _nnis(kind: str, seed: int) -> Any:
+    from nni.algorithms.hpo.tpe_tuner import TpeTuner
+
+    if kind != "tpe":
+        raise ValueError(f"of NNI's tuners only tpe runs with what is current, not {kind}")
+    return TpeTuner("minimize", seed)
 
 
 class _Optuna(Optimiser):
@@ -127,24 +141,3 @@ def _suggest_option(trial: Any, path: str, options: list[Any]) -> Any:
 
 def _rounded(value: float, q: float) -> float:
     return round(value / q) * q
-
-
-class _Nni(Optimiser):
-    def __init__(self, kind: str, space: Parameters, seed: int) -> None:
-        from nni.algorithms.hpo.tpe_tuner import TpeTuner
-
-        if kind != "tpe":
-            raise ValueError(f"of NNI's tuners only tpe runs with what is current, not {kind}")
-        self._tuner = TpeTuner("minimize", seed)
-        self._tuner.update_search_space(space)
-        self._asked: dict[int, Parameters] = {}
-
-    def ask(self, key: int) -> Parameters:
-        self._asked[key] = parameters = self._tuner.generate_parameters(key)
-        return parameters
-
-    def tell(self, key: int, value: float) -> None:
-        failed = math.isnan(value)
-        if not failed:
-            self._tuner.receive_trial_result(key, self._asked[key], value)
-        self._tuner.trial_end(key, not failed)
