@@ -44,6 +44,7 @@ class SharedMark:
             old.unlink(missing_ok=True)
         self.name = f"agents/.seen-{secrets.token_hex(8)}"
         self._path = folder / self.name
+        self._path.parent.mkdir(exist_ok=True)
         self._path.touch()
 
     def remove(self) -> None:
@@ -54,8 +55,10 @@ class SharedMark:
 def working_folder(folder: str, mark: str, agent: str, environment: Mapping[str, str]) -> str:
     """The folder in which `agent` works here: the experiment's, or one of its own.
 
-    >>> working_folder("/exp/k3x9a2bq", ".", "0-0", {})
-    '/exp/k3x9a2bq'
+    >>> folder = tempfile.mkdtemp()
+    >>> mark = SharedMark(Path(folder))
+    >>> working_folder(folder, mark.name, "0-0", {}) == folder
+    True
     >>> working_folder("/exp/k3x9a2bq", "agents/.seen-1f", "0-0", {"PITCHPIPE_NODE_FOLDER": "/scratch"})
     '/scratch/k3x9a2bq-1c6a0c48/0-0'
     """

@@ -22,6 +22,7 @@ from .agent_executor import AgentLink, Listener
 from .heartbeat import Heartbeat
 from .ray_care import AgentCare
 from .ray_join import in_daemon_thread
+from .ray_reasons import ray_error, reason_of, task_error
 from .ray_strays import Whereabouts
 from .socket_link import SUSPECT_AFTER
 
@@ -96,8 +97,8 @@ class RayLink(AgentLink):
             raise ConnectionError("the agent is gone")
         try:
             return await asyncio.wrap_future(self._actor.ask.remote(message).future())
-        except _ray_error() as error:
-            raise ConnectionError(_reason(error)) from error
+        except ray_error() as error:
+            raise ConnectionError(reason_of(error)) from error
 
     def kill(self) -> None:
         """Kill the actor's process."""
@@ -118,8 +119,8 @@ class RayLink(AgentLink):
     async def _find(self, finding: Awaitable[Any]) -> None:
         try:
             self._actor = await finding
-        except (_ray_error(), ValueError, TypeError, RuntimeError, OSError) as error:
-            self.lose(_reason(error))
+        except (ray_error(), ValueError, TypeError, RuntimeError, OSError) as error:
+            self.lose(reason_of(error))
             return
         if not self._is_new:
             self._heartbeat.start()  # it was made long ago: it has no reason to be silent
@@ -201,9 +202,9 @@ class RayLink(AgentLink):
     def _settle(self, answer: concurrent.futures.Future[Any], then: Callable[[Any], None]) -> None:
         error = answer.exception()
         if error is not None:
-            if isinstance(error, _task_error()):
+            if isinstance(error, task_error()):
                 self.kill()  # our own bug: whatever it runs, nobody would hear of it
-            self.lose(_reason(error))
+            self.lose(reason_of(error))
         elif not self._gone.is_set():
             self._heartbeat.heard()
             then(answer.result())
@@ -228,8 +229,8 @@ class RayLink(AgentLink):
         async def do() -> None:
             try:
                 await work
-            except (_ray_error(), OSError) as error:
-                self.lose(_reason(error))
+            except (ray_error(), OSError) as error:
+                self.lose(reason_of(error))
             if not self._gone.is_set():
                 then()
 
@@ -284,46 +285,3 @@ def _kill_actor(actor: Any) -> None:
     import ray
 
     ray.kill(actor, no_restart=True)
-
-
-def _ray_error() -> type[BaseException]:
-    from ray.exceptions import RayError
-
-    return RayError
-
-
-def _task_error() -> type[BaseException]:
-    from ray.exceptions import RayTaskError
-
-    return RayTaskError
-
-
-def _reason(error: BaseException) -> str:
-    """Why an agent is lost, in one sentence without Ray's page of advice."""
-    from ray.exceptions import ActorUnavailableError, ActorUnschedulableError, RayActorError, RayTaskError
-
-    if isinstance(error, RayTaskError):
-        return f"its agent failed: {str(error).strip().splitlines()[-1]}"
-    if isinstance(error, ConnectionError):
-        return str(error)
-    if isinstance(error, ActorUnavailableError):
-        return "its agent cannot be reached (its node may be gone)"
-    if isinstance(error, ActorUnschedulableError):
-        return f"its agent cannot be placed: {_first_line(error)}"
-    if isinstance(error, RayActorError):
-        return _why_died(str(error))
-    return f"its agent is gone ({type(error).__name__}: {_first_line(error)})"
-
-
-def _why_died(text: str) -> str:
-    if "node was terminated" in text or "missing too many heartbeats" in text:
-        return "its agent's node is gone"
-    if "ray.kill" in text:
-        return "its agent was killed"
-    if "creation task" in text or "ModuleNotFoundError" in text:
-        return f"its agent could not start: {text.strip().splitlines()[-1].strip()}"
-    return "its agent's process has ended or was killed"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [""])[0]

@@ -1,0 +1,50 @@
+"""Why an agent on Ray is lost, in words: Ray's errors come with a page of advice each."""
+
+from __future__ import annotations
+
+__all__ = ["ray_error", "reason_of", "task_error"]
+
+
+def ray_error() -> type[BaseException]:
+    """What all errors of Ray's are."""
+    from ray.exceptions import RayError
+
+    return RayError
+
+
+def task_error() -> type[BaseException]:
+    """An error that the agent's own code raised."""
+    from ray.exceptions import RayTaskError
+
+    return RayTaskError
+
+
+def reason_of(error: BaseException) -> str:
+    """Why an agent is lost, in one sentence without Ray's page of advice."""
+    from ray.exceptions import ActorUnavailableError, ActorUnschedulableError, RayActorError, RayTaskError
+
+    if isinstance(error, RayTaskError):
+        return f"its agent failed: {str(error).strip().splitlines()[-1]}"
+    if isinstance(error, ConnectionError):
+        return str(error)
+    if isinstance(error, ActorUnavailableError):
+        return "its agent cannot be reached (its node may be gone)"
+    if isinstance(error, ActorUnschedulableError):
+        return f"its agent cannot be placed: {_first_line(error)}"
+    if isinstance(error, RayActorError):
+        return _why_died(str(error))
+    return f"its agent is gone ({type(error).__name__}: {_first_line(error)})"
+
+
+def _why_died(text: str) -> str:
+    if "node was terminated" in text or "missing too many heartbeats" in text:
+        return "its agent's node is gone"
+    if "ray.kill" in text:
+        return "its agent was killed"
+    if "creation task" in text or "ModuleNotFoundError" in text:
+        return f"its agent could not start: {text.strip().splitlines()[-1].strip()}"
+    return "its agent's process has ended or was killed"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [""])[0]
