@@ -384,6 +384,49 @@ def test_choices_of_one_generation_keep_apart() -> None:
     assert model.predict(np.array([[0.52]]), 2.0)[1] < before
 
 
+def left_after(tuner: Any) -> float:
+    """The logarithm of the best loss after 12 generations of a training whose best learning rate falls with time."""
+    losses: dict[str, float] = {}
+    saved: dict[str, float] = {}
+
+    class Training(Game):
+        def resume(self, trial_job_id: str, parameters: Any, checkpoint_of: Any, budget: Any) -> None:
+            super().resume(trial_job_id, parameters, checkpoint_of, budget)
+            losses[trial_job_id] = saved[checkpoint_of or trial_job_id]
+
+        def pause(self, trial_job_id: str, reason: str) -> None:
+            super().pause(trial_job_id, reason)
+            saved[trial_job_id] = losses[trial_job_id]
+
+    def value(trial: Trial) -> float:
+        distance = math.log10(trial.parameters["lr"]) + 0.5 + 2.5 * trial.count / 36
+        rate = math.exp(-(distance**2) - 10 * (trial.parameters["x"] - 0.8) ** 2)
+        losses[trial.id] = losses.get(trial.id, 1.0) * (1 - 0.15 * rate)
+        return losses[trial.id]
+
+    game = Training(tuner, slots=4, most=4, length=36, value=value)
+    game.play()
+    return math.log(min(losses.values()))
+
+
+def test_populations_beat_members_that_train_alone() -> None:
+    shared: dict[str, Any] = {
+        "optimize_mode": "minimize",
+        "population_size": 4,
+        "interval": 3,
+        "fraction": 0.25,
+    }
+    lost: dict[str, list[float]] = {"alone": [], "PBT": [], "PB2": []}
+    for seed in range(10):
+        lost["alone"].append(left_after(started(PBTTuner(**{**shared, "fraction": 0.0}, seed=seed))))
+        lost["PBT"].append(left_after(started(PBTTuner(**shared, seed=seed))))
+        lost["PB2"].append(left_after(started(PB2Tuner(**shared, seed=seed))))
+    for name in ("PBT", "PB2"):
+        gains = np.array(lost["alone"]) - np.array(lost[name])
+        assert gains.mean() > 2.262 * gains.std(ddof=1) / math.sqrt(10)  # the 95 % interval is above 0
+    assert np.mean(lost["PB2"]) < np.mean(lost["PBT"])
+
+
 def test_pb2_meets_constraints() -> None:
     tuner = PB2Tuner("minimize", population_size=4, interval=1, fraction=0.5, seed=2)
     space = {name: {"_type": "uniform", "_value": [0, 1]} for name in "xy"}
