@@ -15,7 +15,7 @@ from pitchpipe.server.report import write_report
 from ..made_stores import MadeExperiment, a_config, a_trial, results
 
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
-PATIENCE = 60_000  # ms
+PATIENCE = 100_000  # ms
 
 Opened = tuple[Any, list[str]]
 
