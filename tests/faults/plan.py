@@ -122,8 +122,8 @@ def _crashes(
 ) -> dict[str, tuple[str, int]]:
     """A point of each role, the next in turn, and how often it is passed before.
 
-    The manager dies early in its first life. A dispatcher that dies three times at one command ends the experiment: it is
-    not to be killed otherwise.
+    The manager dies early in its first life. A dispatcher that dies three times at one command ends the
+    experiment: it is not to be killed otherwise.
     """
     chosen = {}
     for role in ("manager", "dispatcher", "agent", "trial"):
