@@ -42,6 +42,7 @@ class RunPages:
         self._say = say
         self._server: ServerProcess | None = None
         self._address = ""
+        self._is_ending = False
 
     def __enter__(self) -> RunPages:
         from ..server.process import ServerProcess
@@ -54,6 +55,7 @@ class RunPages:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._is_ending = True
         if self._server is not None:
             self._server.stop()
 
@@ -73,5 +75,6 @@ class RunPages:
         try:
             self._address = f"{server.url()}/ui/{self._folder.experiment_id}" if server is not None else ""
             self._say(f"web pages: {self._address}")
-        except ServerError as error:
-            self._say(f"there are no web pages: {error}")
+        except (ServerError, OSError, ValueError) as error:
+            if not self._is_ending:  # a run may be over before its pages are there
+                self._say(f"there are no web pages: {error}")

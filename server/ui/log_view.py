@@ -30,12 +30,21 @@ class LogView:
         self._read = read
         self._offset: int | None = None
         self._rest = ""
+        self._is_looking = False
         self._log = ui.log(max_lines=_MOST_LINES).classes("pp-log" + (" tall" if tall else ""))
         self._log.props(f'role=log tabindex=0 aria-label="{name}"')
         self._empty = ui.label("Nothing has been written yet.").classes("pp-dim")
 
     async def look(self) -> None:
-        """Show what has been written since the last time."""
+        """Show what has been written since the last time; one look at a time, so that nothing is shown twice."""
+        if not self._is_looking:
+            self._is_looking = True
+            try:
+                await self._look()
+            finally:
+                self._is_looking = False
+
+    async def _look(self) -> None:
         follow = Follow(lines=_FIRST_LINES) if self._offset is None else Follow(offset=self._offset)
         try:
             piece = await asyncio.to_thread(self._read, follow)

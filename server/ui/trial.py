@@ -56,11 +56,14 @@ class _Snapshot:
 
 async def trial_page(site: Site, experiment_id: str, name: str) -> None:
     """Show a trial, named by its number or id, and go on showing it."""
+    from nicegui import ui
+
     async with experiment_frame(site, experiment_id, f"Trial {name}", "trials") as (view, where, live):
         found = await asyncio.to_thread(_Snapshot.of, view, name, "default")
         number = found.trial["sequence_id"]
         page = _TrialPage(view, where, found, TrialActions(site, view, where))
         page.show(found)
+        ui.timer(0.01, page.tick, once=True)
 
         async def refresh(events: list[Event]) -> None:
             if not events or any(event.get("sequence_id") == number for event in events):

@@ -40,7 +40,7 @@ def test_trial_pages_tell_why_one_was_stopped_and_one_failed(
     page.goto(story.address("trials/2"))
     page.get_by_role("heading", name="Why it failed").wait_for()
     assert "loss is not finite: 0.25" in page.get_by_role("region", name="How it ended").inner_text()
-    assert "Traceback" in page.get_by_role("log", name="Errors of the trial").inner_text()
+    page.get_by_role("log", name="Errors of the trial").get_by_text("Traceback").wait_for()
     page.get_by_role("tab", name="Output").click()
     page.get_by_text("training with x = 0.25").wait_for()
     assert page.get_by_text(f"pitchpipe trial rerun story 2 --dir {story.directory}").is_visible()
