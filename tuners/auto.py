@@ -149,7 +149,8 @@ class AutoTuner(LearningTuner):
             return True, None
         if draw < 1 - min(max(s.branch_share, s.early_branches / history.count), _MOST_BRANCHES):
             return False, None
-        return False, neglected_branch(self._rng, self._layout, history.units(np.arange(history.count)))
+        units = history.units(np.arange(history.count))
+        return False, neglected_branch(self._rng, self._layout, units, nested_only=s.nested_only)
 
     def _known(self) -> Stage:
         """Return rows and losses, the best first: final results, or what the learning curves say about them."""

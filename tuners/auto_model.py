@@ -1,8 +1,8 @@
 """The model of `Auto`: Gaussian processes of the transformed losses, refitted now and then, running trials believed.
 
-Each view compresses the losses and expects length-scales in its own way, and the views take turns: where one of them is
-misled, the next one is not.
+Which losses are compressed, if any, is decided by the evidence for each way of seeing them.
 
+    Snelson, Rasmussen and Ghahramani, Warped Gaussian Processes, NIPS 2003
     Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010 (the kriging believer)
 """
 
@@ -18,10 +18,12 @@ from .auto_settings import Settings, View
 from .embedding import Embedding, active_dimension
 from .gaussian_process import Posterior, Prior, condition, fit
 from .layout import Floats
-from .output_transform import transformed
+from .output_transform import warped
 from .regions import Branch
 
 _USUAL_SPREAD = 12**-0.5  # of a uniform number
+_RARELY = 10**9
+_Key = tuple[View, float, bool]
 _FIRST_ITERATIONS, _ITERATIONS = 40, 12
 
 
@@ -77,14 +79,28 @@ class Lens:
         return (self.embedding.features(units) - self.centre) @ self.turn
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Training:
+    """What the model is made from: features (n, f), losses (n,), variances to add to the noise, active parameters."""
+
+    features: Floats
+    losses: Floats
+    doubt: Floats
+    active: float
+    turn: int
+    near: bool
+
+
 class AutoModel:
-    """Holds the hyper-parameters of each view from one suggestion to the next."""
+    """Holds the choice of the view and the hyper-parameters of each from one suggestion to the next."""
 
     def __init__(self, embedding: Embedding, settings: Settings) -> None:
         self._embedding = embedding
         self._settings = settings
-        self._theta: dict[tuple[View, bool], Floats] = {}
-        self._fitted_at: dict[tuple[View, bool], int] = {}
+        self._theta: dict[_Key, Floats] = {}
+        self._fitted_at: dict[_Key, int] = {}
+        self._view: dict[bool, View] = {}
+        self._compared_at: dict[bool, int] = {}
 
     def belief(
         self, units: Floats, losses: Floats, doubt: Floats, running: Floats, turn: int, near: bool
@@ -93,11 +109,10 @@ class AutoModel:
 
         `doubt` (n,) adds to the noise; `turn` counts suggestions; `near` says that the points lie close together.
         """
-        view = self._settings.views[turn % len(self._settings.views)]
         lens = Lens.on(self._embedding, units, near)
-        features = lens.features(units)
-        targets = transformed(losses, view.quantile)
-        theta = self._hyperparameters(view, near, units, features, targets, doubt, turn)
+        known = _Training(lens.features(units), losses, doubt, max(active_dimension(units), 1.0), turn, near)
+        view = self._best_view(known)
+        features, targets, theta = known.features, warped(losses, view.quantile)[0], self._fitted(view, known)
         posterior = condition(theta, features, targets, self._embedding.groups, doubt)
         if len(running):
             more = lens.features(running)
@@ -109,32 +124,47 @@ class AutoModel:
         order = np.argsort(means, kind="stable")
         return Belief(lens, posterior, units[order], means[order], float(means[order[0]]))
 
-    def _hyperparameters(
-        self,
-        view: View,
-        near: bool,
-        units: Floats,
-        features: Floats,
-        targets: Floats,
-        doubt: Floats,
-        turn: int,
-    ) -> Floats:
-        """Return those of the last fit, or of a new one if there are many more results."""
-        n, s, key = len(targets), self._settings, (view, near)
-        every = 1 if n <= 40 else 2 if n < 100 else 5 if n < 200 else 10
+    def _best_view(self, known: _Training) -> View:
+        """Return the view with the highest evidence, compared now or a few suggestions ago."""
+        views, near = self._settings.views, known.near
+        if not self._settings.compare_views:
+            return views[known.turn % len(views)]
+        due = known.turn - self._compared_at.get(near, -_RARELY) >= 2 * _interval(len(known.losses))
+        if near not in self._view or (due and len(views) > 1):
+            self._view[near] = max(views, key=lambda view: self._log_evidence(view, known))
+            self._compared_at[near] = known.turn
+        return self._view[near]
+
+    def _log_evidence(self, view: View, known: _Training) -> float:
+        targets, log_slopes = warped(known.losses, view.quantile)
+        theta = self._fitted(view, known)
+        posterior = condition(theta, known.features, targets, self._embedding.groups, known.doubt)
+        return posterior.log_evidence(targets) + log_slopes
+
+    def _fitted(self, view: View, known: _Training) -> Floats:
+        """Return the hyper-parameters of the last fit, or of a new one if there are many more results."""
+        s = self._settings
+        noise = s.noises[0 if known.near else known.turn % len(s.noises)]
+        key = view, noise, known.near
         theta = self._theta.get(key)
-        if theta is not None and turn - self._fitted_at[key] < every:
+        if theta is not None and known.turn - self._fitted_at[key] < _interval(len(known.losses)):
             return theta
-        # Hvarfner et al. 2024: distances grow with the square root of the dimension, so length-scales must.
-        length_scale = view.length_scale * math.sqrt(max(active_dimension(units), 1.0) / 4)
         prior = Prior(
-            length_scale,
+            # Hvarfner et al. 2024: distances grow with the square root of the dimension, so length-scales must.
+            view.length_scale * math.sqrt(known.active / 4),
             s.length_scale_spread,
-            trend=s.near_trend if near else s.trend,
-            noise=s.near_noise if near else s.noise,
+            trend=s.near_trend if known.near else s.trend,
+            noise=noise,
             noise_spread=s.noise_spread,
         )
         iterations = _FIRST_ITERATIONS if theta is None else _ITERATIONS
-        self._theta[key] = fit(features, targets, self._embedding.groups, prior, theta, iterations, doubt)
-        self._fitted_at[key] = turn
+        targets = warped(known.losses, view.quantile)[0]
+        groups = self._embedding.groups
+        self._theta[key] = fit(known.features, targets, groups, prior, theta, iterations, known.doubt)
+        self._fitted_at[key] = known.turn
         return self._theta[key]
+
+
+def _interval(count: int) -> int:
+    """Return after how many suggestions to fit anew to so many results."""
+    return 1 if count <= 30 else 4 if count < 100 else 8 if count < 200 else 12

@@ -73,6 +73,11 @@ class Posterior:
     groups: Ints
     nu: float = 2.5
 
+    def log_evidence(self, targets: Floats) -> float:
+        """Return the log density of the targets that the posterior was made of (R&W eq. 2.30)."""
+        half_determinant = -float(np.log(np.diag(self.whitener)).sum())
+        return -0.5 * (float(targets @ self.alpha) + len(targets) * math.log(2 * math.pi)) - half_determinant
+
     def mean(self, features: Floats) -> Floats:
         """Return the mean at features of shape (m, f)."""
         return self._covariance(features) @ self.alpha

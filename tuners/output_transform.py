@@ -12,21 +12,32 @@ from .layout import Floats
 _HUGE = 1e300
 
 
-def transformed(losses: Floats, quantile: float | None = 0.25) -> Floats:
+def transformed(losses: Floats, quantile: float | None = 0.5) -> Floats:
     """Return targets of mean 0 and variance 1 for finite losses, shape (n,); infinite ones count as the worst.
 
     Those below the quantile stay as they are, the others are compressed; with None, none are.
     """
+    return warped(losses, quantile)[0]
+
+
+def warped(losses: Floats, quantile: float | None) -> tuple[Floats, float]:
+    """Return the targets, and the logarithm of the density of losses where that of targets is 1.
+
+    The second makes transforms comparable by the evidence for them (Snelson, Rasmussen and Ghahramani, Warped Gaussian
+    Processes, NIPS 2003, eq. 6).
+    """
     finite = losses[np.isfinite(losses)]
     if not len(finite):
-        return np.zeros(len(losses))
+        return np.zeros(len(losses)), 0.0
     capped = np.minimum(losses, finite.max())
-    shifted = capped if quantile is None else _compressed(capped, quantile)
+    shifted, log_slopes = (capped, 0.0) if quantile is None else _compressed(capped, quantile)
     spread = float(shifted.std())
-    return (shifted - shifted.mean()) / spread if spread > 0 else np.zeros(len(losses))
+    if not spread > 0:
+        return np.zeros(len(losses)), 0.0
+    return (shifted - shifted.mean()) / spread, log_slopes - len(losses) * float(np.log(spread))
 
 
-def _compressed(losses: Floats, quantile: float) -> Floats:
+def _compressed(losses: Floats, quantile: float) -> tuple[Floats, float]:
     """What is below the quantile as it is, in units of its distance to the best; the rest logarithmically."""
     best, turn = float(losses.min()), float(np.quantile(losses, quantile))
     if turn <= best:
@@ -34,4 +45,5 @@ def _compressed(losses: Floats, quantile: float) -> Floats:
         turn = float(above.min()) if len(above) else best + 1.0
     with np.errstate(over="ignore"):
         z = np.minimum((losses - best) / (turn - best), _HUGE)
-    return np.where(z > 1, 1 + np.log(np.maximum(z, 1)), z)
+    logs = np.log(np.maximum(z, 1))
+    return np.where(z > 1, 1 + logs, z), -float(logs.sum()) - len(losses) * float(np.log(turn - best))

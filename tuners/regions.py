@@ -131,12 +131,19 @@ def principal_axes(embedding: Embedding, units: Floats) -> Floats:
     return directions * np.maximum(lengths / max(lengths[-1], 1e-12), 1e-3)
 
 
-def neglected_branch(rng: np.random.Generator, layout: Layout, units: Floats) -> Branch | None:
-    """Return a branch for a second look: of a random nested choice, an option the likelier the fewer points have it."""
-    parents = np.unique([parent for _, parent, _ in layout.children]).astype(np.int64)
-    if not len(parents):
+def neglected_branch(
+    rng: np.random.Generator, layout: Layout, units: Floats, *, nested_only: bool = False
+) -> Branch | None:
+    """Return a branch for a second look: an option of a random choice, the likelier the fewer points have it.
+
+    Choices between two options are left to the model, unless something is nested in them; None if there are no others.
+    """
+    parents = {parent for _, parent, _ in layout.children}
+    many = layout.choices[layout.options > 2]
+    columns = sorted(parents if nested_only else parents.union(many.tolist()))
+    if not columns:
         return None
-    column = int(rng.choice(parents))
+    column = int(rng.choice(columns))
     place = int(np.searchsorted(layout.choices, column))
     count = int(layout.options[place])
     codes = layout.codes(units)[:, place]
