@@ -20,6 +20,7 @@ from .matern import correlation_and_slope, matern
 _JITTER = 1e-8
 _NOISE_FLOOR = 1e-6
 _LOG_NONE = -30.0
+_SHARES = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,11 @@ def condition(
     covariance = math.exp(theta[-3]) * matern(_squared_distances(scaled, scaled), nu)
     if theta[-2] > _LOG_NONE:
         covariance += math.exp(theta[-2]) * _quadratic(features @ features.T)
-    factor = _cholesky(covariance, _noise(theta, len(targets), doubt))
+    noise = _noise(theta, len(targets), doubt)
+    # Rounding may make it singular where features are many times alike: the more of the variance is taken for noise.
+    spare = float(np.trace(covariance)) / max(len(targets), 1)
+    attempts = (_cholesky(covariance, noise + share * spare) for share in _SHARES)
+    factor = next((attempt for attempt in attempts if attempt is not None), None)
     if factor is None:
         raise np.linalg.LinAlgError("the covariance is not positive definite")
     alpha, _ = potrs(factor, targets, lower=1)

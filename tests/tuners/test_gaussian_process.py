@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,16 @@ def test_a_trend_extrapolates_a_parabola() -> None:
         posterior = condition(each, features[known], targets[known], GROUPS)
         errors.append(float(np.abs(posterior.mean(features[~known]) - targets[~known]).mean()))
     assert errors[1] < 0.5 * errors[0]
+
+
+def test_points_that_are_alike_are_no_obstacle() -> None:
+    features = np.repeat(points(3) * 100, 50, axis=0)
+    targets = np.random.default_rng(0).standard_normal(150)
+    theta = Prior(trend=1.0).start(3)
+    theta[-2:] = math.log(10), math.log(1e-6)
+    mean, deviation = condition(theta, features, targets, GROUPS).predict(features)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(deviation).all()
 
 
 def test_a_doubtful_target_pulls_less() -> None:
