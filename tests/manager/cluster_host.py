@@ -2,7 +2,8 @@
 
     {"op": "add", "name": "b", "resources": {"CPU": 1}}   -> {"pid": ...}      of its raylet
     {"op": "kill", "name": "b"}                           -> {}                as if its power were cut
-    {"op": "head"}                                        -> {"address": ...}  the same address again
+    {"op": "head", "resources": {"CPU": 1}}               -> {"address": ...}  the same address again
+    {"op": "freeze", "frozen": true}                      -> {}                its control service does not answer
 
 The first node, "head", is there when the address is printed. A process of its own: the tests' process joins and
 leaves the cluster like any manager, and its end is the cluster's.
@@ -54,6 +55,12 @@ class Host:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         node.kill_all_processes(check_alive=False, allow_graceful=False, wait=True)
+        return {}
+
+    def freeze(self, frozen: bool) -> dict[str, Any]:
+        """Stop the control service without ending it, or let it go on."""
+        for process in _processes(self._nodes["head"], "gcs_server"):
+            process.suspend() if frozen else process.resume()
         return {}
 
     def end(self) -> None:

@@ -158,6 +158,24 @@ def test_trial_of_a_node_that_dies_goes_on_elsewhere_from_its_checkpoint(lab: La
     assert lab.starts(retried[0]) == [("doomed", 0), ("head", 6)]
 
 
+def test_nothing_is_lost_when_the_same_cluster_answers_again(
+    lab: Lab, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    def be_away_for_a_while() -> None:
+        cluster.ask("freeze", frozen=True)
+        while "does not answer" not in caplog.text:
+            pass_time()
+        cluster.ask("freeze", frozen=False)
+        while "answers again" not in caplog.text:
+            pass_time()
+        (lab.folder / "go").touch()
+
+    status = run(lab.create(concurrency=2), lambda: lab.at("head") == 2, be_away_for_a_while)
+    assert status is ExperimentStatus.DONE
+    lab.check_all_is_there_once()
+    assert lab.query("SELECT count(*) FROM attempts WHERE outcome = 'retried'") == [(0,)]
+
+
 def test_experiment_waits_for_a_cluster_that_is_gone_and_goes_on_in_the_next(
     lab: Lab, cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
