@@ -74,7 +74,7 @@ def test_a_trend_extrapolates_a_parabola() -> None:
 
 
 def test_points_that_are_alike_are_no_obstacle() -> None:
-    features = np.repeat(points(3) * 100, 50, axis=0)
+    features = np.repeat(points(3) * 1e5, 50, axis=0)
     targets = np.random.default_rng(0).standard_normal(150)
     theta = Prior(trend=1.0).start(3)
     theta[-2:] = math.log(10), math.log(1e-6)
