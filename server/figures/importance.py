@@ -212,7 +212,7 @@ def plot_importance(
     note(
         figure,
         f"{result.method}, {result.trials:,} trials; lines: 80 % of resamples\n"
-        f"confidence {result.confidence}: the forest explains {result.fit:.0%} of results it has not seen",
+        f"confidence {result.confidence}: the forest explains {result.fit:.0%} of the variance of unseen results",
     )
     return figure
 
