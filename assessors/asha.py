@@ -22,8 +22,9 @@ class ASHAAssessor(Assessor):
 
     At each of these rungs the best 1 / ``eta`` of the trials that have been there go on, and always the best one.
     ``max_t`` is how many results a full trial makes: there and beyond nobody is judged. Bracket s of ``brackets``
-    begins s rungs later and gets eta^-s of the trials. ``reduction_factor`` is another name of ``eta``, whose
-    default is 3. NaN is the worst value. Raises ValueError for other arguments.
+    begins s rungs later and gets eta^-s of the trials. The first ``min_competitors`` - 1 trials at a rung do not go
+    on. ``reduction_factor`` is another name of ``eta``, whose default is 3. NaN is the worst value. Raises ValueError
+    for other arguments.
 
     >>> rule = ASHAAssessor(optimize_mode="maximize", eta=3)
     >>> rule.assess_trial("good", [0.8]), rule.assess_trial("bad", [0.5])
@@ -39,6 +40,7 @@ class ASHAAssessor(Assessor):
         grace_period: int = 1,
         max_t: int | None = None,
         brackets: int = 1,
+        min_competitors: int = 1,
         reduction_factor: float | None = None,
     ) -> None:
         self._sign = sign_of(optimize_mode)
@@ -53,7 +55,9 @@ class ASHAAssessor(Assessor):
                 f"brackets must be at most {max(1, len(rungs))}, the number of rungs, not {count}"
             )
         self._ladder = Ladder(
-            [Bracket(s, [Rung(level) for level in rungs[s:]], self._eta**-s) for s in range(count)], self._eta
+            [Bracket(s, [Rung(level) for level in rungs[s:]], self._eta**-s) for s in range(count)],
+            self._eta,
+            integer("min_competitors", min_competitors, 1),
         )
         self.reason: str | None = None
 

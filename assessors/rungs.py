@@ -27,9 +27,9 @@ class Rung:
             del self.gains[bisect_left(self.gains, old)]
         insort(self.gains, new)
 
-    def places(self, eta: float) -> int:
-        """How many of those that came so far may go on: the best 1 / eta, and always one."""
-        return max(1, int(len(self.gains) / eta))
+    def places(self, eta: float, least: int) -> int:
+        """How many of those that came may go on: the best 1 / eta, one at least, and nobody before `least` came."""
+        return max(1, int(len(self.gains) / eta)) if len(self.gains) >= least else 0
 
 
 @dataclass(slots=True)
@@ -52,7 +52,10 @@ class _Running:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a trial is not to go on: its gain, the rung, and how many of how many may go on from there."""
+    """Why a trial is not to go on: its gain, the rung, and how many of how many may go on from there.
+
+    `places` is 0 where nobody goes on before `least` have come.
+    """
 
     gain: float
     bracket: int
@@ -60,20 +63,22 @@ class Stop:
     level: int
     places: int
     count: int
+    least: int
 
 
 class Ladder:
     """Brackets of rungs and the trials in them; a judgement costs O(log n) comparisons for n trials.
 
-    `eta` is how many compete for one place. A new trial goes to the bracket that is furthest behind its share.
+    `eta` is how many compete for one place, `least` how many must have come to a rung before anybody goes on from it.
+    A new trial goes to the bracket that is furthest behind its share.
 
     >>> ladder = Ladder([Bracket(0, [Rung(1), Rung(3)])], eta=2)
     >>> ladder.judge("a", 1, lambda i: 0.5), ladder.judge("b", 1, lambda i: 0.4).places
     (None, 1)
     """
 
-    def __init__(self, brackets: list[Bracket], eta: float) -> None:
-        self._brackets, self._eta = brackets, eta
+    def __init__(self, brackets: list[Bracket], eta: float, least: int = 1) -> None:
+        self._brackets, self._eta, self._least = brackets, eta, least
         self._running: dict[str, _Running] = {}
 
     def judge(self, trial: str, count: int, gain_at: Callable[[int], float]) -> Stop | None:
@@ -104,10 +109,10 @@ class Ladder:
         known = i < len(running.gains)
         rung.replace(running.gains[i] if known else None, gain)
         running.gains[i : i + 1] = [gain]
-        places = rung.places(self._eta)
-        if gain >= rung.gains[-places]:
+        places = rung.places(self._eta, self._least)
+        if places and gain >= rung.gains[-places]:
             return None
-        return Stop(gain, running.bracket.number, i, rung.level, places, len(rung.gains))
+        return Stop(gain, running.bracket.number, i, rung.level, places, len(rung.gains), self._least)
 
     def _next_bracket(self) -> Bracket:
         bracket = min(self._brackets, key=lambda each: (each.trials + 1) / each.weight)
@@ -137,7 +142,8 @@ def verdict_on(stop: Stop | None, sign: float) -> tuple[AssessResult, str | None
     worst = stop.gain == float("-inf")
     shown = "no number" if worst else f"{sign * stop.gain + 0.0:.6g}"
     results = "result" if stop.level == 1 else "results"
-    return AssessResult.Bad, (
-        f"{shown} is not among the best {stop.places} of {stop.count} after {stop.level} {results} "
-        f"(rung {stop.rung} of bracket {stop.bracket})"
-    )
+    rank = f"not among the best {stop.places} of {stop.count}"
+    if stop.places == 0:
+        rank = f"number {stop.count} of the {stop.least} that must come before anybody goes on"
+    where = f"(rung {stop.rung} of bracket {stop.bracket})"
+    return AssessResult.Bad, f"{shown} is {rank} after {stop.level} {results} {where}"

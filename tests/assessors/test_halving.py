@@ -67,6 +67,19 @@ def test_equal_to_the_last_that_may_go_on_goes_on() -> None:
     assert [rule.assess_trial(f"t{i}", [0.5]) for i in range(5)] == [GOOD] * 5
 
 
+def test_first_at_a_rung_do_not_go_on_where_more_must_have_come() -> None:
+    rule = ASHAAssessor("maximize", eta=2, min_competitors=3)
+    assert rule.assess_trial("a", [0.9]) is BAD
+    assert rule.reason == (
+        "0.9 is number 1 of the 3 that must come before anybody goes on after 1 result (rung 0 of bracket 0)"
+    )
+    assert rule.assess_trial("b", [0.8]) is BAD
+    assert rule.assess_trial("c", [0.7]) is BAD
+    assert rule.reason == "0.7 is not among the best 1 of 3 after 1 result (rung 0 of bracket 0)"
+    assert rule.assess_trial("d", [0.8]) is GOOD
+    assert rule.assess_trial("d", [0.8, 0.9]) is BAD  # the first at the next rung
+
+
 def test_nan_is_worse_than_any_number_and_alone_goes_on() -> None:
     rule = ASHAAssessor("minimize")
     assert rule.assess_trial("first", [math.nan]) is GOOD
@@ -126,6 +139,7 @@ def test_hyperband_brackets_have_the_rungs_and_shares_of_the_paper() -> None:
     [
         (ASHAAssessor, {"eta": 1}, "eta must be a number of at least 1.1"),
         (ASHAAssessor, {"eta": 3, "reduction_factor": 4}, "eta and reduction_factor are the same"),
+        (ASHAAssessor, {"min_competitors": 0}, "min_competitors must be an integer of at least 1"),
         (ASHAAssessor, {"grace_period": 0}, "grace_period must be an integer of at least 1"),
         (ASHAAssessor, {"max_t": 0.5}, "max_t must be an integer"),
         (ASHAAssessor, {"max_t": 9, "brackets": 3}, "brackets must be at most 2"),
