@@ -103,7 +103,8 @@ class Watch:
 
     async def watch(self, seconds: float) -> dict[str, list[float]]:
         """Look for so long; answers what was seen, in seconds."""
-        self.wall.clear(), self.processor.clear(), self.late.clear()
+        for seen in (self.wall, self.processor, self.late):
+            seen.clear()
         end = time.perf_counter() + seconds
         while (due := time.perf_counter() + BEAT) < end:
             await asyncio.sleep(BEAT)
