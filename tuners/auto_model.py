@@ -129,7 +129,7 @@ class AutoModel:
         views, near = self._settings.views, known.near
         if not self._settings.compare_views:
             return views[known.turn % len(views)]
-        due = known.turn - self._compared_at.get(near, -_RARELY) >= 2 * _interval(len(known.losses))
+        due = known.turn - self._compared_at.get(near, -_RARELY) >= 2 * _interval(known)
         if near not in self._view or (due and len(views) > 1):
             self._view[near] = max(views, key=lambda view: self._log_evidence(view, known))
             self._compared_at[near] = known.turn
@@ -147,7 +147,7 @@ class AutoModel:
         noise = s.noises[0 if known.near else known.turn % len(s.noises)]
         key = view, noise, known.near
         theta = self._theta.get(key)
-        if theta is not None and known.turn - self._fitted_at[key] < _interval(len(known.losses)):
+        if theta is not None and known.turn - self._fitted_at[key] < _interval(known):
             return theta
         prior = Prior(
             # Hvarfner et al. 2024: distances grow with the square root of the dimension, so length-scales must.
@@ -165,6 +165,7 @@ class AutoModel:
         return self._theta[key]
 
 
-def _interval(count: int) -> int:
-    """Return after how many suggestions to fit anew to so many results."""
-    return 1 if count <= 30 else 4 if count < 100 else 8 if count < 200 else 12
+def _interval(known: _Training) -> int:
+    """Return after how many suggestions to fit anew; a neighbourhood moves, so it is soon another one."""
+    count = len(known.losses)
+    return 1 if count <= 30 else 4 if count < 100 or known.near else 8 if count < 200 else 12

@@ -28,7 +28,7 @@ class Settings:
     ordered_choices: bool = True  # choices between numbers have an order as well
     shared_names: bool = True  # parameters with one name in different branches share what is learned
     largest_set: int = 250  # results that the model is fitted to
-    near_set: int = 100  # the same in the trust region: those nearest to the best
+    near_set: int = 150  # the same in the trust region: those nearest to the best
     length_scale_spread: float = 0.8  # of the logarithm, and so the others
     trend: float = 0.0  # of the prior: how much of the targets may be a quadratic function ...
     near_trend: float = 0.1  # ... and the same in the trust region
