@@ -11,7 +11,8 @@ from ...manager.words import duration_text, left_text, number_text, rate_text
 from ..figures.tables import Objective
 from .elements import badge, figures, panel, parameter_facts
 from .failures import FailuresPanel
-from .frame import experiment_frame, shown_status
+from .frame import experiment_frame
+from .notices import Notice, notices_of
 from .plotting import FigureView
 from .progress_figure import progress_figure
 from .theme import theme_name
@@ -48,10 +49,13 @@ class _Snapshot:
     summary: dict[str, Any]
     history: list[dict[str, Any]] | None
     failures: list[FailureGroup]
+    notices: list[Notice]
 
     @classmethod
     def of(cls, view: ExperimentView, *, has_history: bool = True) -> _Snapshot:
-        return cls(view.summary(), view.history() if has_history else None, view.failures())
+        summary = view.summary()
+        history = view.history() if has_history else None
+        return cls(summary, history, view.failures(), notices_of(summary, view))
 
 
 async def overview_page(site: Site, experiment_id: str) -> None:
@@ -80,7 +84,7 @@ class _Overview:
         self._summary: dict[str, Any] = {}
         self._theme: ThemeName = theme_name()
         html.h1("Overview").classes("pp-hidden")
-        self._notice = html.div()
+        self._notice = html.div().classes("pp-stack")
         self._boxes = figures(_BOXES)
         self._counts = html.nav().classes("pp-row").props('aria-label="Trials by status"')
         with html.div().classes("pp-columns"):
@@ -91,12 +95,13 @@ class _Overview:
         self._failures = FailuresPanel(where)
         self._shown_best: Any = None
         self._shown_counts: Any = None
+        self._shown_notices: Any = None
 
     def show(self, found: _Snapshot) -> None:
         """Show what was read."""
         self._summary = summary = found.summary
         self._where.show_status(summary)
-        self._show_notice(summary)
+        self._show_notices(found.notices)
         self._show_boxes(summary)
         self._show_counts(summary["counts"])
         self._show_best(summary)
@@ -130,16 +135,19 @@ class _Overview:
         for name, text in texts.items():
             self._boxes[name].set_text(text)
 
-    def _show_notice(self, summary: dict[str, Any]) -> None:
+    def _show_notices(self, notices: list[Notice]) -> None:
         from nicegui import html
 
+        if notices == self._shown_notices:
+            return
+        self._shown_notices = notices
         self._notice.clear()
-        text, severe = _notice(summary)
-        if text:
-            with self._notice, html.section().classes(f"pp-panel pp-notice {'' if severe else 'pp-mild'}"):
-                html.p(text).props("role=status")
-                if summary["error"]:
-                    html.pre(summary["error"])
+        with self._notice:
+            for notice in notices:
+                with html.section().classes(f"pp-panel pp-notice {'' if notice.is_bad else 'pp-mild'}"):
+                    html.p(notice.text).props("role=status")
+                    if notice.error:
+                        html.pre(notice.error)
 
     def _show_counts(self, counts: dict[str, int]) -> None:
         from nicegui import html
@@ -196,18 +204,3 @@ def _rate(summary: dict[str, Any], ended: int) -> float:
     if summary["is_running"]:
         return summary["trials_per_minute"] / 60.0
     return ended / max(summary["run_time"], 1e-3)
-
-
-def _notice(summary: dict[str, Any]) -> tuple[str, bool]:
-    """What has to be said first, and whether it is bad."""
-    if shown_status(summary) == "ABANDONED":
-        return (
-            "The manager of this experiment is gone, perhaps killed. Trials may go on for a while; "
-            f"pitchpipe resume {summary['id']} goes on with it.",
-            True,
-        )
-    if summary["status"] == "ERROR":
-        return f"The experiment failed: {summary['reason'] or 'no reason was given'}.", True
-    if summary["reason"] and summary["status"] != "RUNNING":
-        return f"It ended early: {summary['reason']}.", False
-    return "", False

@@ -7,7 +7,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ...manager.store import StoreError
 from ..experiment_table import read_table
+from .changes import tell_refusal
 from .figure_choice import FIGURES, Choice, draw
 from .frame import experiment_frame
 from .plotting import FigureView
@@ -74,8 +76,12 @@ class _Plots:
         """Read the experiment, and those it is compared with."""
         self._table = await asyncio.to_thread(read_table, self._view, attempts=True)
         names = [name for name in self._choice.others if name != self._view.experiment_id]
-        others = [self._site.view(name) for name in names]
-        self._others = [await asyncio.to_thread(read_table, other, curves=0) for other in others]
+        self._others = []
+        for name in names:
+            try:
+                self._others.append(await asyncio.to_thread(read_table, self._site.view(name), curves=0))
+            except (LookupError, StoreError) as error:
+                tell_refusal(str(error))
 
     def build(self) -> None:
         """Make the tabs, the choices and the place of the figure."""

@@ -1,0 +1,82 @@
+"""What the overview says first, and what a trial's page says of its end; no browser is needed to see that."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.control import ControlError
+from pitchpipe.server.reading import ExperimentView
+from pitchpipe.server.ui.notices import notices_of
+from pitchpipe.server.ui.trial_story import ending_of
+
+from ..made_stores import MadeExperiment, a_trial
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Any:
+    experiment = MadeExperiment(tmp_path / "waits")
+    yield experiment
+    experiment.store.close()
+
+
+def test_running_experiment_tells_its_troubles_and_why_nothing_runs(
+    made: MadeExperiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = a_trial(0, "WAITING", start_time=None)
+    made.commit(waiting)
+    told = {"troubles": ["the disk is full"], "waiting": {waiting.trial_id: "no GPU is free"}}
+    monkeypatch.setattr("pitchpipe.manager.control.ask_manager", lambda *_, **__: told)
+    with ExperimentView(made.folder) as view:
+        running = {**view.summary(), "is_running": True}
+        assert [notice.text for notice in notices_of(running, view)] == [
+            "the disk is full",
+            "Nothing runs: no GPU is free",
+        ]
+        running["counts"] = {"RUNNING": 1, "WAITING": 1}
+        assert [notice.text for notice in notices_of(running, view)] == ["the disk is full"]
+
+
+def test_manager_that_does_not_answer_is_told(made: MadeExperiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ControlError("the manager of waits does not answer")
+
+    monkeypatch.setattr("pitchpipe.manager.control.ask_manager", refuse)
+    with ExperimentView(made.folder) as view:
+        (notice,) = notices_of({**view.summary(), "is_running": True}, view)
+    assert notice.text == "What follows may be old: the manager of waits does not answer."
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "text", "is_bad"),
+    [
+        ("RUNNING", "", "pitchpipe resume waits goes on with it.", True),
+        ("ERROR", "the tuner failed", "The experiment failed: the tuner failed.", True),
+        ("STOPPED", "interrupted", "It ended early: interrupted.", False),
+    ],
+)
+def test_experiment_that_nobody_runs(
+    made: MadeExperiment, status: str, reason: str, text: str, is_bad: bool
+) -> None:
+    with ExperimentView(made.folder) as view:
+        (notice,) = notices_of({**view.summary(), "status": status, "reason": reason}, view)
+    assert notice.text.endswith(text)
+    assert notice.is_bad == is_bad
+
+
+def test_ends_of_trials_in_sentences(made: MadeExperiment) -> None:
+    made.commit(
+        a_trial(0, value=0.5),
+        a_trial(1, "FAILED", reason="exit code 3: no data", error="no data", exit_code=3, attempt=2),
+        a_trial(2, "EARLY_STOPPED", reason="0.1 below the median 0.5 of 3 trials at step 2"),
+        a_trial(3, "WAITING", start_time=None),
+        a_trial(4, "FAILED", reason="killed by SIGKILL", exit_code=-9),
+    )
+    with ExperimentView(made.folder) as view:
+        found = [ending_of(view.trial(number), view) for number in range(5)]
+    assert found[0].sentence == "Its result is 0.5."
+    assert (found[1].sentence, found[1].notes) == ("exit code 3: no data", ("USER_ERROR, 2 attempts",))
+    assert found[2].title == "It was stopped early"
+    assert found[2].sentence == "0.1 below the median 0.5 of 3 trials at step 2"
+    assert found[3].sentence == "The experiment does not run."
+    assert found[4].notes == ("USER_ERROR",)
