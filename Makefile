@@ -16,7 +16,7 @@ TEST_JOBS ?= 2
 PYTEST_ARGS ?=
 PEERS ?= .peers
 BENCH_ARGS ?=
-FAULTS_ARGS ?= --seed 1 --minutes 10
+FAULTS_ARGS ?= --seed 1 --minutes 10 --jobs 4
 
 # Bytecode is compiled once, at installation; without it every process that is started compiles Ray anew.
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
