@@ -41,7 +41,7 @@ def logged(folder: ExperimentFolder, level: str, warn: Callable[[str], None]) ->
 
 
 class _File(RotatingFileHandler):
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (the name is logging's)
+    def handleError(self, record: logging.LogRecord) -> None:  # (the name is logging's)
         """On a full disk the display has what matters; a traceback for each line that is not logged would hide it."""
 
 

@@ -48,11 +48,19 @@ def trial() -> None:
     """
 
 
-@verb("show", "pitchpipe trial show 17", "pitchpipe trial show k3x9a2bq Xy3fA --json")
+@verb(
+    "show",
+    "pitchpipe trial show 17",
+    "pitchpipe trial show 17 --why",
+    "pitchpipe trial show k3x9a2bq Xy3fA --json",
+)
 @trial_options
 @click.option("--json", "as_json", is_flag=True, help="Print it as export does.")
-def show(names: tuple[str, ...], experiment_id: str | None, directory: Path | None, as_json: bool) -> None:
-    """Show all there is to know about a trial."""
+@click.option("--why", is_flag=True, help="Only why it ended so, beside the others.")
+def show(
+    names: tuple[str, ...], experiment_id: str | None, directory: Path | None, as_json: bool, why: bool
+) -> None:
+    """Show all there is to know about a trial, or with --why the reason of its end."""
     from .exporting import attempt_object, metrics_of, trial_object
     from .picking import chosen_trial, split_names
     from .reading import viewed
@@ -63,6 +71,11 @@ def show(names: tuple[str, ...], experiment_id: str | None, directory: Path | No
         intermediate = metrics_of(store, found.sequence_id)
         earlier = store.attempts(found.sequence_id)
         exported = store.exports(found.sequence_id)
+    if why:
+        from .why import why_lines
+
+        click.echo("\n".join(why_lines(folder, found.sequence_id)))
+        return
     if as_json:
         told = trial_object(found, intermediate)
         if exported:

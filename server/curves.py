@@ -14,7 +14,7 @@ from .database import Database
 from .plain import parsed
 from .trial_query import QueryError, number_expression
 
-__all__ = ["Curve", "NewResults", "read_curve", "read_curves", "read_new_results"]
+__all__ = ["Curve", "NewResults", "read_curve", "read_curves", "read_new_results", "read_step"]
 
 _MOST_RESULTS = 10_000
 
@@ -107,6 +107,17 @@ def read_curves(
             numbers = [_number(row[1]) for row in rows]
             found.append(Curve(sequence_id, [row[0] for row in rows], numbers, total))
     return found
+
+
+def read_step(db: Database, sequence: int, metric: str = "default") -> dict[int, float]:
+    """What every trial that came so far had as its intermediate result number `sequence`, by the trial's number."""
+    number, bound = number_expression("value", metric)
+    rows = db.rows(
+        f"SELECT sequence_id, {number} FROM metrics WHERE kind = 'PERIODICAL' AND sequence = ? AND NOT superseded",
+        (*bound, sequence),
+    )
+    numbers = {sequence_id: _number(value) for sequence_id, value in rows}
+    return {sequence_id: number for sequence_id, number in numbers.items() if number is not None}
 
 
 def _statement(sequence_id: int, metric: str, total: int, points: int | None) -> tuple[str, list[Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..manager.folder import ExperimentFolder
 from .best_trials import read_best, read_history
-from .curves import Curve, NewResults, read_curve, read_curves, read_new_results
+from .curves import Curve, NewResults, read_curve, read_curves, read_new_results, read_step
 from .database import Database
 from .failure_groups import FailureGroup, read_failures
 from .feed import EventPage, Feed
@@ -125,6 +125,10 @@ class ExperimentView:
     ) -> list[Curve]:
         """One metric of many trials, by their numbers, thinned out to about `points` results each."""
         return read_curves(self.database, sequence_ids, metric, points)
+
+    def step(self, sequence: int, metric: str = "default") -> dict[int, float]:
+        """One metric of the intermediate results number `sequence`, by the number of the trial."""
+        return read_step(self.database, sequence, metric)
 
     # ------------------------------------------------------------------ logs
 

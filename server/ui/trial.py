@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...manager.words import moment_text
+from ..trial_story import Ending, ending_of, facts_of
 from .curve_figure import curve_figure
 from .elements import action, facts, panel, parameter_facts, set_badge, table
 from .frame import experiment_frame
@@ -16,7 +17,6 @@ from .plotting import FigureView
 from .theme import theme_name
 from .trial_actions import TrialActions
 from .trial_log import TrialLog
-from .trial_story import Ending, ending_of, facts_of
 from .wording import TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import pytest
 
 from pitchpipe.manager.control import ControlError
 from pitchpipe.server.reading import ExperimentView
+from pitchpipe.server.trial_story import ending_of
 from pitchpipe.server.ui.notices import notices_of
-from pitchpipe.server.ui.trial_story import ending_of
 
 from ..made_stores import MadeExperiment, a_trial
 

@@ -7,16 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...manager.failed_trial import ending_text, hint_text
-from ...manager.words import duration_text, moment_text, number_text, result_text
+from ..manager.failed_trial import ending_text, hint_text
+from ..manager.words import duration_text, moment_text, number_text, result_text
 
 if TYPE_CHECKING:
-    from ...manager.folder import ExperimentFolder
-    from ..reading import ExperimentView
+    from ..manager.folder import ExperimentFolder
+    from .reading import ExperimentView
 
 __all__ = ["Ending", "ending_of", "facts_of"]
-
-_OPEN = ("WAITING", "RUNNING", "PAUSED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ def _counted(results: int) -> str:
 
 def _why_waiting(trial: dict[str, Any], view: ExperimentView) -> str:
     """Why nothing has started it; only its manager knows."""
-    from ...manager.control import ControlError, ask_manager
+    from ..manager.control import ControlError, ask_manager
 
     if view.folder.manager() is None:
         return "The experiment does not run."

@@ -1,0 +1,78 @@
+"""`pitchpipe trial show --why`: why a trial ended as it did, and how it stands beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..manager.folder import ExperimentFolder
+from ..manager.words import number_text
+from ..server.reading import ExperimentView
+from ..server.trial_query import Condition, TrialQuery
+from ..server.trial_story import ending_of
+
+__all__ = ["why_lines"]
+
+
+def why_lines(folder: ExperimentFolder, sequence_id: int) -> Iterator[str]:
+    """The story of a trial in sentences with their numbers."""
+    with ExperimentView(folder) as view:
+        trial = view.trial(sequence_id)
+        ending = ending_of(trial, view)
+        yield f"trial {trial['sequence_id']} ({trial['trial_id']}): {ending.title.lower()}"
+        yield f"  {ending.sentence}"
+        yield from (f"  {note}" for note in ending.notes)
+        yield from (f"  {sentence}" for sentence in _beside_others(view, trial))
+        if ending.error:
+            yield "error"
+            yield from (f"  {line}" for line in ending.error.splitlines())
+
+
+def _beside_others(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
+    if trial["status"] == "FAILED":
+        yield from _failed_alike(view, trial)
+    elif trial["status"] == "SUCCEEDED":
+        yield from _rank(view, trial)
+    elif trial["status"] == "EARLY_STOPPED":
+        yield from _at_the_same_step(view, trial)
+
+
+def _failed_alike(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
+    for group in view.failures():
+        if trial["sequence_id"] in group.sequence_ids and group.count > 1:
+            yield f"{group.count} trials failed alike, the first of them trial {group.sequence_ids[0]}."
+
+
+def _rank(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
+    objectives = view.objectives()
+    if len(objectives) > 1:
+        return
+    name = objectives[0]["name"]
+    value = trial["values"].get(name)
+    if value is None:
+        return
+    symbol = "<" if objectives[0]["direction"] == "minimize" else ">"
+    there = TrialQuery(statuses=("SUCCEEDED",), limit=0)
+    better = TrialQuery(
+        statuses=("SUCCEEDED",), conditions=(Condition(f"value.{name}", symbol, value),), limit=0
+    )
+    place, total = view.trials(better).total + 1, view.trials(there).total
+    yield f"It is number {place} of the {total} that have succeeded."
+
+
+def _at_the_same_step(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
+    """How the last result compares with what other trials had reported at that step."""
+    step = trial["intermediate_results"] - 1
+    if step < 0:
+        return
+    others = view.step(step)
+    own = others.pop(trial["sequence_id"], None)
+    if own is None or not others:
+        return
+    sign = 1.0 if view.objectives()[0]["direction"] == "minimize" else -1.0
+    better = sum(sign * value < sign * own for value in others.values())
+    best = min(others.values(), key=lambda value: sign * value)
+    yield (
+        f"At result {step} it had {number_text(own)}; of the {len(others)} other trials that came so far,"
+        f" {better} had a better one, the best {number_text(best)}."
+    )

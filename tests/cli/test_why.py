@@ -1,0 +1,60 @@
+"""`pitchpipe trial show --why`: the reason of a trial's end, beside the others."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.changes import MetricRow
+
+
+@pytest.fixture
+def experiment(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None:
+    """Maximised: 0.9, 0.5, one stopped at 0.3 after two results, two failed alike."""
+    trials = [
+        trial_of(0, "SUCCEEDED", final=0.9, next_sequence=2),
+        trial_of(1, "SUCCEEDED", final=0.5, next_sequence=2),
+        trial_of(
+            2, "EARLY_STOPPED", reason="0.3 below the median 0.7 of 2 trials at step 1", next_sequence=2
+        ),
+        trial_of(3, "FAILED", reason="exit code 3", exit_code=3, kind="USER_ERROR", error="ValueError: 3"),
+        trial_of(4, "FAILED", reason="exit code 3", exit_code=3, kind="USER_ERROR", error="ValueError: 4"),
+    ]
+    values = {0: ("0.6", "0.8"), 1: ("0.7", '{"default": 0.25}'), 2: ("0.2", "0.3")}
+    rows = [
+        MetricRow(trials[n], 1, "PERIODICAL", step, value, 1000.0 + step)
+        for n, found in values.items()
+        for step, value in enumerate(found)
+    ]
+    stored().write("told", trials, rows)
+
+
+def lines(call: Callable[..., Any], trial: int) -> list[str]:
+    called = call("trial", "show", "told", trial, "--why")
+    assert called.code == 0, called.err
+    return [line.strip() for line in called.out.splitlines()]
+
+
+@pytest.mark.usefixtures("experiment")
+def test_why_of_a_stopped_trial_compares_it_at_its_step(call: Callable[..., Any]) -> None:
+    said = lines(call, 2)
+    assert said[0] == "trial 2 (T0002): it was stopped early"
+    assert "0.3 below the median 0.7 of 2 trials at step 1" in said
+    assert (
+        "At result 1 it had 0.3; of the 2 other trials that came so far, 1 had a better one, the best 0.8."
+        in said
+    )
+
+
+@pytest.mark.usefixtures("experiment")
+def test_why_of_a_failed_trial_has_the_error_and_who_failed_alike(call: Callable[..., Any]) -> None:
+    said = lines(call, 4)
+    assert said[0] == "trial 4 (T0004): why it failed"
+    assert "2 trials failed alike, the first of them trial 3." in said
+    assert said[-2:] == ["error", "ValueError: 4"]
+
+
+@pytest.mark.usefixtures("experiment")
+def test_why_of_a_trial_that_succeeded_has_its_rank(call: Callable[..., Any]) -> None:
+    assert lines(call, 0)[-1] == "It is number 1 of the 2 that have succeeded."
+    assert lines(call, 1)[-1] == "It is number 2 of the 2 that have succeeded."
