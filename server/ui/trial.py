@@ -98,7 +98,7 @@ class _TrialPage:
             if len(found.metrics) > 1:
                 self._metric_field(found.metrics)
             self._figure = FigureView("Intermediate results of the trial")
-        self._log = TrialLog(view, found.trial)
+        self._log = TrialLog(view, where, found.trial, is_function=not found.config.get("trialCommand"))
         with panel("Environment, and how to run it again"):
             _environment(view, found)
         self._attempts = html.div()

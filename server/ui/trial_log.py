@@ -11,6 +11,7 @@ from .log_view import LogView
 
 if TYPE_CHECKING:
     from ..reading import ExperimentView, Follow
+    from .frame import Where
 
 __all__ = ["TrialLog"]
 
@@ -18,26 +19,34 @@ _NAMES = {"stdout": "Output", "stderr": "Errors"}
 
 
 class TrialLog:
-    """The panel with what the trial wrote to stdout and to stderr."""
+    """The panel with what the trial wrote to stdout and to stderr; functions share the log of their agents."""
 
-    def __init__(self, view: ExperimentView, trial: dict[str, Any]) -> None:
-        from nicegui import ui
+    def __init__(
+        self, view: ExperimentView, where: Where, trial: dict[str, Any], *, is_function: bool
+    ) -> None:
+        from nicegui import html
 
         self._view = view
         self._trial = trial
-        number = trial["sequence_id"]
+        self._logs: dict[str, LogView] = {}
         with panel("Log"):
-            if trial["exit_code"] is None and trial["pid"] is None and not view.folder.trial(number).is_dir():
-                ui.label("What a function prints is in the log of the agents: see Logs.").classes("pp-dim")
-            with ui.tabs().props("dense no-caps align=left inline-label") as tabs:
-                for file, name in _NAMES.items():
-                    ui.tab(file, label=name)
-            self._logs: dict[str, LogView] = {}
-            first = "stderr" if trial["status"] == "FAILED" else "stdout"
-            with ui.tab_panels(tabs, value=first, keep_alive=True, animated=False).style("width: 100%"):
-                for file, name in _NAMES.items():
-                    with ui.tab_panel(file).style("padding: .5rem 0"):
-                        self._logs[file] = LogView(f"{name} of the trial", partial(self._read, file))
+            if is_function:
+                html.span("What functions print is in ").classes("pp-dim")
+                html.a("the log of the agents", href=f"{where.path('logs')}?name=agents.log")
+            else:
+                self._add_tabs()
+
+    def _add_tabs(self) -> None:
+        from nicegui import ui
+
+        with ui.tabs().props("dense no-caps align=left inline-label") as tabs:
+            for file, name in _NAMES.items():
+                ui.tab(file, label=name)
+        first = "stderr" if self._trial["status"] == "FAILED" else "stdout"
+        with ui.tab_panels(tabs, value=first, keep_alive=True, animated=False).style("width: 100%"):
+            for file, name in _NAMES.items():
+                with ui.tab_panel(file).style("padding: .5rem 0"):
+                    self._logs[file] = LogView(f"{name} of the trial", partial(self._read, file))
 
     async def look(self, trial: dict[str, Any]) -> None:
         """Show what has been printed since the last time; `trial` is how it stands now."""
