@@ -101,7 +101,7 @@ def check(cls: type, class_args: Mapping[str, Any]) -> list[Problem]:
         return problems
     try:
         cls(**class_args)
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, ImportError) as error:
         return [Problem(_blamed(str(error), class_args), str(error))]
     return []
 

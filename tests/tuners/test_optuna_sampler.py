@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from optuna.trial import TrialState
 
+from pitchpipe import tuners
 from pitchpipe.tuners import OptunaTuner, Tuner
 from pitchpipe.tuners.comparison import TASKS, advantage
 from pitchpipe.tuners.conformance import TunerConformance
@@ -93,3 +94,4 @@ def test_without_optuna_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(OptunaMissing, match=r"pip install \"pitchpipe\[optuna\]\""):
         OptunaTuner()
+    assert "pip install" in tuners.check(OptunaTuner, {})[0].message  # a problem of the config, not a crash

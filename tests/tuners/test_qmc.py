@@ -27,7 +27,10 @@ class TestLatinHypercubes(TunerConformance):
     many_results = 1_000
 
     def make(self, seed: int) -> Tuner:
-        return QMCTuner("lhs", block=7, seed=seed)
+        return self.make_directed(seed, "minimize")
+
+    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
+        return QMCTuner("lhs", block=7, seed=seed, optimize_mode=optimize_mode)
 
 
 def points(tuner: Tuner, count: int) -> np.ndarray:
