@@ -49,7 +49,7 @@ class _Ours(Method):
     def __init__(self, tuner: str, assessor: str, curves: Curves, seed: int) -> None:
         from pitchpipe import assessors, tuners
 
-        arguments = {"max_t": curves.epochs} if assessor == "ASHA" else {}
+        arguments = {"max_t": curves.epochs, "min_competitors": 3} if assessor == "ASHA" else {}
         if assessor == "Hyperband":
             arguments = {"R": curves.epochs}
         self._tuner = tuners.create(tuner, seed=seed)
