@@ -81,9 +81,12 @@ class Lab:
         executor = RayTrialExecutor(self.cluster.address)
         return resume_experiment(ExperimentFolder.find(self.directory, "exp"), executor=executor)
 
-    def at(self, node: str) -> int:
-        """How many trials wait halfway there."""
-        return len(list(self.folder.glob(f"half-{node}-*")))
+    def are_halfway(self, manager: Manager, **trials: int) -> bool:
+        """Do so many trials wait on each node, with the checkpoint from which they would go on committed?"""
+        here = {node: len(list(self.folder.glob(f"half-{node}-*"))) for node in trials}
+        runner = manager.runner
+        saved = [] if runner is None else [t for t in runner.live.values() if t.checkpoint_sequence == 6]
+        return here == trials and len(saved) == sum(trials.values())
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         db = sqlite3.connect(f"file:{self.directory / 'exp' / 'experiment.db'}?mode=ro", uri=True)
@@ -150,7 +153,7 @@ def test_trial_of_a_node_that_dies_goes_on_elsewhere_from_its_checkpoint(lab: La
         (lab.folder / "go").touch()
 
     manager = lab.create(concurrency=3)
-    status = run(manager, lambda: lab.at("doomed") == 1 and lab.at("head") == 2, lose_the_node)
+    status = run(manager, lambda: lab.are_halfway(manager, doomed=1, head=2), lose_the_node)
     assert status is ExperimentStatus.DONE
     lab.check_all_is_there_once()
     (retried,) = lab.query("SELECT sequence_id, kind, reason FROM attempts WHERE outcome = 'retried'")
@@ -170,7 +173,8 @@ def test_nothing_is_lost_when_the_same_cluster_answers_again(
             pass_time()
         (lab.folder / "go").touch()
 
-    status = run(lab.create(concurrency=2), lambda: lab.at("head") == 2, be_away_for_a_while)
+    manager = lab.create(concurrency=2)
+    status = run(manager, lambda: lab.are_halfway(manager, head=2), be_away_for_a_while)
     assert status is ExperimentStatus.DONE
     lab.check_all_is_there_once()
     assert lab.query("SELECT count(*) FROM attempts WHERE outcome = 'retried'") == [(0,)]
@@ -190,7 +194,7 @@ def test_experiment_waits_for_a_cluster_that_is_gone_and_goes_on_in_the_next(
         (lab.folder / "go").touch()
 
     manager = lab.create(concurrency=3)
-    status = run(manager, lambda: lab.at("left") == 1 and lab.at("head") == 2, restart_the_head)
+    status = run(manager, lambda: lab.are_halfway(manager, left=1, head=2), restart_the_head)
     assert status is ExperimentStatus.DONE
     lab.check_all_is_there_once()
     assert "what ran in it is run again" in caplog.text
@@ -207,7 +211,7 @@ def test_experiment_on_a_cluster_that_stays_away_ends_in_words_and_is_resumed(
     with pytest.raises(
         ExecutorError, match=f"{cluster.address} has been gone for 1 s: start it again and resume"
     ):
-        run(manager, lambda: lab.at("head") == 2, lambda: cluster.kill("head"))
+        run(manager, lambda: lab.are_halfway(manager, head=2), lambda: cluster.kill("head"))
     cluster.ask("head", resources=HEAD)
     (lab.folder / "go").touch()
     assert run(lab.resume(), lambda: False, lambda: None) is ExperimentStatus.DONE
