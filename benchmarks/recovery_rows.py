@@ -44,18 +44,18 @@ GROUPS = [
         [Probe("Pitchpipe", "ours_recovery.py", 9, 2)],
         [
             Row("after `kill -9` of a trial: its next attempt has reported", "trial", None, milliseconds),
-            Row("after `kill -9` of an agent: the next attempt has reported", "agent", None, milliseconds),
+            Row("after `kill -9` of an agent: the next attempt has reported", "agent", None, seconds),
             Row(
                 "after `kill -9` of the dispatcher: a trial of the new one is there",
                 "dispatcher",
                 None,
-                milliseconds,
+                seconds,
             ),
             Row(
                 "after `kill -9` of the manager: `pitchpipe resume` has committed a result",
                 "manager",
                 None,
-                milliseconds,
+                seconds,
             ),
         ],
     ),
