@@ -16,7 +16,7 @@ import numpy as np
 
 from ..search_space import Parameter, SearchSpace
 from ..search_space.units import UnitMap, unit_map
-from .layout import Bools, Floats, Ints, Layout
+from .layout import Floats, Ints, Layout
 
 _LARGEST_TABLE = 4096  # values of a parameter; more than these are as good as continuous
 _CORNER = 0.5**0.5  # so that two options are at distance 1
@@ -147,8 +147,3 @@ def _walk(unit: UnitMap) -> Iterator[float]:
         middle = unit.to_unit(unit.from_unit(edge + _STEP))
         edge = max(2 * middle - edge, edge + _STEP)
         yield edge
-
-
-def deactivated(layout: Layout, units: Floats) -> Bools:
-    """Return which entries of full vectors are inactive, shape (m, d)."""
-    return np.isnan(layout.deactivate(units.copy()))
