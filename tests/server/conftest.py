@@ -21,9 +21,9 @@ def made(tmp_path: Path) -> Iterator[MadeExperiment]:
     experiment.store.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # playwright keeps an event loop running in this thread: no other module may meet it
 def chromium() -> Iterator[Any]:
-    """The browser, one for all tests of pages, which are skipped where there is none."""
+    """The browser, one for all tests of a module about pages, which are skipped where there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
     if path is None:
