@@ -63,7 +63,15 @@ def test_help_of_a_group_names_its_verbs_and_has_an_example(
 
 
 def test_every_verb_of_an_experiment_takes_its_id_and_directory() -> None:
-    without = {("list",), ("validate",), ("ray", "status"), ("ray", "stop"), ("completion",), ("doctor",), ("init",)}
+    without = {
+        ("list",),
+        ("validate",),
+        ("ray", "status"),
+        ("ray", "stop"),
+        ("completion",),
+        ("doctor",),
+        ("init",),
+    }
     without |= {("compare",), ("delete",)}  # of several
     for words, command in VERBS.items():
         options = {option for parameter in command.params for option in parameter.opts}
