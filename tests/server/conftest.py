@@ -21,7 +21,8 @@ def made(tmp_path: Path) -> Iterator[MadeExperiment]:
     experiment.store.close()
 
 
-@pytest.fixture(scope="module")  # playwright keeps an event loop running in this thread: no other module may meet it
+# playwright keeps an event loop running in this thread, which the tests of other modules must not meet.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """The browser, one for all tests of a module about pages, which are skipped where there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
