@@ -137,7 +137,7 @@ class Manager:
             if await self._is_open():
                 if self._mirror is not None:
                     self._start_task(self._mirror.run())
-                await self._over
+                await asyncio.shield(self._over)  # whoever cancels us does not decide how it ended
         finally:
             self._closing = True
             self._cancel_timers()

@@ -121,6 +121,29 @@ def test_experiment_runs_to_its_end_and_knows_the_best(tmp_path: Path) -> None:
     assert manager.runner.best.front[0].values == (min(finals),)
 
 
+def test_cancelled_run_ends_in_order_and_goes_on_later(tmp_path: Path) -> None:
+    async def cancelled(manager: Manager) -> None:
+        running = asyncio.ensure_future(manager.run())
+        reached = asyncio.Event()
+        manager.on_tick = lambda: reached.set() if len(manager.runner.get_trials()) > 3 else None  # type: ignore[union-attr]
+        await reached.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    manager = simulated(tmp_path, trial_concurrency=2)
+    ended: list[Any] = []
+    manager.listeners.end = ended.append
+    try:
+        asyncio.run(cancelled(manager))
+    finally:
+        manager.store.close()
+        manager.folder.disown()
+    assert len(ended) == 1
+    assert run(resumed(tmp_path, bowl, VirtualClock(2000.0))) is ExperimentStatus.DONE
+    assert [trial.status for trial in trials_of(tmp_path)] == [TrialStatus.SUCCEEDED] * 10
+
+
 def test_same_seed_gives_the_same_experiment(tmp_path: Path) -> None:
     stories = []
     for name in ("one", "two"):
