@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 __all__ = ["PEERS", "Optimiser", "make", "suggested"]
@@ -29,7 +30,10 @@ class Optimiser(ABC):
 
 
 def make(name: str, space: Parameters, seed: int) -> Optimiser:
-    """An optimiser by name: `TPE` or `Auto:{"json": "arguments"}` is a tuner of ours, `optuna-tpe` a peer."""
+    """An optimiser by name: `TPE` is a tuner of ours, `optuna-tpe` a peer.
+
+    `TPE:{"name": value}` has other arguments, `Auto@{"name": value}` is made of something else (`auto_settings.py`).
+    """
     package, _, kind = name.partition("-")
     if package == "optuna":
         return _Optuna(kind, space, seed)
@@ -62,8 +66,12 @@ def _ours(name: str, seed: int) -> Any:
 
     from pitchpipe import tuners
 
+    name, _, settings = name.partition("@")
     name, _, arguments = name.partition(":")
-    return tuners.create(name, seed=seed, **(json.loads(arguments) if arguments else {}))
+    tuner: Any = tuners.create(name, seed=seed, **(json.loads(arguments) if arguments else {}))
+    if settings:
+        tuner.settings = replace(tuner.settings, **json.loads(settings))
+    return tuner
 
 
 def _nnis(kind: str, seed: int) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 import tasks
 from scoring import Scores, mean_ranks
 
-__all__ = ["per_task", "plot", "table"]
+__all__ = ["differences", "per_task", "plot", "table"]
 
 
 def table(scores: Sequence[Scores], index_of: dict[int, int]) -> Iterator[str]:
@@ -25,6 +25,18 @@ def table(scores: Sequence[Scores], index_of: dict[int, int]) -> Iterator[str]:
             low, high = one.interval(index)
             cells.append(f"{one.mean(index):.3f} ({low:.2f}-{high:.2f}) | {ranks[n][place]:.1f}")
         yield f"| {one.optimiser} | {searches} | {' | '.join(cells)} | {one.ms:.3g} |"
+
+
+def differences(scores: Sequence[Scores], index_of: dict[int, int]) -> Iterator[str]:
+    """Each regret less that of the first, seed by seed, with its interval: above 0 is worse."""
+    first = scores[0]
+    yield f"| less {first.optimiser} | " + " | ".join(f"@{n}" for n in index_of) + " |"
+    yield "|---|" + "---|" * len(index_of)
+    for one in scores[1:]:
+        cells = [
+            "{:+.3f} ({:+.2f} to {:+.2f})".format(*one.less(first, index)) for index in index_of.values()
+        ]
+        yield f"| {one.optimiser} | {' | '.join(cells)} |"
 
 
 def per_task(scores: Sequence[Scores], index: int) -> Iterator[str]:

@@ -4,6 +4,7 @@
     python -m benchmarks.search_quality --optimisers all --seeds 10 --plots docs/images/search
     python -m benchmarks.search_quality --workers 8 --budget 100
     python -m benchmarks.search_quality --curves                early stopping: 4 workers, epochs are counted
+    python -m benchmarks.search_quality --ablation --seeds 10   Auto without each of its parts
     python -m benchmarks.search_quality --optimisers Random TPE --tasks s1 s6 --budget 50 --quick
 
 Searches are kept in a folder (`--results`): what was run is not run again, so that a run may be broken off and widened.
@@ -20,11 +21,25 @@ from pathlib import Path
 
 import tasks
 from optimisers import PEERS
-from report import per_task, plot, table
+from report import differences, per_task, plot, table
 from results import Plan, Results
 from scoring import Scores, scale_of, score
 
 OURS = ("Auto", "TPE", "GP", "SMAC", "DNGO", "Metis", "CMAES", "Anneal", "Evolution", "QMC")
+# What Auto is without each of its parts.
+WITHOUT = (
+    '{"model_free_share": 0.0}',
+    '{"local_share": 0.0, "late_local_share": 0.0}',
+    '{"branch_share": 0.0}',
+    '{"compare_views": false}',
+    '{"noises": [0.001]}',
+    '{"noises": [0.01]}',
+    '{"centre_first": false}',
+    '{"design_points": 20}',
+    '{"ordered_choices": false}',
+    '{"shared_names": false}',
+    '{"climb_rounds": 0}',
+)
 USUAL = ("Auto", "TPE", "optuna-tpe", "optuna-gp", "optuna-cmaes", "nni-tpe")
 STOPPING = ("Random", "Random+ASHA", "TPE+ASHA", "Auto+ASHA", "Auto+Hyperband", "Auto", "TPE+Medianstop")
 PEERS_STOPPING = ("optuna-tpe", "optuna-tpe+asha", "optuna-tpe+hyperband", "optuna-tpe+median")
@@ -44,6 +59,8 @@ def main() -> None:
         options.optimisers = (
             [*STOPPING, *PEERS_STOPPING] if options.optimisers == list(USUAL) else options.optimisers
         )
+    if options.ablation:
+        options.optimisers = ["Auto", *(f"Auto@{settings}" for settings in WITHOUT)]
     results = Results(options.results, options.peers)
     seeds = range(2 if options.quick else options.seeds)
     chosen = [*OURS, *PEERS] if options.optimisers == ["all"] else options.optimisers
@@ -85,6 +102,9 @@ def _print(scores: list[Scores], marks: dict[int, int], options: argparse.Namesp
     )
     print()
     print("\n".join(table(scores, marks)))
+    if options.ablation:
+        print("\nwithout each part, seed by seed: above 0 is worse\n")
+        print("\n".join(differences(scores, marks)))
     print(f"\nregret@{max(marks)} by task\n")
     print("\n".join(per_task(scores, marks[max(marks)])))
     print()
@@ -115,6 +135,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--tasks", nargs="+", default=tasks.names(), choices=tasks.names(), metavar="TASK")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--budget", type=int, default=100, help="trials a search")
+    parser.add_argument("--ablation", action="store_true", help="Auto without each of its parts")
     parser.add_argument("--curves", action="store_true", help="learning curves and early stopping instead")
     parser.add_argument("--workers", type=int, default=1, help="trials at a time")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "search_quality")

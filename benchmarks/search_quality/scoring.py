@@ -52,14 +52,25 @@ class Scores:
 
     def interval(self, index: int) -> tuple[float, float]:
         """The 95 % interval of the mean, by resampling the seeds of each task."""
-        rng = np.random.default_rng(0)
-        means = np.zeros(_DRAWS)
-        for regret in self.regrets.values():
-            seeds = len(regret)
-            drawn = rng.integers(seeds, size=(_DRAWS, seeds))
-            means += regret[:, index][drawn].mean(axis=1) / len(self.regrets)
-        low, high = np.quantile(means, [0.025, 0.975])
-        return float(low), float(high)
+        return _interval([regret[:, index] for regret in self.regrets.values()])
+
+    def less(self, other: Scores, index: int) -> tuple[float, float, float]:
+        """The mean of this regret less the other's, seed by seed, with its 95 % interval."""
+        names = [name for name in self.regrets if name in other.regrets]
+        pairs = [(self.regrets[name][:, index], other.regrets[name][:, index]) for name in names]
+        differences = [one[: len(two)] - two[: len(one)] for one, two in pairs]
+        low, high = _interval(differences)
+        return float(np.mean([found.mean() for found in differences])), low, high
+
+
+def _interval(by_task: Sequence[np.ndarray]) -> tuple[float, float]:
+    rng = np.random.default_rng(0)
+    means = np.zeros(_DRAWS)
+    for found in by_task:
+        drawn = rng.integers(len(found), size=(_DRAWS, len(found)))
+        means += found[drawn].mean(axis=1) / len(by_task)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def _all_names() -> list[str]:
