@@ -23,7 +23,7 @@ __all__ = ["compare"]
 
 _STEPS = (1, 2, 5)
 # These differ for every pair of experiments, and say nothing.
-_PASSED_OVER = ("experimentId", "experimentName")
+_PASSED_OVER = ("experimentId", "experimentName", "seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +129,16 @@ def _milestones(sides: Sequence[_Side]) -> dict[int, list[float | None]]:
 def _differences(configs: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     from ..manager.words import flat
 
-    flattened = [flat({k: v for k, v in config.items() if k not in _PASSED_OVER}) for config in configs]
+    kept = [{_snake(k): v for k, v in config.items() if k not in _PASSED_OVER} for config in configs]
+    flattened = [flat(config) for config in kept]
     names = dict.fromkeys(name for one in flattened for name in one)
     told = {name: [one.get(name) for one in flattened] for name in names}
     return {name: values for name, values in told.items() if any(value != values[0] for value in values)}
+
+
+def _snake(name: str) -> str:
+    """A field as one writes it in the config: `max_trial_number`."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 def _object(sides: Sequence[_Side], differing: dict[str, list[Any]]) -> dict[str, Any]:

@@ -62,10 +62,17 @@ def export(
     if form == "optuna":
         _write_study(folder, output)
         return
-    is_named_csv = output is not None and output.suffix.lower() == ".csv"
-    write = _write_csv if form == "csv" or (form is None and is_named_csv) else _write_json
+    write = _write_csv if (form or _form_of(output)) == "csv" else _write_json
     with _opened(output) as file:
         write(folder, file)
+
+
+def _form_of(output: Path | None) -> str:
+    """What a file is to hold, by its name; raises `Failure` for an ending that says something else."""
+    ending = "" if output is None else output.suffix.lower()
+    if ending not in ("", ".csv", ".json"):
+        raise Failure(f"what is {ending}? add --format json, csv or optuna", USAGE)
+    return "csv" if ending == ".csv" else "json"
 
 
 def _write_study(folder: ExperimentFolder, output: Path | None) -> None:

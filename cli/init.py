@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -86,7 +87,7 @@ def init(
     click.echo(f"{output} is written: {', '.join(draft.parameters)}")
     if draft.maximize is None:
         click.echo("lower results are taken to be better: --maximize if it is the other way round")
-    for line in _advice(script, facts):
+    for line in (*_remarks(draft.parameters, facts), *_advice(script, facts)):
         click.echo(line)
     click.echo(f"next: pitchpipe validate {shlex.quote(str(output))} --try")
 
@@ -103,6 +104,18 @@ def _text_of(script: Path | None) -> str | None:
     except (SyntaxError, ValueError) as error:
         raise Failure(f"{script} is not a Python script that can be read: {error}", USAGE) from error
     return text
+
+
+def _remarks(parameters: Mapping[str, str], facts: object) -> Iterator[str]:
+    """What is odd about the parameters."""
+    from .script_facts import ScriptFacts
+
+    for name, spec in parameters.items():
+        if spec.startswith("choice:") and "," not in spec:
+            yield f"{name} has one option so far: add others to the file"
+        known = isinstance(facts, ScriptFacts) and (name in facts.parameters or name in facts.flags)
+        if isinstance(facts, ScriptFacts) and (facts.parameters or facts.flags) and not known:
+            yield f"the script does not look up {name}"
 
 
 def _advice(script: Path | None, facts: object) -> list[str]:

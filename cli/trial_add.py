@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .failures import USAGE, Failure
 from .verb import experiment_options, verb
+
+if TYPE_CHECKING:
+    from ..manager.folder import ExperimentFolder
 
 __all__ = ["add"]
 
@@ -22,16 +25,19 @@ __all__ = ["add"]
 @experiment_options
 @click.option("--parameters", "text", metavar="JSON", help="The parameters, as a JSON object.")
 @click.option("--like", metavar="TRIAL", help="The parameters of another trial: its id or number.")
+@click.option("--anyway", is_flag=True, help="Also with parameters that are outside the search space.")
 def add(
     experiment: str | None,
     experiment_id: str | None,
     directory: Path | None,
     text: str | None,
     like: str | None,
+    anyway: bool,
 ) -> None:
     """Run a trial with your own parameters, or once more with those of another trial.
 
-    The experiment must run. The trial counts like any other, also against max_trial_number.
+    Parameters that are no point of the search space (a misspelt or missing name, a value out of its range) are
+    refused, unless --anyway. The experiment must run. The trial counts like any other, also against max_trial_number.
     """
     from ..manager.steering import add_trial, rerun_trial
     from .finding import chosen_experiment
@@ -39,12 +45,29 @@ def add(
     parameters = None if text is None else _read(text)
     folder = chosen_experiment(experiment, experiment_id, directory)
     if parameters is not None and like is None:
+        if not anyway:
+            _refuse_strange(folder, parameters)
         made = add_trial(folder, parameters)
     elif like is not None and parameters is None:
         made = rerun_trial(folder, int(like) if like.isdecimal() else like)
     else:
         raise Failure("give --parameters or --like, and not both", USAGE)
     click.echo(f"trial {made['sequence_id']} ({made['trial_id']}) of experiment {folder.experiment_id}")
+
+
+def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> None:
+    """Raise `Failure` with all that keeps the parameters from being a point of the search space."""
+    from ..manager.experiments import experiment_config
+    from ..search_space import SearchSpace, format_path
+
+    config = experiment_config(folder)
+    problems = SearchSpace.parse(config.search_space or {}).validate(parameters)
+    if problems:
+        told = "; ".join(
+            f"{format_path(problem.path)}: {problem.message}{f' ({problem.hint})' if problem.hint else ''}"
+            for problem in problems
+        )
+        raise Failure(f"this is no point of the search space: {told}; --anyway runs it all the same", USAGE)
 
 
 def _read(text: str) -> dict[str, Any]:

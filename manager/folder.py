@@ -117,7 +117,7 @@ class ExperimentFolder:
             raise FolderError(
                 f"'{experiment_id}' is no experiment id: use up to 32 letters, digits, '-' and '_'"
             )
-        folder = cls(directory.expanduser().absolute() / experiment_id)
+        folder = cls(Path(os.path.abspath(directory.expanduser())) / experiment_id)
         try:
             folder.path.mkdir(parents=True)
             folder.logs.mkdir()

@@ -749,7 +749,8 @@ class TrialRunner:
         if trial.status is TrialStatus.SUCCEEDED:
             self.best.add(trial)
         if trial.status is not TrialStatus.FAILED:
-            self._streak.clear()
+            if trial.status in (TrialStatus.SUCCEEDED, TrialStatus.EARLY_STOPPED):
+                self._streak.clear()  # what was cancelled does not show that anything works
             return
         self.failures.append(trial)
         if self.limits.fail_fast:

@@ -60,7 +60,7 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one thread for a while, inside one read transaction for each statement."""
+        """A connection for one thread for a while: all its statements see the same state of the experiment."""
         if self._is_closed:
             raise StoreError(f"{self.path} is closed")
         try:
@@ -69,7 +69,11 @@ class Database:
             raise StoreError(f"{self.path} is read by too many at once: ask again") from None
         try:
             db = db or self._connect()
-            yield db
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                db.execute("ROLLBACK")
         except sqlite3.Error as error:
             raise StoreError(f"{self.path} cannot be read: {error}") from error
         finally:

@@ -17,7 +17,7 @@ from pitchpipe.manager.folder import ExperimentFolder
 def two(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None:
     """`one` (maximize; 0.5, 0.9, a failure, 0.7) and `two` (maximize; 0.8), with another tuner."""
     finals = [0.5, 0.9, None, 0.7]
-    stored(more={"tuner": {"name": "TPE"}}).write(
+    stored(more={"tuner": {"name": "TPE"}, "trialConcurrency": 2, "seed": 1}).write(
         "one",
         [trial_of(n, "FAILED" if v is None else "SUCCEEDED", final=v) for n, v in enumerate(finals)],
     )
@@ -28,7 +28,7 @@ def two(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None:
 def test_compare_tells_the_best_after_the_same_number_and_what_differs(call: Callable[..., Any]) -> None:
     told = json.loads(call("compare", "one", "two", "--json").out)
     assert told["best_after"] == {"1": [0.5, 0.8], "2": [0.9, None]}
-    assert told["differences"] == {"tuner.name": ["TPE", "Random"]}
+    assert told["differences"] == {"tuner.name": ["TPE", "Random"], "trial_concurrency": [2, None]}
     assert [(side["id"], side["trials"], side["best"]) for side in told["experiments"]] == [
         ("one", 4, 0.9),
         ("two", 1, 0.8),

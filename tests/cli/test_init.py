@@ -58,8 +58,16 @@ def test_init_proposes_ranges_around_the_defaults(call: Callable[..., Any], scri
     assert config.trial_command == "python train.py"
     assert (config.max_trial_number, config.objectives[0].direction) == (7, "maximize")
     assert "left out, because it has a structure: solver" in called.out
+    assert "act has one option so far" in called.out
     assert "report_intermediate_result" in called.out
     assert "report_final_result" not in called.out
+
+
+def test_init_says_when_a_parameter_is_not_looked_up(call: Callable[..., Any], script: Path) -> None:
+    called = call("init", script, "--yes", "--param", "momentum=uniform:0:1")
+    assert called.code == 0
+    assert "the script does not look up momentum" in called.out
+    assert "look up lr" not in called.out
 
 
 def test_init_by_options_alone(call: Callable[..., Any], tmp_path: Path) -> None:

@@ -409,8 +409,9 @@ def test_a_file_that_is_named_csv_gets_csv(
     assert (tmp_path / "t.csv").read_text().startswith("sequence_id,id,status,")
     assert call("export", "-o", tmp_path / "u.csv", "--format", "json").code == 0
     assert "experiment" in json.loads((tmp_path / "u.csv").read_text())
-    assert call("export", "-o", tmp_path / "t.txt").code == 0
-    assert "experiment" in json.loads((tmp_path / "t.txt").read_text())
+    refused = call("export", "-o", tmp_path / "t.xlsx")
+    assert (refused.code, "what is .xlsx? add --format" in refused.err) == (2, True)
+    assert not (tmp_path / "t.xlsx").exists()
 
 
 def test_export_to_a_folder_that_is_not_there_is_a_sentence(

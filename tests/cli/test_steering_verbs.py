@@ -92,6 +92,12 @@ def test_bad_changes_are_refused_and_change_nothing(
     assert held.rows("SELECT count(*) FROM commands WHERE code IN ('FD', 'SS')") == [(0,)]
     assert call("trial", "add", "held", "--parameters", "[1]").code == 2
     assert call("trial", "add", "held").code == 2
+    strange = call("trial", "add", "held", "--parameters", '{"y": 0.5}')
+    assert strange.code == 2
+    assert "this is no point of the search space" in strange.err
+    assert call("trial", "add", "held", "--parameters", '{"x": 7}').code == 2
+    assert held.rows("SELECT count(*) FROM trials") == [(1,)]
+    assert call("trial", "add", "held", "--parameters", '{"x": 7}', "--anyway").code == 0
     assert call("trial", "add", "held", "--like", "77").code == 1
 
 

@@ -833,6 +833,23 @@ def test_equal_failures_from_the_start_end_the_experiment_with_the_traceback() -
     assert driver.runner.error.startswith("Traceback")
 
 
+def test_cancelled_trials_do_not_show_that_the_experiment_works() -> None:
+    driver = Driver(trial_concurrency=1, max_identical_failures=3)
+    driver.ready()
+    for number in range(3):
+        driver.propose(x=number)
+        trial = driver.runner.get_trials()[-1]
+        if number == 1:
+            driver.handle(happened.TrialKillAsked(driver.now, trial.trial_id))
+            driver.end(trial, exit_code=None, signal=15)
+        else:
+            driver.end(trial, exit_code=1)
+    driver.propose(x=3)
+    driver.end(driver.runner.get_trials()[-1], exit_code=1)
+    assert driver.runner.status is ExperimentStatus.ERROR
+    assert "the first 3 trials failed alike" in driver.runner.reason
+
+
 def test_failures_after_a_success_do_not_end_the_experiment() -> None:
     driver = Driver(trial_concurrency=1, max_identical_failures=2)
     driver.succeed(driver.running_trial())
