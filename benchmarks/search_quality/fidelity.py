@@ -47,12 +47,14 @@ def make_method(name: str, curves: Curves, seed: int) -> Method:
 
 class _Ours(Method):
     def __init__(self, tuner: str, assessor: str, curves: Curves, seed: int) -> None:
-        from pitchpipe import assessors, tuners
+        from optimisers import our_tuner
+
+        from pitchpipe import assessors
 
         arguments = {"max_t": curves.epochs, "min_competitors": 3} if assessor == "ASHA" else {}
         if assessor == "Hyperband":
             arguments = {"R": curves.epochs}
-        self._tuner = tuners.create(tuner, seed=seed)
+        self._tuner = our_tuner(tuner, seed)
         self._tuner.update_search_space(curves.space)
         self._assessor = (
             assessors.create(assessor, optimize_mode="minimize", **arguments) if assessor else None

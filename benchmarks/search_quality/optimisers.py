@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-__all__ = ["PEERS", "Optimiser", "make", "suggested"]
+__all__ = ["PEERS", "Optimiser", "make", "our_tuner", "suggested"]
 
 Parameters = dict[str, Any]
 PEERS = ("optuna-tpe", "optuna-gp", "optuna-cmaes", "nni-tpe")
@@ -39,7 +39,7 @@ def make(name: str, space: Parameters, seed: int) -> Optimiser:
         return _Optuna(kind, space, seed)
     if package == "nni":
         return _Tuner(_nnis(kind, seed), space)
-    return _Tuner(_ours(name, seed), space)
+    return _Tuner(our_tuner(name, seed), space)
 
 
 class _Tuner(Optimiser):
@@ -61,14 +61,19 @@ class _Tuner(Optimiser):
         self._tuner.trial_end(key, not failed)
 
 
-def _ours(name: str, seed: int) -> Any:
+def our_tuner(name: str, seed: int) -> Any:
+    """A tuner of ours that minimises; see `make` for its name."""
+    import inspect
     import json
 
     from pitchpipe import tuners
 
     name, _, settings = name.partition("@")
     name, _, arguments = name.partition(":")
-    tuner: Any = tuners.create(name, seed=seed, **(json.loads(arguments) if arguments else {}))
+    given = json.loads(arguments) if arguments else {}
+    if "optimize_mode" in inspect.signature(tuners.find(name)).parameters:
+        given = {"optimize_mode": "minimize", **given}  # NNI's tuners maximise unless told otherwise
+    tuner: Any = tuners.create(name, seed=seed, **given)
     if settings:
         tuner.settings = replace(tuner.settings, **json.loads(settings))
     return tuner
