@@ -63,7 +63,9 @@ def plot(
     from matplotlib import pyplot
 
     pyplot.rcParams["svg.hashsalt"] = "pitchpipe"
-    figure, axes = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(7.2, 3.4), layout="constrained")
+    if len(scores) > 10:
+        axes.set_prop_cycle(color=pyplot.get_cmap("tab20").colors)  # type: ignore[attr-defined]
     for one in sorted(scores, key=lambda one: one.mean(len(one.trials) - 1)):
         means = [one.mean(index) for index in range(len(one.trials))]
         strong = highlight is None or one.optimiser == highlight
@@ -75,6 +77,6 @@ def plot(
             axes.fill_between(one.trials, *zip(*bounds, strict=True), color=line.get_color(), alpha=0.2, lw=0)
     axes.set(xlabel=unit, ylabel="normalised regret", title=title, ylim=(0, None))
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=7, ncols=2)
+    figure.legend(loc="outside right upper", fontsize=8)
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
