@@ -286,8 +286,8 @@ def test_descendants_are_gone_when_a_killed_trial_has_ended(agent: LocalAgent, w
     client = agent.command(f"{way} {READY}; sleep 600")
     client.tell(start())
     client.events_until(lambda event: event["e"] == "report")
+    wait_until(lambda: len(agent.trial_processes()) >= 2, "the start of the descendant")
     processes = agent.trial_processes()
-    assert len(processes) >= 2
     client.tell({"op": "kill", "trial": "AbCdE", "attempt": 1})
     client.until_ended()
     assert [pid for pid in processes if not is_gone(pid)] == []
