@@ -30,7 +30,7 @@ OURS = ("Auto", "TPE", "GP", "SMAC", "DNGO", "Metis", "CMAES", "Anneal", "Evolut
 WITHOUT = (
     '{"model_free_share": 0.0}',
     '{"local_share": 0.0, "late_local_share": 0.0}',
-    '{"branch_share": 0.0}',
+    '{"branch_share": 0.0, "early_branches": 0.0}',
     '{"compare_views": false}',
     '{"noises": [0.001]}',
     '{"noises": [0.01]}',
