@@ -561,8 +561,9 @@ async def check_frozen_stranger(bench: Bench, never: Path) -> None:
     async with bench.session() as new:
         await new.executor.attach([order])
         ended = await new.end_of(order)
+        # The link of the earlier manager lives in this process, and may give the agent up first.
         assert ended.lost
-        assert "no sign of life" in (ended.error or "")
+        assert any(why in (ended.error or "") for why in ("no sign of life", "closed the connection"))
         assert not lives(pid)
 
 
