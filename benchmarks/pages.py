@@ -110,7 +110,7 @@ def _opened(browser: Any, address: str, sight: str) -> tuple[float, float]:
     page.goto(address, wait_until="commit")
     page.wait_for_selector(sight, state="attached")
     seen = time.perf_counter() - began
-    paint = page.evaluate(FIRST_PAINT)
+    paint = page.wait_for_function(FIRST_PAINT).json_value()  # what one came for may be there before it
     context.close()
     return paint, seen * 1000
 
