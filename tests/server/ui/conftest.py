@@ -197,6 +197,8 @@ def open_page(context: Any) -> Iterator[Callable[..., Any]]:
         page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
         page.on("request", note_request)
         page.goto(address)
+        # Before that, what is typed and clicked does not reach the server; pages of plain HTML have no socket.
+        page.wait_for_function("window.did_handshake || !document.querySelector('#app')")
         return page
 
     yield start
