@@ -64,7 +64,7 @@ class _Settings:
 
         self._over = ui.label().classes("pp-panel pp-notice pp-mild")
         with panel("Limits"):
-            self._limit_form()
+            self._limit_form(summary)
         with panel("Search space"):
             editor = SpaceEditor(config.get("searchSpace") or {})
             self._controls.append(
@@ -80,7 +80,7 @@ class _Settings:
         for limit in LIMITS:
             text = limit.text(summary["limits"].get(limit.name))
             field = self._fields[limit.name]
-            if field.value == self._stored.get(limit.name, field.value):
+            if field.value == self._stored[limit.name]:
                 field.set_value(text)
             self._stored[limit.name] = text
         for control in self._controls:
@@ -91,12 +91,13 @@ class _Settings:
             f" pitchpipe resume {summary['id']}, in a terminal."
         )
 
-    def _limit_form(self) -> None:
+    def _limit_form(self, summary: dict[str, Any]) -> None:
         from nicegui import html, ui
 
         with html.form().classes("pp-stack").style("max-width: 34rem") as form:
             for limit in LIMITS:
-                self._fields[limit.name] = _field(limit)
+                text = limit.text(summary["limits"].get(limit.name))
+                self._fields[limit.name], self._stored[limit.name] = _field(limit, text), text
             save = ui.button("Save limits").props("unelevated no-caps type=submit")
             save.style("align-self: flex-start")
         form.on("submit.prevent", self._save)
@@ -135,7 +136,8 @@ class _Settings:
             await made(stop_experiment, self._view.folder, done="The experiment is being stopped")
 
 
-def _field(limit: Limit) -> Any:
+def _field(limit: Limit, text: str) -> Any:
+    """A field with its text from the start: one that is set later would overwrite what is typed as the page opens."""
     from nicegui import ui
 
-    return ui.input(limit.label).props(f'outlined dense autocomplete=off hint="{limit.hint}"')
+    return ui.input(limit.label, value=text).props(f'outlined dense autocomplete=off hint="{limit.hint}"')
