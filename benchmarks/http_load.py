@@ -26,8 +26,9 @@ from urllib.parse import urlsplit
 
 from synthetic_experiment import make
 
+from pitchpipe.manager.effects import AttemptOrder
 from pitchpipe.manager.events import AttemptEnded, AttemptStarted, Reported
-from pitchpipe.manager.executor import AttemptOrder, Deliver, RunSetup, TrialExecutor
+from pitchpipe.manager.executor import Deliver, RunSetup, TrialExecutor
 from pitchpipe.manager.experiments import resume_experiment
 from pitchpipe.manager.extension import Extension, extend_experiment
 from pitchpipe.manager.ledger import Totals

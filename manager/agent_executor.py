@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..trial_agent import read_spool
+from .effects import AttemptOrder
 from .events import (
     AgentLost,
     AgentSilent,
@@ -28,7 +29,7 @@ from .events import (
     Event,
     Reported,
 )
-from .executor import AttemptOrder, Deliver, RunSetup, TrialExecutor
+from .executor import Deliver, RunSetup, TrialExecutor
 
 __all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
 

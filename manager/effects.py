@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..protocol import CommandType
-from .executor import AttemptOrder
 
 __all__ = [
+    "AttemptOrder",
     "CopyCheckpoint",
     "Effect",
     "Finish",
@@ -17,6 +17,26 @@ __all__ = [
     "StartTrial",
     "StopTrial",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptOrder:
+    """One attempt of one trial, and where it runs; committed to the store before it is performed.
+
+    `checkpoint` is a path in the experiment's folder, `first_sequence` the number of the first intermediate result.
+    """
+
+    trial_id: str
+    attempt: int
+    sequence_id: int
+    parameters: str
+    slot: int
+    agent: str
+    gpus: tuple[int, ...] | None = None
+    first_sequence: int = 0
+    start_time: float | None = None
+    checkpoint: str | None = None
+    budget: float | None = None
 
 
 @dataclass(slots=True)

@@ -18,36 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .effects import AttemptOrder
 from .events import Event
 from .ledger import Request, Totals
 
-__all__ = ["AttemptOrder", "Deliver", "ExecutorError", "RunSetup", "TrialExecutor"]
+__all__ = ["Deliver", "ExecutorError", "RunSetup", "TrialExecutor"]
 
 Deliver = Callable[[Sequence[Event]], None]
 
 
 class ExecutorError(Exception):
     """The executor cannot do what the experiment asks; the message says what to do about it."""
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptOrder:
-    """One attempt of one trial, and where it runs; committed to the store before it is performed.
-
-    `checkpoint` is a path in the experiment's folder, `first_sequence` the number of the first intermediate result.
-    """
-
-    trial_id: str
-    attempt: int
-    sequence_id: int
-    parameters: str
-    slot: int
-    agent: str
-    gpus: tuple[int, ...] | None = None
-    first_sequence: int = 0
-    start_time: float | None = None
-    checkpoint: str | None = None
-    budget: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .bounds import Limits
 from .config import ExperimentConfig
 from .folder import ExperimentFolder
 from .ledger import Request
 from .results import Objective
 from .retries import Retries
 from .trial import FailureKind
-from .trial_runner import Limits
 
 __all__ = ["agent_timeout_of", "limits_of", "objectives_of", "request_of", "retries_of", "run_of"]
 

@@ -23,22 +23,21 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..protocol import CommandType, dumps
+from ..protocol import dumps
 from .control import ControlError
 from .events import DataImported, Event, LimitsChanged, SearchSpaceChanged, TrialAddAsked
 from .experiment_status import ExperimentStatus
 
 if TYPE_CHECKING:
     from .config import ExperimentConfig
-    from .conversation import Record
     from .manager import Manager
     from .trial import Trial
     from .trial_runner import TrialRunner
 
-__all__ = ["CHANGEABLE", "LiveChanges", "changed_config", "user_imports"]
+__all__ = ["CHANGEABLE", "LiveChanges", "changed_config"]
 
 _LIMITS = ("max_trial_number", "max_experiment_duration", "trial_concurrency")
 CHANGEABLE = (*_LIMITS, "search_space")
@@ -206,19 +205,6 @@ def checked_import(data: Any) -> list[dict[str, Any]]:
                 "invalid",
             )
     return data
-
-
-def user_imports(commands: Iterable[Record], trials: Iterable[Trial]) -> list[tuple[CommandType, str]]:
-    """The commands that tell a new dispatcher what users imported; results of `trials` it hears of otherwise."""
-    code = CommandType.ImportData.value.decode()
-    payloads = [json.loads(payload) for _, sent, payload in commands if sent == code]
-    rows = [row for rows in payloads for row in rows if "trialJobId" not in row]
-    if not rows:
-        return []
-    ended = [trial for trial in trials if trial.final is not None]
-    own = {dumps([json.loads(trial.record)["parameters"], trial.final]) for trial in ended}
-    told = [row for row in rows if dumps([row["parameter"], row["value"]]) not in own]
-    return [(CommandType.ImportData, dumps(told))] if told else []
 
 
 def _has_default(value: Any) -> bool:

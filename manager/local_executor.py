@@ -15,8 +15,9 @@ from ..trial_agent import environ
 from ..trial_agent.file_watch import FileWatch, best_watch
 from ..trial_agent.watchdog import kill_all
 from .agent_executor import AgentLink, AgentTrialExecutor, spool_path
+from .effects import AttemptOrder
 from .events import ResourcesChanged, StartRefused
-from .executor import AttemptOrder, Deliver, ExecutorError, RunSetup
+from .executor import Deliver, ExecutorError, RunSetup
 from .folder import ExperimentFolder
 from .gpu_claims import GpuClaims, is_listened_to
 from .ledger import Ledger, Totals

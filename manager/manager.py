@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from ..protocol import CommandType, Frame, dumps
+from ..protocol import CommandType, Frame
 from .checkpoint_copies import clone_checkpoint
 from .config import ExperimentConfig
 from .conversation import Conversation, Record, SavedState
@@ -42,7 +42,6 @@ from .events import (
     ExecutorFailed,
     StopAsked,
     Tick,
-    TrialAddAsked,
     TrialKillAsked,
 )
 from .executor import ExecutorError, RunSetup, TrialExecutor
@@ -51,8 +50,9 @@ from .folder import ExperimentFolder
 from .ledger import Ledger
 from .limits import agent_timeout_of, limits_of, objectives_of, request_of, run_of
 from .listeners import Listeners
-from .live_changes import user_imports
 from .mirror import Mirror
+from .payloads import added_trial
+from .retelling import history_of, user_imports
 from .room import Room
 from .rows import committed_results, experiment_row
 from .store import NoRoomError, Store, StoreError
@@ -60,7 +60,7 @@ from .store import Tick as StoreTick
 from .trial import Cause
 from .trial_runner import TrialRunner
 
-__all__ = ["Manager", "added_trial"]
+__all__ = ["Manager"]
 
 _log = logging.getLogger(__name__)
 
@@ -572,32 +572,3 @@ class Manager:
         if replies:
             self._heard = replies[0][0] - 1
         self._commit((), replies, self._session.take_checkpoints())
-
-
-def added_trial(parameters: Mapping[str, Any], time: float) -> TrialAddAsked:
-    """The event that adds a trial with parameters of the user's choice.
-
-    >>> added_trial({"x": 1}, 0.0).record
-    '{"parameter_id": null, "parameter_source": "customized", "parameters": {"x": 1}, "parameter_index": 0}'
-    """
-    record = {"parameter_id": None, "parameter_source": "customized", "parameters": dict(parameters)}
-    return TrialAddAsked(time, dumps({**record, "parameter_index": 0}))
-
-
-def history_of(runner: TrialRunner) -> list[tuple[CommandType, str]]:
-    """The commands that tell a dispatcher what an earlier one knew: results, and which parameter ids are taken."""
-    trials = runner.get_trials()
-    results = [
-        {
-            "parameter": json.loads(trial.record)["parameters"],
-            "value": trial.final,
-            "trialJobId": trial.trial_id,
-        }
-        for trial in trials
-        if trial.final is not None
-    ]
-    records = [json.loads(trial.record) for trial in trials]
-    return [
-        (CommandType.ImportData, json.dumps(results)),
-        (CommandType.AddCustomizedTrialJob, json.dumps(records)),
-    ]

@@ -6,9 +6,14 @@ Values that came as JSON text are not parsed and dumped again; NNI's format want
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from json.encoder import encode_basestring_ascii as quoted
+from typing import Any
 
-__all__ = ["import_payload", "metric_payload", "trial_end_payload"]
+from ..protocol import dumps
+from .events import TrialAddAsked
+
+__all__ = ["added_trial", "import_payload", "metric_payload", "trial_end_payload"]
 
 
 def metric_payload(
@@ -47,3 +52,13 @@ def _id(parameter_id: int | str | None) -> str:
     if parameter_id is None:
         return "null"
     return quoted(parameter_id) if isinstance(parameter_id, str) else str(parameter_id)
+
+
+def added_trial(parameters: Mapping[str, Any], time: float) -> TrialAddAsked:
+    """The event that adds a trial with parameters of the user's choice.
+
+    >>> added_trial({"x": 1}, 0.0).record
+    '{"parameter_id": null, "parameter_source": "customized", "parameters": {"x": 1}, "parameter_index": 0}'
+    """
+    record = {"parameter_id": None, "parameter_source": "customized", "parameters": dict(parameters)}
+    return TrialAddAsked(time, dumps({**record, "parameter_index": 0}))

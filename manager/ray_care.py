@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from .agent_executor import spool_path
-from .executor import AttemptOrder, RunSetup
+from .effects import AttemptOrder
+from .executor import RunSetup
 from .ray_files import forget_checkpoints, pack, trial_files, unpack
 from .ray_join import in_daemon_thread
 from .ray_nodes import Node

@@ -11,16 +11,18 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from .agent_executor import AgentLink, AgentTrialExecutor
+from .effects import AttemptOrder
 from .events import ExecutorFailed, TotalsChanged
-from .executor import AttemptOrder, Deliver, ExecutorError, RunSetup
+from .executor import Deliver, ExecutorError, RunSetup
 from .ledger import Ledger, Request, Totals
 from .ray_agent import AgentSetup, RayAgent
 from .ray_care import AgentCare
 from .ray_connection import ConnectionListener, RayConnection
 from .ray_files import SharedMark
-from .ray_join import in_daemon_thread, named_actors
+from .ray_join import in_daemon_thread
 from .ray_link import RayLink
 from .ray_nodes import Node, totals_of
+from .ray_process import named_actors
 
 __all__ = ["RayTrialExecutor"]
 

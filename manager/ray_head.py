@@ -11,8 +11,8 @@ from typing import Any
 
 import psutil
 
-from .ray_join import named_actors
 from .ray_places import session_processes
+from .ray_process import named_actors
 
 __all__ = ["RayHead"]
 

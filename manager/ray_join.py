@@ -7,16 +7,16 @@ import contextlib
 import importlib
 import logging
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from .executor import ExecutorError
 from .ray_address import find_cluster
 from .ray_places import TEMP_PREFIX
+from .ray_process import take_back_signals
 
 __all__ = [
     "connected_to",
@@ -25,8 +25,6 @@ __all__ = [
     "is_connected_elsewhere",
     "join",
     "leave",
-    "named_actors",
-    "take_back_signals",
 ]
 
 _log = logging.getLogger(__name__)
@@ -62,14 +60,6 @@ async def join(
     take_back_signals()
 
 
-def take_back_signals() -> None:
-    """Ray's C++ code prints a page before our handler of SIGTERM runs: put ours in again, above Ray's."""
-    if threading.current_thread() is threading.main_thread():
-        handler = signal.getsignal(signal.SIGTERM)
-        if handler is not None:
-            signal.signal(signal.SIGTERM, handler)
-
-
 def connected_to() -> str | None:
     """The address of the Ray that this process is connected to; None if there is none."""
     ray = sys.modules.get("ray")
@@ -87,13 +77,6 @@ def is_connected_elsewhere() -> bool:
 def import_ray() -> None:
     """Import Ray (0.3 s) where it does not disturb."""
     importlib.import_module("ray")
-
-
-def named_actors() -> list[dict[str, str]]:
-    """The live named actors of the whole cluster: `{"namespace", "name"}`."""
-    from ray.util import list_named_actors
-
-    return cast(Any, list_named_actors(all_namespaces=True))
 
 
 async def leave() -> None:

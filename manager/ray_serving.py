@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import psutil
 
 from .ray_idle import IdleClock
-from .ray_join import take_back_signals
 from .ray_places import KeeperPlace, KeeperState, StartLock
+from .ray_process import take_back_signals
 
 __all__ = ["Head", "Keeper"]
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..protocol import dumps, loads
+from .effects import AttemptOrder
 from .events import AttemptEnded, AttemptStarted, CheckpointSaved, Event, Reported, Tick
-from .executor import AttemptOrder, Deliver, RunSetup, TrialExecutor
+from .executor import Deliver, RunSetup, TrialExecutor
 from .ledger import Totals
 
 __all__ = ["SimulatedRun", "SimulatedTrialExecutor", "VirtualClock"]

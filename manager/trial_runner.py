@@ -16,7 +16,7 @@ import itertools
 import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from ..protocol import CommandType
@@ -33,11 +33,13 @@ from .attempts import (
     start_from,
     wishes_of,
 )
-from .changes import AttemptRow, Changes, MetricRow
+from .bounds import Limits
+from .changes import Changes, MetricRow
 from .deadlines import Deadlines
 from .description import describe
 from .dispatcher_failures import DispatcherFailures
 from .effects import (
+    AttemptOrder,
     CopyCheckpoint,
     Effect,
     Finish,
@@ -48,36 +50,21 @@ from .effects import (
     StopTrial,
 )
 from .events import Event
-from .executor import AttemptOrder
 from .experiment_status import EXPERIMENT_MOVES, ExperimentStatus
 from .invariants import broken_invariants
 from .ledger import Assignment, Ledger, Request
 from .payloads import import_payload, metric_payload, trial_end_payload
 from .results import BestTrials, Objective
-from .retries import Retries
 from .slots import Slots
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict, new_trial_id
 from .tuner_requests import TunerRequests
 from .verdicts import FailureStreak, check_final, check_intermediate, is_checkpoint_gone, judge_end
 from .vocabulary import Decision
 
-__all__ = ["AttemptRow", "Changes", "Limits", "MetricRow", "TrialRunner"]
+__all__ = ["TrialRunner"]
 
 # More agents than this are made when their trials come: not all of them may be needed.
 _AGENTS_AHEAD = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What bounds an experiment; durations in seconds, None is no bound."""
-
-    trial_concurrency: int = 1
-    max_trial_number: int | None = None
-    max_trial_duration: float | None = None
-    max_experiment_duration: float | None = None
-    max_identical_failures: int = 5
-    retries: Retries = field(default_factory=Retries)
-    fail_fast: bool = False
 
 
 class TrialRunner:

@@ -8,8 +8,7 @@ import signal
 from collections.abc import Sequence
 from typing import Any
 
-from ..protocol import MetricError, loads, metric_value
-from ..trial_agent.job import CHECKPOINT_GONE
+from ..protocol import CHECKPOINT_GONE, MetricError, loads, metric_value
 from .events import AttemptEnded
 from .trial import Cause, FailureKind, Trial, Verdict
 

@@ -223,7 +223,7 @@ class Experiment(Plots):
     def _first_events(self, runner: Any, now: float) -> list[Any]:
         """What `restore` and earlier calls of `add_trial` asked for, when it is known where the experiment stands."""
         from .manager.events import ReviveAsked, TrialKillAsked
-        from .manager.manager import added_trial
+        from .manager.payloads import added_trial
 
         events: list[Any] = []
         if not self._resume_unfinished:

@@ -13,10 +13,12 @@ from .errors import (
     TruncatedFrame,
     UnknownCommand,
 )
+from .failures import CHECKPOINT_GONE
 from .frames import MAX_LENGTH, Frame, FrameDecoder, encode_frame
 from .metrics import metric_value
 
 __all__ = [
+    "CHECKPOINT_GONE",
     "MAX_LENGTH",
     "OWN_COMMANDS",
     "PROTOCOL_ENVIRONMENT",

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..protocol import CHECKPOINT_GONE
 from . import environ
 from .shelf import Keeping
 
-CHECKPOINT_GONE = "its checkpoint is gone"
 """What the error of an attempt says that could not start for this reason; the manager looks for it."""
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from pitchpipe.cli.display import PlainDisplay, SilentDisplay, make_display, plain_line
 from pitchpipe.cli.live import LiveDisplay, render
 from pitchpipe.cli.progress import Best, Progress, ProgressMeter
-from pitchpipe.manager.executor import AttemptOrder
+from pitchpipe.manager.effects import AttemptOrder
 from pitchpipe.manager.failed_trial import FailedTrial
 from pitchpipe.manager.results import Objective
 from pitchpipe.manager.trial import TrialStatus

@@ -17,6 +17,7 @@ import cloudpickle
 import psutil
 import pytest
 
+from pitchpipe.manager.effects import AttemptOrder
 from pitchpipe.manager.events import (
     AgentLost,
     AgentSilent,
@@ -26,7 +27,7 @@ from pitchpipe.manager.events import (
     Event,
     Reported,
 )
-from pitchpipe.manager.executor import AttemptOrder, ExecutorError, RunSetup, TrialExecutor
+from pitchpipe.manager.executor import ExecutorError, RunSetup, TrialExecutor
 from pitchpipe.manager.gpu_claims import is_listened_to
 from pitchpipe.manager.ledger import Request, Totals
 from pitchpipe.manager.local_agent import LocalAgentLink

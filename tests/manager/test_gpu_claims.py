@@ -11,8 +11,9 @@ from typing import Any
 import cloudpickle
 import pytest
 
+from pitchpipe.manager.effects import AttemptOrder
 from pitchpipe.manager.events import AttemptEnded, AttemptStarted, Event, ResourcesChanged, StartRefused
-from pitchpipe.manager.executor import AttemptOrder, RunSetup
+from pitchpipe.manager.executor import RunSetup
 from pitchpipe.manager.gpu_claims import GpuClaims
 from pitchpipe.manager.ledger import Request
 from pitchpipe.manager.local_executor import LocalTrialExecutor, agent_sockets

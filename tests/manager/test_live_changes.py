@@ -17,8 +17,9 @@ from pitchpipe.manager.config import ExperimentConfig
 from pitchpipe.manager.control import ControlError, ControlServer
 from pitchpipe.manager.experiment_status import ExperimentStatus
 from pitchpipe.manager.experiments import create_experiment
-from pitchpipe.manager.live_changes import LiveChanges, checked_import, user_imports
+from pitchpipe.manager.live_changes import LiveChanges, checked_import
 from pitchpipe.manager.manager import Manager
+from pitchpipe.manager.retelling import user_imports
 from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.manager.steering import (
     add_trial,

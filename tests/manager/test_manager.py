@@ -16,7 +16,7 @@ import pytest
 from pitchpipe.manager.config import ExperimentConfig
 from pitchpipe.manager.dispatcher_process import DispatcherProcess
 from pitchpipe.manager.dispatcher_session import DispatcherSession
-from pitchpipe.manager.executor import AttemptOrder
+from pitchpipe.manager.effects import AttemptOrder
 from pitchpipe.manager.experiment_status import ExperimentStatus
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.extension import Extension, ExtensionError, extend_experiment

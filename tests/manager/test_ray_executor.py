@@ -12,8 +12,9 @@ import cloudpickle
 import psutil
 import pytest
 
+from pitchpipe.manager.effects import AttemptOrder
 from pitchpipe.manager.events import AttemptEnded, AttemptStarted, Reported
-from pitchpipe.manager.executor import AttemptOrder, ExecutorError
+from pitchpipe.manager.executor import ExecutorError
 from pitchpipe.manager.ledger import Request
 from pitchpipe.manager.ray_executor import _resource_options
 from pitchpipe.manager.ray_lease import ray_status
@@ -29,7 +30,8 @@ MANAGER = """
 import asyncio, sys, time
 from pathlib import Path
 from pitchpipe.manager.events import AttemptStarted
-from pitchpipe.manager.executor import AttemptOrder, RunSetup
+from pitchpipe.manager.effects import AttemptOrder
+from pitchpipe.manager.executor import RunSetup
 from pitchpipe.manager.ray_executor import RayTrialExecutor
 
 async def manage(folder, go):

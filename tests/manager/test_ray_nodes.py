@@ -13,8 +13,8 @@ from typing import Any
 import cloudpickle
 import pytest
 
+from pitchpipe.manager.effects import AttemptOrder
 from pitchpipe.manager.events import Reported, TotalsChanged
-from pitchpipe.manager.executor import AttemptOrder
 from pitchpipe.manager.ledger import Ledger, Request
 from pitchpipe.manager.ray_executor import RayTrialExecutor
 

@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from pitchpipe.manager.agent_executor import spool_path
+from pitchpipe.manager.effects import AttemptOrder
 from pitchpipe.manager.events import AgentSilent, AttemptEnded, AttemptStarted, Reported
-from pitchpipe.manager.executor import AttemptOrder
 from pitchpipe.manager.ray_care import AgentCare
 from pitchpipe.manager.ray_link import RayLink
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from pitchpipe.manager.control import ControlError
-from pitchpipe.manager.executor import AttemptOrder
+from pitchpipe.manager.effects import AttemptOrder
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.trial_reading import tell_part
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pitchpipe.manager import events as happened
+from pitchpipe.manager.bounds import Limits
 from pitchpipe.manager.description import troubles_of
 from pitchpipe.manager.effects import (
     CopyCheckpoint,
@@ -26,7 +27,7 @@ from pitchpipe.manager.ledger import Ledger, Request, Totals
 from pitchpipe.manager.results import Objective
 from pitchpipe.manager.retries import Retries
 from pitchpipe.manager.trial import TRIAL_MOVES, Cause, FailureKind, Trial, TrialStatus, WrongMove
-from pitchpipe.manager.trial_runner import Limits, TrialRunner
+from pitchpipe.manager.trial_runner import TrialRunner
 from pitchpipe.protocol import CommandType
 
 

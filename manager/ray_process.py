@@ -1,0 +1,24 @@
+"""What a process that has joined a Ray does about signals, and which actors that Ray has."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any, cast
+
+__all__ = ["named_actors", "take_back_signals"]
+
+
+def take_back_signals() -> None:
+    """Ray's C++ code prints a page before our handler of SIGTERM runs: put ours in again, above Ray's."""
+    if threading.current_thread() is threading.main_thread():
+        handler = signal.getsignal(signal.SIGTERM)
+        if handler is not None:
+            signal.signal(signal.SIGTERM, handler)
+
+
+def named_actors() -> list[dict[str, str]]:
+    """The live named actors of the whole cluster: `{"namespace", "name"}`."""
+    from ray.util import list_named_actors
+
+    return cast(Any, list_named_actors(all_namespaces=True))

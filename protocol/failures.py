@@ -1,0 +1,6 @@
+"""Texts by which a failed attempt names its cause to another process."""
+
+__all__ = ["CHECKPOINT_GONE"]
+
+# The attempt was to start from a checkpoint that no longer exists.
+CHECKPOINT_GONE = "its checkpoint is gone"
