@@ -13,7 +13,7 @@ from typing import IO
 from ..manager.words import counts_text, duration_text, left_text, number_text, parameters_text, rate_text
 from .progress import Progress
 
-__all__ = ["ENDED", "Display", "PlainDisplay", "SilentDisplay", "make_display"]
+__all__ = ["ENDED", "Display", "PlainDisplay", "SilentDisplay", "plain_line"]
 
 _REFRESH = 0.25
 _PLAIN_INTERVAL = 5.0
@@ -155,14 +155,3 @@ def plain_line(progress: Progress) -> str:
         parts.append(f"waiting: {progress.waiting_for}")
     parts += progress.troubles
     return "; ".join(part for part in parts if part)
-
-
-def make_display(output: IO[str], errors: IO[str], *, quiet: bool, lines: bool = True) -> Display:
-    """The display that suits: live on a terminal, lines elsewhere (if `lines`), or only warnings."""
-    if quiet:
-        return SilentDisplay(errors)
-    if output.isatty():
-        from .live import LiveDisplay
-
-        return LiveDisplay(output)
-    return PlainDisplay(output, errors) if lines else SilentDisplay(errors)

@@ -70,7 +70,7 @@ def watched(
     `announce_fd` is where a process waits for the news that trials can run.
     """
     from .background import announce
-    from .display import make_display
+    from .displays import make_display
     from .running import RunningExperiment
 
     folder = manager.folder

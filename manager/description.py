@@ -1,13 +1,11 @@
-"""Where an experiment stands, as a few lines of text for people (`TrialRunner.debug_string`)."""
+"""Where an experiment stands, as a few lines of text for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .trial import Trial
-    from .trial_runner import TrialRunner
+from .trial import Trial
+from .trial_runner import TrialRunner
 
 __all__ = ["describe", "troubles_of"]
 

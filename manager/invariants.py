@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from .trial import TrialStatus
-
-if TYPE_CHECKING:
-    from .trial_runner import TrialRunner
+from .trial_runner import TrialRunner
 
 __all__ = ["broken_invariants"]
 

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ..trial_agent import environ
+from ..trial_agent.environ import TOKEN as AGENT_TOKEN
+from ..trial_agent.environ import mark
 from ..trial_agent.file_watch import FileWatch, best_watch
 from ..trial_agent.watchdog import kill_all
 from .agent_executor import AgentLink, AgentTrialExecutor, spool_path
@@ -97,8 +98,8 @@ class LocalTrialExecutor(AgentTrialExecutor):
         if self.setup.run["kind"] == "function":
             return
         orders = [order for order in self._orders.values() if order.agent == agent]
-        for mark in [environ.mark(str(spool_path(self.setup, order))) for order in orders]:
-            await asyncio.to_thread(kill_all, None, mark)
+        for each in [mark(str(spool_path(self.setup, order))) for order in orders]:
+            await asyncio.to_thread(kill_all, None, each)
 
     def _on_end(self, order: AttemptOrder) -> None:
         if order.gpus and self._neighbours is not None:
@@ -164,7 +165,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
                     str(setup.folder),
                 ],
                 pass_fds=[listener.fileno()],
-                env={**os.environ, environ.TOKEN: setup.token},
+                env={**os.environ, AGENT_TOKEN: setup.token},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

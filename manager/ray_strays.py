@@ -17,7 +17,8 @@ from typing import Any
 
 import psutil
 
-from ..trial_agent import environ
+from ..trial_agent.environ import REPORTS as REPORTS_VARIABLE
+from ..trial_agent.environ import mark
 from ..trial_agent.watchdog import kill_all
 from .ray_files import pack, working_folder
 
@@ -100,7 +101,7 @@ def sweep_there(remains: Remains, where: Whereabouts | None, node: str) -> bytes
 def _end_reporters(spool: str) -> None:
     """Kill whatever may report into a spool, and wait until it is gone: one that is being killed still writes."""
     deadline = time.monotonic() + _GONE_TIMEOUT
-    kill_all(None, environ.mark(spool))
+    kill_all(None, mark(spool))
     while any(_reports_to(process) == spool for process in psutil.process_iter()):
         if time.monotonic() > deadline:
             return
@@ -109,7 +110,7 @@ def _end_reporters(spool: str) -> None:
 
 def _reports_to(process: psutil.Process) -> str | None:
     try:
-        return process.environ().get(environ.REPORTS)
+        return process.environ().get(REPORTS_VARIABLE)
     except (psutil.Error, OSError):  # gone, or as good as gone, or another user's
         return None
 

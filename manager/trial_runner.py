@@ -36,7 +36,6 @@ from .attempts import (
 from .bounds import Limits
 from .changes import Changes, MetricRow
 from .deadlines import Deadlines
-from .description import describe
 from .dispatcher_failures import DispatcherFailures
 from .effects import (
     AttemptOrder,
@@ -51,7 +50,6 @@ from .effects import (
 )
 from .events import Event
 from .experiment_status import EXPERIMENT_MOVES, ExperimentStatus
-from .invariants import broken_invariants
 from .ledger import Assignment, Ledger, Request
 from .payloads import import_payload, metric_payload, trial_end_payload
 from .results import BestTrials, Objective
@@ -245,10 +243,6 @@ class TrialRunner:
         """Could a trial that takes `request` start now?"""
         return self.ledger.fits(request)
 
-    def debug_string(self) -> str:
-        """Where everything stands, for people."""
-        return describe(self)
-
     def why_not_add(self) -> str:
         """Why no trial can be added, as a sentence; empty if one can."""
         most = self.limits.max_trial_number
@@ -294,10 +288,6 @@ class TrialRunner:
         if len(self.slots) >= self.limits.trial_concurrency:
             return f"all {self.limits.trial_concurrency} slots (trial_concurrency) are taken"
         return self.ledger.why_not(self.request)
-
-    def invariants(self) -> list[str]:
-        """What is wrong with the runner's state; tests call it after every event and expect nothing."""
-        return broken_invariants(self)
 
     # ------------------------------------------------------------------ the dispatcher
 

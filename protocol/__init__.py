@@ -1,7 +1,7 @@
 """What crosses a process boundary: commands, frames, JSON and metrics. No I/O, no threads, no clock."""
 
 from .codec import dumps, loads
-from .commands import OWN_COMMANDS, PROTOCOL_ENVIRONMENT, PROTOCOL_VERSION, CommandType
+from .commands import OWN_COMMANDS, PROTOCOL_ENVIRONMENT, PROTOCOL_VERSION, CommandType, Frame
 from .errors import (
     BadHeader,
     BadPayload,
@@ -14,7 +14,7 @@ from .errors import (
     UnknownCommand,
 )
 from .failures import CHECKPOINT_GONE
-from .frames import MAX_LENGTH, Frame, FrameDecoder, encode_frame
+from .frames import MAX_LENGTH, FrameDecoder, encode_frame
 from .metrics import metric_value
 
 __all__ = [

@@ -7,8 +7,9 @@ used only between peers that announced themselves.
 from __future__ import annotations
 
 from enum import Enum
+from typing import NamedTuple
 
-__all__ = ["OWN_COMMANDS", "PROTOCOL_ENVIRONMENT", "PROTOCOL_VERSION", "CommandType"]
+__all__ = ["OWN_COMMANDS", "PROTOCOL_ENVIRONMENT", "PROTOCOL_VERSION", "CommandType", "Frame"]
 
 PROTOCOL_VERSION = 1
 """The version of our own additions to the protocol."""
@@ -60,3 +61,10 @@ OWN_COMMANDS = frozenset(
     {CommandType.Error, CommandType.Pause, CommandType.Resume, CommandType.Checkpoint, CommandType.Processed}
 )
 """What a dispatcher must not send to a manager that did not announce itself (NNI's would end on it)."""
+
+
+class Frame(NamedTuple):  # not a dataclass: the trial's SDK imports this package and must start fast
+    """One command with its payload (JSON text, or nothing)."""
+
+    command: CommandType
+    payload: str = ""

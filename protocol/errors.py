@@ -13,10 +13,7 @@ ProtocolError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .frames import Frame
+from .commands import Frame
 
 __all__ = [
     "BadHeader",

@@ -6,12 +6,10 @@ There is no I/O here: bytes in, frames out, and the other way round.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from .commands import CommandType
+from .commands import CommandType, Frame
 from .errors import BadHeader, BadPayload, FrameError, FrameTooLong, TruncatedFrame, UnknownCommand
 
-__all__ = ["MAX_LENGTH", "Frame", "FrameDecoder", "encode_frame"]
+__all__ = ["MAX_LENGTH", "FrameDecoder", "encode_frame"]
 
 MAX_LENGTH = 64 * 1024 * 1024
 """The longest payload that is sent or accepted unless told otherwise, in bytes."""
@@ -19,13 +17,6 @@ MAX_LENGTH = 64 * 1024 * 1024
 _HEADER = 16
 _CODES: dict[bytes, CommandType] = {command.value: command for command in CommandType}
 _FIRST_LETTERS = frozenset(code[:1] for code in _CODES)
-
-
-class Frame(NamedTuple):  # not a dataclass: the trial's SDK imports this package and must start fast
-    """One command with its payload (JSON text, or nothing)."""
-
-    command: CommandType
-    payload: str = ""
 
 
 def encode_frame(command: CommandType, payload: str = "") -> bytes:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..manager import steering
+from ..manager.steering import add_trials, kill_trial, stop_experiment
 from ..manager.trial import TrialStatus
 from ..manager.vocabulary import TUNE_STATUS
 from .api.common import TrialName, answered, given, shown
@@ -90,28 +90,28 @@ def head_trials() -> Response:
 
 
 @router.put("/trials/{trial}", response_model=TuneTrials)
-def stop_trial(request: Request, trial: TrialName) -> Response:
+def put_trial(request: Request, trial: TrialName) -> Response:
     """End a trial; one that has ended stays as it is."""
     view = shown(request, _CURRENT).view
     number = view.sequence_id(trial)
     if not TrialStatus(view.trial(number)["status"]).is_final:
-        steering.kill_trial(view.folder, number)
+        kill_trial(view.folder, number)
     return given({"trials": [_info(view.trial(number), _trainable(view))]})
 
 
 @router.put("/stop_experiment", response_model=TuneTrials)
-def stop_experiment(request: Request) -> Response:
+def put_stop(request: Request) -> Response:
     """End the experiment."""
     view = shown(request, _CURRENT).view
-    steering.stop_experiment(view.folder)
+    stop_experiment(view.folder)
     return given(_trials(view))
 
 
 @router.post("/trials", status_code=201, response_model=TuneTrials)
-def add_trials(request: Request, new: NewTrials) -> Response:
+def post_trials(request: Request, new: NewTrials) -> Response:
     """Add the trials that a spec stands for: one for each combination of its grids, `num_samples` times."""
     view = shown(request, _CURRENT).view
-    added = steering.add_trials(view.folder, variants(new.spec))
+    added = add_trials(view.folder, variants(new.spec))
     found = [_info(view.trial(trial["sequence_id"]), _trainable(view)) for trial in added]
     return given({"trials": found}, 201, {"location": "/trials/"})
 

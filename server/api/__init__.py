@@ -9,9 +9,20 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from . import changes, events, experiments, export, logs, trials
-from .problems import PROBLEMS
+from .common import TrialName, answered, given, shown
+from .problems import PROBLEMS, add_problem_handlers
+from .streams import Streams
 
-__all__ = ["api_router"]
+__all__ = [
+    "PROBLEMS",
+    "Streams",
+    "TrialName",
+    "add_problem_handlers",
+    "answered",
+    "api_router",
+    "given",
+    "shown",
+]
 
 
 def api_router() -> APIRouter:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from ...manager import steering
+from ...manager.steering import (
+    add_trial,
+    change_experiment,
+    import_results,
+    kill_trial,
+    rerun_trial,
+    stop_experiment,
+)
 from .common import ExperimentName, TrialName, given, view_of
 from .models import Added, Change, Import, Imported, Killed, Limits, NewTrial, Stop
 
@@ -14,47 +21,47 @@ router = APIRouter(tags=["changes"])
 
 
 @router.patch("/experiments/{experiment}", response_model=Limits)
-def change_experiment(request: Request, experiment: ExperimentName, change: Change) -> Response:
+def patch_experiment(request: Request, experiment: ExperimentName, change: Change) -> Response:
     """Change limits, concurrency or the search space, while the experiment runs; limits also when it does not."""
     view = view_of(request, experiment)
-    return given(steering.change_experiment(view.folder, change.model_dump(exclude_unset=True)))
+    return given(change_experiment(view.folder, change.model_dump(exclude_unset=True)))
 
 
 @router.post("/experiments/{experiment}/stop", status_code=202, response_model=dict[str, bool])
-def stop_experiment(request: Request, experiment: ExperimentName, stop: Stop | None = None) -> Response:
+def post_stop(request: Request, experiment: ExperimentName, stop: Stop | None = None) -> Response:
     """End the experiment: what runs is ended with grace, and results are kept."""
     view = view_of(request, experiment)
-    steering.stop_experiment(view.folder, (stop or Stop()).reason)
+    stop_experiment(view.folder, (stop or Stop()).reason)
     return given({"stopping": True}, 202)
 
 
 @router.post("/experiments/{experiment}/trials", status_code=201, response_model=Added)
-def add_trial(request: Request, experiment: ExperimentName, trial: NewTrial) -> Response:
+def post_trial(request: Request, experiment: ExperimentName, trial: NewTrial) -> Response:
     """Run a trial with parameters of one's own."""
     view = view_of(request, experiment)
-    return _made(view.experiment_id, steering.add_trial(view.folder, trial.parameters))
+    return _made(view.experiment_id, add_trial(view.folder, trial.parameters))
 
 
 @router.post("/experiments/{experiment}/trials/{trial}/rerun", status_code=201, response_model=Added)
-def rerun_trial(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
+def post_rerun(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
     """Run a new trial with the same parameters."""
     view = view_of(request, experiment)
-    return _made(view.experiment_id, steering.rerun_trial(view.folder, view.sequence_id(trial)))
+    return _made(view.experiment_id, rerun_trial(view.folder, view.sequence_id(trial)))
 
 
 @router.post("/experiments/{experiment}/trials/{trial}/kill", status_code=202, response_model=Killed)
-def kill_trial(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
+def post_kill(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
     """End a trial; the experiment goes on."""
     view = view_of(request, experiment)
-    return given(steering.kill_trial(view.folder, view.sequence_id(trial)), 202)
+    return given(kill_trial(view.folder, view.sequence_id(trial)), 202)
 
 
 @router.post("/experiments/{experiment}/import", response_model=Imported)
-def import_results(request: Request, experiment: ExperimentName, results: Import) -> Response:
+def post_import(request: Request, experiment: ExperimentName, results: Import) -> Response:
     """Tell the tuner results that were measured elsewhere."""
     view = view_of(request, experiment)
     rows = [row.model_dump() for row in results.data]
-    return given({"imported": steering.import_results(view.folder, rows)})
+    return given({"imported": import_results(view.folder, rows)})
 
 
 def _made(experiment_id: str, added: dict[str, object]) -> Response:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pitchpipe.cli.display import PlainDisplay, SilentDisplay, make_display, plain_line
+from pitchpipe.cli.display import PlainDisplay, SilentDisplay, plain_line
+from pitchpipe.cli.displays import make_display
 from pitchpipe.cli.live import LiveDisplay, render
 from pitchpipe.cli.progress import Best, Progress, ProgressMeter
 from pitchpipe.manager.effects import AttemptOrder

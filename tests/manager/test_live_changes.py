@@ -17,6 +17,7 @@ from pitchpipe.manager.config import ExperimentConfig
 from pitchpipe.manager.control import ControlError, ControlServer
 from pitchpipe.manager.experiment_status import ExperimentStatus
 from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.invariants import broken_invariants
 from pitchpipe.manager.live_changes import LiveChanges, checked_import
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.retelling import user_imports
@@ -112,7 +113,7 @@ class Intervention:
             self.error = error
         self.commit = getattr(self._manager.store, "_commits", None)
         assert self._manager.runner is not None
-        assert self._manager.runner.invariants() == []
+        assert broken_invariants(self._manager.runner) == []
 
 
 def two_ended(runner: Any) -> bool:

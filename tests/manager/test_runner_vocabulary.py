@@ -7,6 +7,7 @@ import json
 import pytest
 
 from pitchpipe.manager import events as happened
+from pitchpipe.manager.description import describe
 from pitchpipe.manager.effects import Finish, PauseTrial, StartTrial, StopTrial
 from pitchpipe.manager.experiment_status import ExperimentStatus
 from pitchpipe.manager.ledger import Ledger, Request, Totals
@@ -166,11 +167,11 @@ def test_resources_are_there_until_a_trial_takes_them() -> None:
 
 def test_debug_string_tells_where_everything_stands() -> None:
     driver = Driver(trial_concurrency=1, max_trial_number=5)
-    assert "no trials" in driver.runner.debug_string()
+    assert "no trials" in describe(driver.runner)
     trial = driver.running_trial()
     driver.runner.add_trial(RECORD, driver.now)
     waiting = driver.runner.get_trials()[-1]
-    assert driver.runner.debug_string().splitlines() == [
+    assert describe(driver.runner).splitlines() == [
         "experiment test is RUNNING",
         "2 of 5 trials made, 0 asked for",
         "1 of 1 slots taken",
@@ -185,7 +186,7 @@ def test_debug_string_of_many_trials_stays_short() -> None:
     driver.ready()
     for number in range(30):
         driver.propose(x=number)
-    lines = driver.runner.debug_string().splitlines()
+    lines = describe(driver.runner).splitlines()
     assert lines[-1] == "... and 10 more"
     assert len(lines) == 4 + 20 + 1
 

@@ -148,15 +148,15 @@ def test_limits_of_what_nobody_runs_are_changed_for_its_next_run(asking: Asking)
 
 
 def test_changes_reach_the_manager(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pitchpipe.manager import steering
+    from pitchpipe.server.api import changes
 
     told = list[tuple[str, Any]]()
     added = {"sequence_id": 7, "trial_id": "AbCdE"}
-    monkeypatch.setattr(steering, "add_trial", lambda folder, values: told.append(("add", values)) or added)
-    monkeypatch.setattr(steering, "rerun_trial", lambda folder, trial: told.append(("rerun", trial)) or added)
-    monkeypatch.setattr(steering, "kill_trial", lambda folder, trial: told.append(("kill", trial)) or added)
-    monkeypatch.setattr(steering, "stop_experiment", lambda folder, reason: told.append(("stop", reason)))
-    monkeypatch.setattr(steering, "import_results", lambda folder, rows: told.append(("import", rows)) or 1)
+    monkeypatch.setattr(changes, "add_trial", lambda folder, values: told.append(("add", values)) or added)
+    monkeypatch.setattr(changes, "rerun_trial", lambda folder, trial: told.append(("rerun", trial)) or added)
+    monkeypatch.setattr(changes, "kill_trial", lambda folder, trial: told.append(("kill", trial)) or added)
+    monkeypatch.setattr(changes, "stop_experiment", lambda folder, reason: told.append(("stop", reason)))
+    monkeypatch.setattr(changes, "import_results", lambda folder, rows: told.append(("import", rows)) or 1)
     reply = asking.ask("POST", f"{WHERE}/trials", {"parameters": {"lr": 1}})
     assert (reply.status, reply.headers["location"]) == (201, f"{WHERE}/trials/7")
     assert asking.ask("POST", f"{WHERE}/trials/T0003/rerun").status == 201
@@ -170,12 +170,12 @@ def test_changes_reach_the_manager(asking: Asking, monkeypatch: pytest.MonkeyPat
 def test_manager_that_does_not_answer_is_told_from_a_refusal(
     asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pitchpipe.manager import steering
+    from pitchpipe.server.api import changes
 
     def hang(folder: Any, trial: Any) -> Any:
         raise ControlError("the manager of made1234 does not answer", "unreachable")
 
-    monkeypatch.setattr(steering, "kill_trial", hang)
+    monkeypatch.setattr(changes, "kill_trial", hang)
     assert asking.ask("POST", f"{WHERE}/trials/3/kill").status == 503
 
 
