@@ -64,7 +64,8 @@ _REFUSED_FLAGS: Mapping[tuple[str, ...], tuple[frozenset[str], str]] = MappingPr
     }
 )
 
-# nnictl's flag -> ours, which takes its value; None: the flag's value becomes an argument; "" drops the flag (and its value).
+# nnictl's flag -> ours, which takes its value; None: the flag's value becomes an argument; "" drops the flag (and its
+# value).
 _FLAGS: Mapping[tuple[str, ...], Mapping[str, str | None]] = MappingProxyType(
     {
         ("create",): {"--config": None, "-c": None, "--url_prefix": "", "-u": "", "--port": "", "-p": ""},
