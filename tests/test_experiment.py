@@ -241,7 +241,9 @@ def test_interrupt_of_a_notebook_stops_the_experiment_and_is_raised(tmp_path: Pa
     search = experiment(endless, tmp_path, callbacks=[Interrupts()])
 
     async def notebook() -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # that of asyncio.run cancels the task instead
+        signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        )  # that of asyncio.run cancels the task instead
         with pytest.raises(KeyboardInterrupt):
             search.run()
 
