@@ -1,7 +1,7 @@
 """What a changed limit or search space has to be, whoever asks for it: a verb, the API, a page, a program.
 
-The models of the config are lenient, as YAML needs it: they take "9" and true for numbers. A change comes from a program
-or a form, where those are mistakes.
+The models of the config are lenient, as YAML needs it: they take "9" and true for numbers. A change comes from a
+program or a form, where those are mistakes.
 """
 
 from __future__ import annotations

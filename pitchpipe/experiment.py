@@ -143,9 +143,9 @@ class Experiment(Plots):
     def run(self) -> ExperimentResult:
         """Run the search to its end; `stop` from another thread stops it, and it returns what there is.
 
-        Ctrl-C stops it as well, and then raises `KeyboardInterrupt`: `results` has what there is, and `restore` continues
-        it. May be called where an event loop runs already (a notebook). Raises `FolderError`, `ExecutorError` or
-        `StoreError` where nothing can run.
+        Ctrl-C stops it as well, and then raises `KeyboardInterrupt`: `results` has what there is, and `restore`
+        continues it. May be called where an event loop runs already (a notebook). Raises `FolderError`,
+        `ExecutorError` or `StoreError` where nothing can run.
         """
         try:
             asyncio.get_running_loop()

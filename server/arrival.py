@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 __all__ = ["http_protocol"]
 
 # AutoHTTPProtocol is one of two classes; what is used here, both have.
-_Base: Any = asyncio.Protocol if TYPE_CHECKING else AutoHTTPProtocol
+_Base: Any = AutoHTTPProtocol
 
 
 def http_protocol(seconds: float) -> type[asyncio.Protocol]:
