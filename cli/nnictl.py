@@ -33,6 +33,8 @@ REPLACED: Mapping[tuple[str, ...], tuple[str, ...]] = MappingProxyType(
     }
 )
 
+_ALGORITHMS = "docs/tuners.md and docs/assessors.md list the algorithms"
+
 #: What nnictl has and we have not, with what to do instead.
 WITHOUT_EQUIVALENT: Mapping[tuple[str, ...], str] = MappingProxyType(
     {
@@ -42,13 +44,28 @@ WITHOUT_EQUIVALENT: Mapping[tuple[str, ...], str] = MappingProxyType(
         ("log", "stdout"): "the logs are in the experiment's folder: see pitchpipe status",
         ("log", "stderr"): "the logs are in the experiment's folder: see pitchpipe status",
         ("algo", "register"): "set class_name and code_directory in the config, or see docs/plugins.md",
-        ("algo", "list"): "docs/tuners.md and docs/assessors.md list the algorithms",
+        ("algo", "unregister"): "set class_name and code_directory in the config, or see docs/plugins.md",
+        ("algo", "list"): _ALGORITHMS,
+        ("algo", "show"): _ALGORITHMS,
         ("platform", "clean"): "pitchpipe stop --all",
         ("ss_gen",): "pitchpipe init SCRIPT",
+        ("hello",): "pitchpipe init SCRIPT writes a first config, and examples/ has whole experiments",
+        ("jupyter-extension",): "pitchpipe ui shows experiments in a browser",
+        ("package",): "set class_name and code_directory in the config, or see docs/plugins.md",
+        ("trainingservice",): "training_service in the config is local or ray: see docs/config.md",
     }
 )
 
-# nnictl's flag -> ours; None: the flag's value becomes an argument; "" drops the flag (and its value).
+#: nnictl's words with a flag that we do not have -> what to do instead.
+_REFUSED_FLAGS: Mapping[tuple[str, ...], tuple[frozenset[str], str]] = MappingProxyType(
+    {
+        ("experiment", "delete"): (frozenset({"--all"}), "name each one: pitchpipe delete ID ID"),
+        ("stop",): (frozenset({"--port", "-p"}), "experiments have no port: pitchpipe stop ID"),
+    }
+)
+
+# nnictl's flag -> ours, which takes its value; None: the flag's value becomes an argument; "" drops the flag (and its
+# value).
 _FLAGS: Mapping[tuple[str, ...], Mapping[str, str | None]] = MappingProxyType(
     {
         ("create",): {"--config": None, "-c": None, "--url_prefix": "", "-u": "", "--port": "", "-p": ""},
@@ -68,7 +85,12 @@ _FLAGS: Mapping[tuple[str, ...], Mapping[str, str | None]] = MappingProxyType(
         ("experiment", "import"): {"--filename": "--file"},
         ("trial", "kill"): {"--trial_id": None, "-T": None},
         ("log", "trial"): {"--trial_id": None, "-T": None},
-        ("trial", "ls"): {"--head": "--limit", "--tail": "--limit"},
+        # nnictl's best is the highest result, whatever the direction; its worst, the lowest.
+        ("trial", "ls"): {
+            "--head": "--status SUCCEEDED --sort highest --limit",
+            "--tail": "--status SUCCEEDED --sort lowest --limit",
+        },
+        ("experiment", "list"): {"--all": ""},
         ("top",): {"--time": "--every", "-t": "--every"},
     }
 )
@@ -88,10 +110,10 @@ def translated(arguments: Sequence[str]) -> list[str]:
     >>> translated(["trials", "--sort", "best"])
     ['trials', '--sort', 'best']
     """
+    if list(arguments) == ["-v"]:
+        return ["--version"]
     words = tuple(arguments[:2])
-    for known, instead in WITHOUT_EQUIVALENT.items():
-        if words[: len(known)] == known:
-            raise Failure(f"nnictl's `{' '.join(known)}` has no equivalent: {instead}", USAGE)
+    _refuse_what_has_no_equivalent(words, arguments)
     verb = next((known for known in (words, words[:1]) if known in REPLACED or known in _FLAGS), None)
     if verb is None:
         return list(arguments)
@@ -101,6 +123,19 @@ def translated(arguments: Sequence[str]) -> list[str]:
     if verb == ("create",) and {"-f", "--foreground"} & set(rest):
         return ["run", *_with_our_flags(verb, [word for word in rest if word not in ("-f", "--foreground")])]
     return [*REPLACED.get(verb, verb), *_with_our_flags(verb, rest)]
+
+
+def _refuse_what_has_no_equivalent(words: tuple[str, ...], arguments: Sequence[str]) -> None:
+    for known, instead in WITHOUT_EQUIVALENT.items():
+        if words[: len(known)] == known:
+            raise Failure(f"nnictl's `{' '.join(known)}` has no equivalent: {instead}", USAGE)
+    names = {word.partition("=")[0] for word in arguments}
+    for known, (flags, instead) in _REFUSED_FLAGS.items():
+        if words[: len(known)] == known and (refused := sorted(flags & names)):
+            raise Failure(f"nnictl's `{' '.join((*known, *refused))}` has no equivalent: {instead}", USAGE)
+    if words == ("log", "trial") and not {"--trial_id", "-T"} & names:
+        instead = "pitchpipe trial log ID TRIAL prints what one trial printed; pitchpipe trials ID lists them"
+        raise Failure(f"nnictl's `log trial` without --trial_id has no equivalent: {instead}", USAGE)
 
 
 def _has_nnictls_flag(verb: tuple[str, ...], rest: Sequence[str]) -> bool:
@@ -125,5 +160,5 @@ def _with_our_flags(verb: tuple[str, ...], rest: Sequence[str]) -> list[str]:
         if replaced is None:
             last.append(value)
         elif replaced:
-            ours += [replaced, value]
+            ours += [*replaced.split(), value]
     return ours + last

@@ -24,12 +24,14 @@ __all__ = ["resume"]
     "resume",
     "pitchpipe resume k3x9a2bq",
     "pitchpipe resume k3x9a2bq --detach",
-    "pitchpipe resume k3x9a2bq --extend --max-trial-number 200",
+    "pitchpipe resume k3x9a2bq --max-trial-number 200",
     "pitchpipe resume k3x9a2bq --from /mnt/shared",
 )
 @experiment_options
 @watch_options
-@click.option("--extend", is_flag=True, help="Go on with an experiment that is DONE, under new limits.")
+@click.option(
+    "--extend", is_flag=True, help="Continue an experiment that is DONE; a new limit alone means this too."
+)
 @click.option(
     "--max-trial-number", type=click.IntRange(min=1), metavar="N", help="From now on: N trials in all."
 )
@@ -113,8 +115,8 @@ def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> No
 
     with viewed(folder) as store:
         status = store.experiment().status
-    again = command_for(folder, "resume", "--extend", "--max-trial-number N")
-    if status == "VIEWED" or (status == "DONE" and not extend):
+    again = command_for(folder, "resume", "--max-trial-number N")
+    if status == "VIEWED" or (status == "DONE" and not extend and not extension.changes()):
         hint = f"; to extend it: {again}" if status == "DONE" else ""
         raise Failure(
             f"experiment {folder.experiment_id} is {status}: there is nothing to go on with{hint}", USAGE

@@ -28,14 +28,15 @@ _STATUSES = (
     "USER_CANCELED",
     "SYS_CANCELED",
 )
+_ORDERS = ("number", "best", "highest", "lowest", "longest", "latest")
 _HEAD = ("#", "id", "status", "result", "took", "parameters", "reason")
 
 
 @verb("trials", "pitchpipe trials", "pitchpipe trials k3x9a2bq --sort best --limit 10 --status SUCCEEDED")
 @experiment_options
 @click.option(
-    "--sort", type=click.Choice(["number", "best", "longest", "latest"]), default="number", show_default=True,
-    help="By sequence number, by result, by duration, or the latest to end first.",
+    "--sort", type=click.Choice(_ORDERS), default="number", show_default=True,
+    help="By sequence number, by result (the best, highest or lowest first), by duration, or the latest to end first.",
 )  # fmt: skip
 @click.option(
     "--limit", type=click.IntRange(min=0), default=100, show_default=True, help="At most so many; 0: all."
@@ -70,9 +71,15 @@ def trials(
 
 def _sort_key(sort: str, objective: Objective) -> Callable[[Trial], Any]:
     sign = 1.0 if objective.direction == "minimize" else -1.0
+
+    def by_result(sign: float) -> Callable[[Trial], Any]:
+        return lambda trial: (trial.values is None, sign * trial.values[0] if trial.values else 0.0)
+
     keys: dict[str, Callable[[Trial], Any]] = {
         "number": lambda trial: trial.sequence_id,
-        "best": lambda trial: (trial.values is None, sign * trial.values[0] if trial.values else 0.0),
+        "best": by_result(sign),
+        "highest": by_result(-1.0),
+        "lowest": by_result(1.0),
         "longest": lambda trial: -(_duration(trial, time.time()) or 0.0),
         "latest": lambda trial: -(trial.end_time or float("inf")),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from .change_checks import problems_of
 from .config import ExperimentConfig
 from .experiment_status import ExperimentStatus
 from .folder import ExperimentFolder
@@ -40,6 +41,8 @@ def extend_experiment(folder: ExperimentFolder, extension: Extension) -> None:
 
     Raises `ExtensionError`, `FolderError` if somebody runs it, `StoreError`.
     """
+    if problems := problems_of(extension.changes()):
+        raise ExtensionError("; ".join(problems))
     folder.own()
     try:
         store = Store.open(folder.database)

@@ -27,6 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..protocol import dumps
+from .change_checks import problems_of
 from .control import ControlError
 from .events import DataImported, Event, LimitsChanged, SearchSpaceChanged, TrialAddAsked
 from .experiment_status import ExperimentStatus
@@ -175,6 +176,8 @@ def changed_config(config: ExperimentConfig, changes: Mapping[str, Any]) -> Expe
         )
     if any(changes.get(name, "") is None for name in ("trial_concurrency", "search_space")):
         raise ControlError("trial_concurrency and search_space cannot be null", "invalid")
+    if problems := problems_of(changes):
+        raise ControlError("; ".join(problems), "invalid")
     kept = {name: value for name, value in config.canonical().items() if _SNAKE.get(name) not in changes}
     data = kept | {name: value for name, value in changes.items() if value is not None}
     try:

@@ -13,10 +13,12 @@ from typing import Any
 from ..protocol import dumps
 from .config import check_plugins
 from .control import ControlError, ask_manager
+from .experiment_status import ExperimentStatus
 from .experiments import experiment_config
 from .extension import Extension, ExtensionError, extend_experiment
 from .folder import ExperimentFolder, FolderError
 from .live_changes import changed_config, checked_import
+from .store import Store
 
 __all__ = [
     "add_trial",
@@ -99,20 +101,33 @@ def stop_experiment(
 
 def _ask(folder: ExperimentFolder, request: dict[str, Any], timeout: float) -> dict[str, Any]:
     if folder.manager() is None:
-        name = folder.experiment_id
         raise ControlError(
-            f"experiment {name} does not run: pitchpipe resume {name} goes on with it", "conflict"
+            f"experiment {folder.experiment_id} does not run: {_how_to_run(folder)}", "conflict"
         )
     answer = ask_manager(folder.path, request, timeout)
     return {name: value for name, value in answer.items() if name != "ok"}
 
 
+def _how_to_run(folder: ExperimentFolder) -> str:
+    """What makes an experiment that does not run continue, as a sentence."""
+    store = Store.view(folder.database)
+    try:
+        status = store.experiment().status
+    finally:
+        store.close()
+    resume = f"pitchpipe resume {folder.experiment_id}"
+    if status == ExperimentStatus.VIEWED:
+        return "it is VIEWED, and nothing continues it"
+    if status == ExperimentStatus.DONE:
+        return f"it is DONE, and {resume} --max-trial-number N extends it"
+    return f"{resume} continues it"
+
+
 def _extend(folder: ExperimentFolder, changes: Mapping[str, Any], config: Any) -> None:
     if "search_space" in changes:
-        name = folder.experiment_id
         raise ControlError(
-            f"experiment {name} does not run, and its tuner can only be told a search space while it does: "
-            f"pitchpipe resume {name} first",
+            f"experiment {folder.experiment_id} does not run, and its tuner can only be told a search space while it "
+            f"does: {_how_to_run(folder)}",
             "conflict",
         )
     if lifted := [name for name in changes if changes[name] is None]:

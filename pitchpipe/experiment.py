@@ -141,17 +141,23 @@ class Experiment(Plots):
             return self._manager.folder.path
 
     def run(self) -> ExperimentResult:
-        """Run the search to its end; Ctrl-C, or `stop` from another thread, stops it and keeps what there is.
+        """Run the search to its end; `stop` from another thread stops it, and it returns what there is.
 
-        May be called where an event loop runs already (a notebook). Raises `FolderError`, `ExecutorError` or
-        `StoreError` where nothing can run.
+        Ctrl-C stops it as well, and then raises `KeyboardInterrupt`: `results` has what there is, and `restore`
+        continues it. May be called where an event loop runs already (a notebook). Raises `FolderError`,
+        `ExecutorError` or `StoreError` where nothing can run.
         """
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             return self._run()
         with concurrent.futures.ThreadPoolExecutor(1) as aside:
-            return aside.submit(self._run).result()
+            running = aside.submit(self._run)
+            try:
+                return running.result()
+            except KeyboardInterrupt:
+                self.stop("interrupted")  # and leaving the block waits until it has stopped
+                raise
 
     def stop(self, reason: str = "stopped by the user") -> None:
         """End the search, from any thread: what runs is ended with grace, and `run` returns. Does not wait for it."""
@@ -189,7 +195,8 @@ class Experiment(Plots):
         folder = self.create()
         manager = self._manager
         try:
-            asyncio.run(self._watched(manager))
+            if asyncio.run(self._watched(manager)):
+                raise KeyboardInterrupt(f"the experiment in {folder} was stopped")
             return result_of(folder)
         finally:
             with self._lock:
@@ -197,14 +204,15 @@ class Experiment(Plots):
             manager.store.close()
             manager.folder.disown()
 
-    async def _watched(self, manager: Any) -> None:
+    async def _watched(self, manager: Any) -> bool:
+        """Run it, and serve its control socket; True if Ctrl-C stopped it."""
         from .manager.control import ControlServer
         from .manager.live_changes import LiveChanges
 
         async with ControlServer(manager.folder.path, LiveChanges(manager).operations()):
-            await self._run_manager(manager)
+            return await self._run_manager(manager)
 
-    async def _run_manager(self, manager: Any) -> None:
+    async def _run_manager(self, manager: Any) -> bool:
         loop = asyncio.get_running_loop()
         running = loop.create_task(manager.run())
         await asyncio.sleep(0)  # the manager takes its first step before it can be asked for anything
@@ -213,8 +221,9 @@ class Experiment(Plots):
             if self._stop_reason is not None:
                 manager.stop(self._stop_reason)
         try:
-            with _interrupts_stop(manager):
+            with _interrupts_stop(manager) as interrupted:
                 await running
+            return interrupted.is_set()
         finally:
             with self._lock:
                 self._loop = None
@@ -268,19 +277,20 @@ def _do(future: concurrent.futures.Future[None], action: Callable[[], None]) -> 
 
 
 @contextmanager
-def _interrupts_stop(manager: Any) -> Iterator[None]:
-    """Let the first Ctrl-C stop the experiment; a second one interrupts as usual."""
-    loop = asyncio.get_running_loop()
+def _interrupts_stop(manager: Any) -> Iterator[threading.Event]:
+    """Let the first Ctrl-C stop the experiment and set the event; a second one interrupts as usual."""
+    loop, interrupted = asyncio.get_running_loop(), threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield interrupted
         return
 
     def stop() -> None:
+        interrupted.set()
         loop.remove_signal_handler(signal.SIGINT)
         manager.stop("interrupted")
 
     loop.add_signal_handler(signal.SIGINT, stop)
     try:
-        yield
+        yield interrupted
     finally:
         loop.remove_signal_handler(signal.SIGINT)

@@ -6,11 +6,12 @@ rebinding). So the Host header must be one of ours, a request that names its ori
 what changes something must be JSON, which no form of another site can send. On any other address a token is required:
 `Authorization: Bearer TOKEN`, or once `?token=TOKEN` in a browser, which then keeps it in a cookie.
 
-Bodies, headers, rates and the number of streams are bounded.
+Bodies, headers, rates, the number of streams and the time that a request may take to arrive are bounded.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import re
@@ -53,9 +54,15 @@ class SecurityError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one server takes: bytes of a body, changes and wrong tokens per second (and at once), open streams."""
+    """What one server takes: bytes of a body, changes and wrong tokens per second (and at once), open streams.
+
+    The head of a request has to arrive within `head_seconds`, its body within `body_seconds`.
+    """
 
     body: int = 4 * 1024 * 1024
+    head_seconds: float = 10.0
+    body_seconds: float = 30.0
+    connections: int = 500
     changes_per_second: float = 50.0
     changes_at_once: int = 200
     wrong_tokens_at_once: int = 20
@@ -172,7 +179,7 @@ class Guard:
     def _check_origin(self, request: GuardedRequest) -> None:
         """What another site's page asks is refused, whatever it asks; programs send no origin."""
         origin = request.header("origin")
-        if origin and urlsplit(origin).netloc.lower() != request.header("host").lower():
+        if origin and _site_of(origin) != request.header("host").lower():
             raise Refusal(403, "a page of another site cannot ask this server anything")
         site = request.header("sec-fetch-site")
         is_change = request.method not in _SAFE or request.is_websocket
@@ -219,16 +226,41 @@ class Guard:
         """The body of a change is taken in here, so that one without an end never reaches the application."""
         if request.is_websocket or request.method in _SAFE:
             return receive
-        body, most = bytearray(), self._settings.limits.body
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                raise Refusal(400, "the request ended before its body did")
-            body += message.get("body", b"")
-            if len(body) > most:
-                raise Refusal(413, f"a body has at most {most} bytes")
-            if not message.get("more_body"):
-                return _told_before({**message, "body": bytes(body)}, receive)
+        limits = self._settings.limits
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                message = await _whole_body(receive, limits.body)
+        except TimeoutError as error:
+            raise Refusal(
+                408, f"a body has to arrive within {limits.body_seconds:g} s", ((b"connection", b"close"),)
+            ) from error
+        return _told_before(message, receive)
+
+
+async def _whole_body(receive: Receive, most: int) -> MutableMapping[str, Any]:
+    """The body of a request as one message; raises `Refusal` for one that is too long or breaks off."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Refusal(400, "the request ended before its body did")
+        body += message.get("body", b"")
+        if len(body) > most:
+            raise Refusal(413, f"a body has at most {most} bytes")
+        if not message.get("more_body"):
+            return {**message, "body": bytes(body)}
+
+
+def _site_of(origin: str) -> str:
+    """The host and port that an Origin header names; empty for a header that is not a URL.
+
+    >>> _site_of("http://LOCALHOST:80"), _site_of("null"), _site_of("http://[")
+    ('localhost:80', '', '')
+    """
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _told_before(message: MutableMapping[str, Any], receive: Receive) -> Receive:

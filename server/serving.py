@@ -15,13 +15,13 @@ from pathlib import Path
 import uvicorn
 
 from .app import create_app, guarded
+from .arrival import http_protocol
 from .experiments import Experiments
 from .security import ServerSettings
 
 __all__ = ["Serving", "ServingError", "address_file", "url_of"]
 
 _BACKLOG = 128
-_MOST_CONNECTIONS = 500
 
 
 class ServingError(Exception):
@@ -52,12 +52,13 @@ class Serving:
         self._experiments = experiments
         config = uvicorn.Config(
             guarded(create_app(experiments, settings, pages=pages), settings),
+            http=http_protocol(settings.limits.head_seconds),
             log_level="warning",
             access_log=False,
             proxy_headers=False,
             server_header=False,
             lifespan="on",
-            limit_concurrency=_MOST_CONNECTIONS,
+            limit_concurrency=settings.limits.connections,
             backlog=_BACKLOG,
             timeout_graceful_shutdown=2,
             ws_max_size=1024 * 1024,

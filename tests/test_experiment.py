@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -215,6 +216,43 @@ def test_experiment_is_stopped_from_another_thread(tmp_path: Path) -> None:
     thread.join()
     assert (result.status, result.reason) == ("STOPPED", "enough of it")
     assert result.counts == {"SYS_CANCELED": 1}
+
+
+class Interrupts(Callback):
+    """Presses Ctrl-C when the first result comes."""
+
+    def __init__(self) -> None:
+        self.is_pressed = False
+
+    def on_trial_result(self, trial: Any, result: Any) -> None:
+        if not self.is_pressed:
+            self.is_pressed = True
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_interrupt_stops_the_experiment_and_is_raised(tmp_path: Path) -> None:
+    search = experiment(endless, tmp_path, callbacks=[Interrupts()])
+    with pytest.raises(KeyboardInterrupt, match="was stopped"):
+        search.run()
+    assert (search.results().status, search.results().reason) == ("STOPPED", "interrupted")
+
+
+def test_interrupt_of_a_notebook_stops_the_experiment_and_is_raised(tmp_path: Path) -> None:
+    search = experiment(endless, tmp_path, callbacks=[Interrupts()])
+
+    async def notebook() -> None:
+        signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        )  # that of asyncio.run cancels the task instead
+        with pytest.raises(KeyboardInterrupt):
+            search.run()
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        asyncio.run(notebook())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert search.results().status == "STOPPED"
 
 
 def test_experiment_stopped_before_it_runs_ends_at_once(tmp_path: Path) -> None:

@@ -56,13 +56,15 @@ class Problem(BaseModel):
 class Change(_Taken):
     """New limits or a new search space; what is left out stays, null lifts a bound."""
 
+    model_config = ConfigDict(extra="forbid", strict=True)  # "9" and true are no numbers
+
     max_trial_number: Annotated[int, Field(gt=0, lt=2**53)] | None = None
     max_experiment_duration: Annotated[
         Annotated[float, Field(gt=0, lt=1e12)] | Annotated[str, Field(max_length=30)] | None,
         Field(description='Seconds, or text such as "2h".'),
     ] = None
     trial_concurrency: Annotated[int, Field(gt=0, le=1_000_000)] | None = None
-    search_space: Annotated[dict[str, Any], Field(max_length=10_000)] | None = None
+    search_space: Annotated[dict[str, Any], Field(min_length=1, max_length=10_000)] | None = None
 
 
 class NewTrial(_Taken):

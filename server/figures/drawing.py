@@ -123,19 +123,24 @@ def is_wide(values: Numbers) -> bool:
     return bool(values.size and values.min() > 0 and values.max() / values.min() >= _WIDE)
 
 
-def value_axis(objective: Objective, values: Numbers) -> dict[str, Any]:
+def value_axis(objective: Objective, values: Numbers, front: Sequence[float] = ()) -> dict[str, Any]:
     """The axis of an objective: its name, which way is better, logarithmic where the values are wide apart.
 
-    Its range leaves out results so bad that the others could not be told apart; a double click shows all.
+    Its range leaves out results so bad that the others could not be told apart, but none that is on the `front`; its
+    title says how many, and a double click shows them.
     """
-    arrow = "lower" if objective.direction == "minimize" else "higher"
-    title = {"title": {"text": f"{short(value_name(objective))} ({arrow} is better)"}}
+    better = f"{'lower' if objective.direction == 'minimize' else 'higher'} is better"
+    name = short(value_name(objective))
     if is_wide(values):
-        return {**title, **_log_kind(float(np.log10(values.max() / values.min())))}
-    kept = within_reach(values, objective.direction)
-    if kept.size == values.size:
-        return {**title, "type": "linear"}
-    return {**title, "type": "linear", "range": [float(kept.min()), float(kept.max())]}
+        decades = float(np.log10(values.max() / values.min()))
+        return {"title": {"text": f"{name} ({better})"}, **_log_kind(decades)}
+    kept = np.append(within_reach(values, objective.direction), front)
+    ends = (float(kept.min()), float(kept.max())) if kept.size else (-math.inf, math.inf)
+    outside = int(((values < ends[0]) | (values > ends[1])).sum())
+    if not outside:
+        return {"title": {"text": f"{name} ({better})"}, "type": "linear"}
+    told = f"{name} ({better}; {outside:,} outside, double-click shows all)"
+    return {"title": {"text": told}, "type": "linear", "range": list(ends)}
 
 
 def ranged(axis: dict[str, Any], values: Numbers, below: float, above: float = 0.05) -> dict[str, Any]:

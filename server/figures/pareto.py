@@ -78,12 +78,12 @@ def _add_panel(
         else:
             trace.update(marker={"color": BEST, "size": 10, "symbol": "diamond", "opacity": 1.0})
         figure.add_trace(trace, row=row, col=col)
-    figure.update_xaxes(_axis(pair[0], values[:, 0]), row=row, col=col)
-    figure.update_yaxes(_axis(pair[1], values[:, 1]), row=row, col=col)
+    figure.update_xaxes(_axis(pair[0], values[:, 0], front), row=row, col=col)
+    figure.update_yaxes(_axis(pair[1], values[:, 1], front), row=row, col=col)
 
 
-def _axis(objective: Objective, values: Numbers) -> dict[str, Any]:
-    return ranged(value_axis(objective, values), values, 0.05)
+def _axis(objective: Objective, values: Numbers, front: NDArray[np.bool_]) -> dict[str, Any]:
+    return ranged(value_axis(objective, values, values[front].tolist()), values, 0.05)
 
 
 def on_front(values: Numbers) -> NDArray[np.bool_]:

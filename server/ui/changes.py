@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["confirmed", "made", "say", "tell_refusal"]
+__all__ = ["answered", "confirmed", "made", "say", "tell_refusal"]
 
 
 async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> bool:
@@ -51,6 +51,12 @@ async def confirmed(question: str, explanation: str, yes: str) -> bool:
         with html.div().classes("pp-row").style("align-self: flex-end"):
             ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat no-caps autofocus")
             ui.button(yes, on_click=lambda: dialog.submit(True)).props("unelevated no-caps color=negative")
+    return bool(await answered(dialog))
+
+
+async def answered(dialog: Any) -> Any:
+    """Show a dialog until it is answered, and remove it; None where its page is left, which has removed it."""
     answer = await dialog
-    dialog.delete()
-    return bool(answer)
+    if not dialog.is_deleted:
+        dialog.delete()
+    return answer

@@ -44,10 +44,11 @@ _STATUSES = (
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """All that the page shows, read at once; the page is there before its `history` is read and drawn."""
+    """All that the page shows, read at once; the page is there before its `history` and Pareto `front` are read."""
 
     summary: dict[str, Any]
     history: list[dict[str, Any]] | None
+    front: frozenset[int]
     failures: list[FailureGroup]
     notices: list[Notice]
 
@@ -55,7 +56,9 @@ class _Snapshot:
     def of(cls, view: ExperimentView, *, has_history: bool = True) -> _Snapshot:
         summary = view.summary()
         history = view.history() if has_history else None
-        return cls(summary, history, view.failures(), notices_of(summary, view))
+        has_front = has_history and len(summary["objectives"]) > 1
+        front = frozenset(trial["sequence_id"] for trial in view.best()) if has_front else frozenset[int]()
+        return cls(summary, history, front, view.failures(), notices_of(summary, view))
 
 
 async def overview_page(site: Site, experiment_id: str) -> None:
@@ -110,7 +113,7 @@ class _Overview:
             return
         first = summary["objectives"][0]
         objective = Objective(first["name"], first["direction"])
-        self._figure.show(progress_figure(found.history, objective, self._theme))
+        self._figure.show(progress_figure(found.history, objective, self._theme, found.front))
 
     async def tick(self) -> None:
         """Let the clock go on between two changes."""

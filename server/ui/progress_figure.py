@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,14 @@ _MOST_POINTS = 600
 
 
 def progress_figure(
-    history: Sequence[dict[str, Any]], objective: Objective, theme: ThemeName = "light"
+    history: Sequence[dict[str, Any]],
+    objective: Objective,
+    theme: ThemeName = "light",
+    front: Collection[int] = (),
 ) -> go.Figure:
     """Draw results by time, and the best so far; `history` is that of `ExperimentView.history`.
+
+    `front` are the numbers of trials that are drawn however many there are, and however bad by this objective.
 
     >>> history = [{"sequence_id": n, "time": 1e9 + n, "value": float(n % 3), "best": 0.0} for n in range(9)]
     >>> [len(trace.x) for trace in progress_figure(history, Objective()).data]
@@ -37,12 +42,14 @@ def progress_figure(
     if not known:
         return nothing(theme, "", "No trial has succeeded yet.").update_layout(height=300)
     values = np.array([row["value"] for row in known])
-    places, heights = downsampled(range(len(known)), values, _MOST_POINTS)
-    shown = [known[int(place)] for place in places]
+    places, _ = downsampled(range(len(known)), values, _MOST_POINTS)
+    on_front = [place for place, row in enumerate(known) if row["sequence_id"] in front]
+    places = sorted({*map(int, places), *on_front})
+    shown = [known[place] for place in places]
     look = STATUS_LOOKS["SUCCEEDED"]
     points = go.Scatter(
         x=[_moment(row["time"]) for row in shown],
-        y=heights,
+        y=values[places],
         mode="markers",
         name="results",
         marker={"color": look.color, "size": 6, "opacity": 0.6},
@@ -50,7 +57,7 @@ def progress_figure(
         hovertemplate="trial %{customdata}: %{y:.6g}<extra></extra>",
     )
     figure = base_figure(theme, "").add_traces([points, _best_line(known, values, objective)])
-    figure.update_yaxes(value_axis(objective, values))
+    figure.update_yaxes(value_axis(objective, values, values[on_front].tolist()))
     return figure.update_layout(height=300, title=None, margin={"t": 30, "r": 10}, uirevision="stays")
 
 

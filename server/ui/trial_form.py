@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .changes import answered
+
 __all__ = ["TrialForm"]
 
 Value = Callable[[], Any]
@@ -33,9 +35,7 @@ class TrialForm:
             with html.div().classes("pp-row").style("align-self: flex-end"):
                 ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat no-caps")
                 ui.button("Run it", on_click=lambda: self._send(dialog, read)).props("unelevated no-caps")
-        answer = await dialog
-        dialog.delete()
-        return answer
+        return await answered(dialog)
 
     def _send(self, dialog: Any, read: Value) -> None:
         from nicegui import html

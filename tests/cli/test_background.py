@@ -150,7 +150,7 @@ def test_a_stopped_experiment_goes_on_to_its_end(
     assert resumed.code == 0, resumed.err
     assert json.loads(resumed.out)["counts"] == {"SYS_CANCELED": 2, "SUCCEEDED": 2}
     again = start("resume", "e").finish()
-    hint = "to extend it: pitchpipe resume e --extend --max-trial-number N"
+    hint = "to extend it: pitchpipe resume e --max-trial-number N"
     assert (again.code, again.err) == (
         2,
         f"error: experiment e is DONE: there is nothing to go on with; {hint}\n",
@@ -167,13 +167,12 @@ def test_experiment_that_is_done_is_extended(
         (["--extend", "--trial-concurrency", "3"], "max_trial_number must be more than 4"),
         (["--extend", "--max-experiment-duration", "0.001s", "--max-trial-number", "9"], "has run for"),
         (["--extend", "--max-experiment-duration", "2 weeks"], "must be a duration"),
-        (["--max-trial-number", "9"], "to extend it"),
+        (["--max-trial-number", "4"], "4 trials are made already"),
     ]:
         refused = call("resume", "e", *words)
         assert refused.code == 2
         assert sentence in refused.err
     words = [
-        "--extend",
         "--max-trial-number",
         "7",
         "--trial-concurrency",

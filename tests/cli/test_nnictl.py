@@ -24,16 +24,32 @@ LINES = {
     "update trialnum --value=9": "update --max-trial-number 9",
     "update duration abc --value 2h": "update abc --max-experiment-duration 2h",
     "update searchspace abc -f s.json": "update abc --search-space s.json",
-    "trial ls abc --head 5": "trials abc --limit 5",
+    "trial ls abc": "trials abc",
+    "trial ls abc --head 5": "trials abc --status SUCCEEDED --sort highest --limit 5",
+    "trial ls --tail=5 abc": "trials --status SUCCEEDED --sort lowest --limit 5 abc",
     "trial kill abc -T Xy3fA": "trial kill abc Xy3fA",
-    "experiment list --all": "list --all",
+    "experiment list --all": "list",
     "experiment show abc": "status abc",
     "experiment delete abc": "delete abc",
     "experiment export abc -t csv -f t.csv -i": "export abc --format csv --output t.csv",
     "experiment import abc -f r.json": "import abc -f r.json",
     "log trial abc -T Xy3fA": "trial log abc Xy3fA",
     "webui url": "ui",
+    "-v": "--version",
 }
+# Lines that lack an equivalent because of a flag, or the lack of one.
+REFUSED = (
+    "experiment delete --all",
+    "stop --port 8080",
+    "stop -p=8080",
+    "log trial abc",
+    "log trial",
+)
+# All verbs of nnictl 3.0 with which nothing else can be meant.
+VERBS = (
+    *("experiment", "config", "log", "webui", "algo", "platform", "ss_gen", "hello", "package", "view"),
+    *("jupyter-extension", "trainingservice"),
+)
 
 
 @pytest.mark.parametrize(("line", "ours"), LINES.items())
@@ -67,6 +83,17 @@ def test_what_has_no_equivalent_is_refused_with_what_to_do(words: tuple[str, ...
     assert refused.value.exit_code == 2
 
 
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_has_no_equivalent_because_of_its_flags_is_refused_as_well(line: str) -> None:
+    with pytest.raises(Failure, match="has no equivalent: ") as refused:
+        translated(line.split())
+    assert refused.value.exit_code == 2
+
+
+def test_every_verb_of_nnictl_is_known() -> None:
+    assert {words[0] for words in (*REPLACED, *WITHOUT_EQUIVALENT)} >= set(VERBS)
+
+
 def test_every_replacement_is_a_verb_of_ours() -> None:
     for ours in REPLACED.values():
         group: Any = pitchpipe
@@ -80,6 +107,15 @@ def test_the_page_has_every_line(tree: Path) -> None:
     page = (tree / "docs" / "nnictl.md").read_text()
     for words in (*REPLACED, *WITHOUT_EQUIVALENT):
         assert f"`nnictl {' '.join(words)}" in page
+
+
+@pytest.mark.parametrize("line", [line for line in LINES.values() if line != "--version"])
+def test_our_lines_parse(line: str) -> None:
+    group: Any = pitchpipe
+    words = line.split()
+    while isinstance(group, LazyGroup):
+        group = group.get_command(click.Context(group), words.pop(0))
+    group.make_context("it", words)
 
 
 def test_a_line_of_nnictl_runs(call: Callable[..., Any], stored: Callable[..., Any]) -> None:

@@ -169,6 +169,8 @@ def test_trials_are_sorted_filtered_and_limited(
 
     assert numbers() == ["0", "1", "2", "3", "4"]
     assert numbers("--sort", "best") == ["1", "3", "0", "2", "4"]
+    assert numbers("--sort", "highest", "--limit", "2") == ["1", "3"]
+    assert numbers("--sort", "lowest", "--limit", "2") == ["2", "0"]
     assert numbers("--sort", "longest")[0] == "4"
     assert numbers("--sort", "latest") == ["4", "3", "2", "1", "0"]
     assert numbers("--limit", "2") == ["3", "4"]

@@ -142,3 +142,19 @@ def test_what_only_a_running_experiment_takes_is_refused_by_name(
     assert "experiment over does not run" in called.err
     (tmp_path / "torn.json").write_text("[{")
     assert "is not JSON" in call("import", "over", "--file", tmp_path / "torn.json").err
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        ("DONE", "it is DONE, and pitchpipe resume e --max-trial-number N extends it"),
+        ("STOPPED", "pitchpipe resume e continues it"),
+        ("RUNNING", "pitchpipe resume e continues it"),
+        ("VIEWED", "it is VIEWED, and nothing continues it"),
+    ],
+)
+def test_advice_names_no_command_that_would_be_refused(
+    status: str, advice: str, call: Callable[..., Any], stored: Callable[..., Any]
+) -> None:
+    stored(status=status).write("e", [])
+    assert call("trial", "add", "e", "--parameters", "{}").err.strip().endswith(advice)

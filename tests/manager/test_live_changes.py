@@ -198,7 +198,7 @@ def test_change_is_committed_before_it_is_answered(changed: tuple[Path, CopyingS
 
 REFUSALS = [
     ("update", {"changes": {"max_trial_number": 1}}, "conflict", "made or asked for already: .* at least"),
-    ("update", {"changes": {"max_trial_number": 0}}, "invalid", "greater than 0"),
+    ("update", {"changes": {"max_trial_number": 0}}, "invalid", "from 1 to"),
     ("update", {"changes": {"max_experiment_duration": 0.5}}, "conflict", "has run for"),
     ("update", {"changes": {"max_experiment_duration": "soon"}}, "invalid", "soon"),
     ("update", {"changes": {"trial_concurrency": None}}, "invalid", "cannot be null"),

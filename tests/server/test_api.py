@@ -116,6 +116,11 @@ def test_errors_say_what_to_do(asking: Asking, path: str, status: int, said: str
     ("method", "path", "body", "status", "said"),
     [
         ("PATCH", WHERE, {"trial_concurrency": 0}, 422, "greater than 0"),
+        ("PATCH", WHERE, {"max_trial_number": "9"}, 422, "valid integer"),
+        ("PATCH", WHERE, {"trial_concurrency": True}, 422, "valid integer"),
+        ("PATCH", WHERE, {"max_experiment_duration": True}, 422, "body.max_experiment_duration"),
+        ("PATCH", WHERE, {"max_experiment_duration": "9999999999999999d"}, 422, "less than 1e+12 s"),
+        ("PATCH", WHERE, {"search_space": {}}, 422, "body.search_space"),
         ("PATCH", WHERE, {"tuner": {}}, 422, "body.tuner"),
         ("PATCH", WHERE, {}, 422, "what to change"),
         ("PATCH", WHERE, {"max_experiment_duration": "soon"}, 422, "soon"),

@@ -95,7 +95,8 @@ def test_no_host_header_confuses_the_guard(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://localhost:9999", "https://localhost", "file://"]
+    "origin",
+    ["http://evil.example", "null", "http://localhost:9999", "https://localhost", "file://", "http://["],
 )
 def test_page_of_another_site_can_ask_nothing(asking: Asking, origin: str) -> None:
     assert asking.get(WHERE, {"origin": origin}).status == 403

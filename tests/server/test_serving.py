@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+import uvicorn
+import websockets.asyncio.client
 
 from pitchpipe.server.__main__ import main
+from pitchpipe.server.arrival import http_protocol
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.process import ServerError, ServerProcess
-from pitchpipe.server.security import ServerSettings
+from pitchpipe.server.security import Limits, ServerSettings
 from pitchpipe.server.serving import Serving, ServingError, address_file, url_of
 
 from .made_stores import MadeExperiment, a_trial
@@ -82,6 +88,100 @@ def test_server_ends_when_its_starter_is_killed(made: MadeExperiment) -> None:
         os.kill(starter.pid, signal.SIGKILL)
     psutil.wait_procs([server], timeout=30)
     assert not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
+
+
+@contextmanager
+def served(made: MadeExperiment, limits: Limits) -> Iterator[Serving]:
+    """The API of an experiment, served by a thread of this process."""
+    ready = threading.Event()
+    serving = Serving(
+        Experiments(made.folder.path.parent),
+        ServerSettings(limits=limits),
+        pages=False,
+        on_ready=lambda _url: ready.set(),
+    )
+    thread = threading.Thread(target=serving.run)
+    thread.start()
+    try:
+        assert ready.wait(30)
+        yield serving
+    finally:
+        serving.end()
+        thread.join()
+
+
+def received(connection: socket.socket) -> bytes:
+    """Everything that comes until the server closes the connection."""
+    with connection:
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+HEAD = b"GET /api/v1/experiments HTTP/1.1\r\nHost: localhost\r\n"
+SLOW = {
+    "nothing": (b"", b""),
+    "half a head": (HEAD, b""),
+    "half a head after a response": (HEAD + b"\r\n" + HEAD, b"HTTP/1.1 200 OK"),
+    "a body that is not read, after a response": (
+        HEAD + b"Content-Length: 9\r\n\r\n{",
+        b"HTTP/1.1 200 OK",
+    ),
+    "half a body": (
+        b"POST /api/v1/experiments/made1234/stop HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{",
+        b"HTTP/1.1 408 Request Timeout",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SLOW)
+def test_slow_connections_are_closed_and_make_room(made: MadeExperiment, case: str) -> None:
+    sent, answer = SLOW[case]
+    limits = Limits(connections=4, head_seconds=0.3, body_seconds=0.3)
+    with served(made, limits) as serving:
+        address = serving.url.removeprefix("http://").split(":")
+        slow = [socket.create_connection((address[0], int(address[1])), timeout=30) for _ in range(3)]
+        for connection in slow:
+            connection.sendall(sent)
+        assert [received(connection).partition(b"\r\n")[0] for connection in slow] == [answer] * 3
+        assert [each["id"] for each in ask(f"{serving.url}/api/v1/experiments")] == ["made1234"]
+
+
+def test_stream_outlives_the_deadline_of_a_head(made: MadeExperiment) -> None:
+    with served(made, Limits(head_seconds=0.05)) as serving:
+        events = messages(f"{serving.url}/api/v1/experiments/made1234/events/stream")
+        assert next(events)[0] == "hello"
+        silent = socket.create_connection(("127.0.0.1", int(serving.url.rpartition(":")[2])), timeout=30)
+        assert received(silent) == b""  # it came later than the stream, and its deadline has passed
+        made.commit(a_trial(0, "RUNNING"))
+        assert next(events)[0] == "trial"
+        events.close()
+
+
+def test_websocket_outlives_the_deadline_of_a_head() -> None:
+    async def echo(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.accept"})
+            await send({"type": "websocket.send", "text": (await receive())["text"]})
+
+    async def talk() -> str:
+        config = uvicorn.Config(echo, port=0, http=http_protocol(0.05), log_level="warning")
+        server = uvicorn.Server(config)
+        config.load()
+        server.lifespan = config.lifespan_class(config)
+        await server.startup()
+        port = server.servers[0].sockets[0].getsockname()[1]
+        async with websockets.asyncio.client.connect(f"ws://127.0.0.1:{port}") as websocket:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            assert await reader.read() == b""  # it came later than the websocket
+            writer.close()
+            await websocket.send("still here")
+            said = await websocket.recv()
+        server.should_exit = True
+        await server.shutdown()
+        return str(said)
+
+    assert asyncio.run(talk()) == "still here"
 
 
 def test_port_that_is_taken_is_said(tmp_path: Path) -> None:

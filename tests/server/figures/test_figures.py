@@ -171,6 +171,38 @@ def test_one_result_far_off_does_not_flatten_the_others() -> None:
     assert 1.8 < high < 3.0
 
 
+def test_axis_says_how_many_results_it_leaves_out() -> None:
+    trials = [trial(n, values={"default": 1.0 + n / 10}) for n in range(9)]
+    far = [trial(n, values={"default": 500.0 + n}) for n in (9, 10)]
+    title = figures.plot_history(table(trials + far), "default").layout.yaxis.title.text
+    assert title == "result (lower is better; 2 outside, double-click shows all)"
+    assert "outside" not in figures.plot_history(table(trials), "default").layout.yaxis.title.text
+
+
+def test_front_is_drawn_however_bad_one_objective_of_it_is() -> None:
+    trials = [trial(n, values={"default": -1.0 + n / 10, "size": 1.0 + n / 10}) for n in range(9)]
+    trials.append(trial(9, values={"default": 500.0, "size": 9.0}))  # the largest: nothing dominates it
+    trials.append(trial(10, values={"default": 900.0, "size": 0.0}))
+    figure = figures.plot_pareto(table(trials))
+    low, high = figure.layout.xaxis.range
+    assert low < -1.0
+    assert 500.0 < high < 900.0
+    assert "1 outside" in figure.layout.xaxis.title.text
+
+
+def test_overview_draws_the_front_among_many_results() -> None:
+    from pitchpipe.server.ui.progress_figure import progress_figure
+
+    history = [
+        {"sequence_id": n, "time": 1e9 + n, "value": float(n % 3) - 1.0, "best": -1.0} for n in range(3000)
+    ]
+    history[1000]["value"], history[1007]["value"] = 700.0, 500.0
+    figure = progress_figure(history, Objective(), front={1003, 1007})
+    assert {1003, 1007} <= set(figure.data[0].customdata)
+    assert figure.layout.yaxis.range[1] == 500.0
+    assert "1 outside" in figure.layout.yaxis.title.text
+
+
 def test_hover_has_number_result_and_parameters_escaped() -> None:
     figure = figures.plot_history(table([trial(3, parameters={"<lr>": 0.12345678, "act": "a&b"})]), "default")
     (text,) = figure.data[0].text
