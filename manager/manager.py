@@ -44,7 +44,7 @@ from .events import (
     Tick,
     TrialKillAsked,
 )
-from .executor import ExecutorError, RunSetup, TrialExecutor
+from .executor import Cursors, ExecutorError, RunSetup, TrialExecutor
 from .experiment_status import ExperimentStatus
 from .folder import ExperimentFolder
 from .ledger import Ledger
@@ -72,9 +72,13 @@ _STOP_MARGIN = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What one turn of the loop has taken in, and what is to be done once it is committed."""
+    """What one turn of the loop has taken in, and what is to be done once it is committed.
+
+    `cursors` say how far the agents' events are in it: more may come in before it is committed.
+    """
 
     events: Sequence[Event]
+    cursors: Cursors
     effects: Sequence[Effect]
     commands: Sequence[Record]
     tick: StoreTick
@@ -336,17 +340,19 @@ class Manager:
         if self._over.done() or self._closing or self._room.is_awaited_by(self._inbox):
             return
         events, self._inbox = self._inbox, []
+        cursors = self.executor.take_cursors()
         effects = [effect for event in events for effect in self._handle(event)]
         sends = [(effect.command, effect.payload) for effect in effects if isinstance(effect, SendCommand)]
         commands = self._session.number(sends)
         self._heard = None
         replies = self._session.take_replies(keep=self._unheard)
         checkpoints = () if self._unheard else self._session.take_checkpoints()
-        turn = _Turn(events, effects, commands, self._tick(commands, replies, checkpoints))
+        turn = _Turn(events, cursors, effects, commands, self._tick(commands, replies, checkpoints))
         self._room.attempt(partial(self._write, turn.tick), partial(self._act, turn))
 
     def _act(self, turn: _Turn) -> None:
         """What is committed is done and told."""
+        self.executor.confirm(turn.cursors)
         for effect in turn.effects:
             self._perform(effect)
         if not self._session.is_clogged:
