@@ -1,8 +1,9 @@
 """What a user may change while an experiment runs: the manager's side of the control socket.
 
-Every change is an event like any other: the runner takes it in, what follows from it is committed in one transaction
-(new limits and search spaces in the stored config, commands to the dispatcher in the record of the conversation), and
-only then it is acted upon and answered. So a manager that is killed behind the answer comes back with the change.
+A change is first committed as it was asked for (new limits and search spaces in the stored config); if that cannot be
+written, it is refused, and nothing has happened. Then it is an event like any other: the runner takes it in, what
+follows from it is committed in one transaction, acted upon and answered. So a manager that is killed after the answer
+comes back with the change.
 
 The operations, by the names of `control.py`'s requests:
 
@@ -30,6 +31,7 @@ from ..protocol import dumps
 from .control import ControlError
 from .events import DataImported, Event, LimitsChanged, SearchSpaceChanged, TrialAddAsked
 from .experiment_status import ExperimentStatus
+from .store import NoRoomError, StoreError
 
 if TYPE_CHECKING:
     from .config import ExperimentConfig
@@ -156,9 +158,12 @@ class LiveChanges:
         return [{"sequence_id": trial.sequence_id, "trial_id": trial.trial_id} for trial in own]
 
     def _apply(self, events: Sequence[Event], config: ExperimentConfig | None = None) -> None:
-        if not self._manager.apply(events, config):
-            why = "; ".join(self._manager.troubles()) or "see logs/manager.log"
-            raise ControlError(f"the change could not be written: {why}")
+        try:
+            self._manager.apply(events, config)
+        except NoRoomError as error:
+            raise ControlError(f"the change was not made: {error.what}; make room and try again") from error
+        except StoreError as error:
+            raise ControlError(f"the change was not made: {error}") from error
 
 
 def changed_config(config: ExperimentConfig, changes: Mapping[str, Any]) -> ExperimentConfig:

@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from ..protocol import CommandType, Frame
+from .asked import asked_events, asked_rows
 from .checkpoint_copies import clone_checkpoint
 from .config import ExperimentConfig
 from .conversation import Conversation, Record, SavedState
@@ -121,7 +122,7 @@ class Manager:
         self._closing = False
         self._room = Room(folder.path, self._guarded, self._schedule_tick)
         self._is_sound = True  # what the runner knows is in the store, or will be
-        self._new_config: str | None = None  # to be committed with the next tick
+        self._accepted: list[dict[str, Any]] = []  # users' changes that are committed and not yet handled
         self._unheard = 0  # so many of the last replies came when all was over
         self._heard: int | None = None  # the last reply that was acted upon; None: all were
 
@@ -185,13 +186,24 @@ class Manager:
         """The experiment's time: seconds since the epoch."""
         return self._clock()
 
-    def apply(self, events: Sequence[Event], config: ExperimentConfig | None = None) -> bool:
-        """Take in what a user asked for, with the config that it makes, and commit it; False if that failed."""
-        if config is not None:
-            self.config, self._new_config = config, json.dumps(config.canonical())
-        self._inbox.extend(events)
+    def apply(self, events: Sequence[Event], config: ExperimentConfig | None = None) -> None:
+        """Commit what a user asked for, with the config that it makes, and handle it.
+
+        Raises `StoreError` when it cannot be committed; then nothing changes, neither now nor later.
+        """
+        if self._closing or self._over.done():
+            raise StoreError("the experiment is ending")
+        if self._room.is_awaited_by(self._inbox):
+            self._room.demand()
+        accepted = [*self._accepted, *asked_rows(events)]
+        snapshot = self._snapshot(self._opened_runner, accepted)
+        self.store.accept(snapshot, None if config is None else json.dumps(config.canonical()))
+        # Handled before anything else: the caller has checked the events against how things stand now.
+        place = len(self._accepted)
+        self._inbox[place:place] = events
+        self._accepted = accepted
+        self.config = config or self.config
         self._guarded_tick()
-        return self._is_sound and not self._room.is_awaited
 
     async def cleanup_trials(self) -> None:
         """End all agents and what they run."""
@@ -242,7 +254,13 @@ class Manager:
         results = partial(committed_results, self.store, runner.get_trials())
         said = self.listeners.begin(runner, results, self._clock, self._row)
         self._heard = (row.snapshot or {}).get("heard")
-        self._inbox[:0] = [*self._unheard_replies(), *self.first_events(runner, self._clock()), *said]
+        self._accepted = (row.snapshot or {}).get("accepted", [])
+        self._inbox[:0] = [
+            *asked_events(self._accepted),
+            *self._unheard_replies(),
+            *self.first_events(runner, self._clock()),
+            *said,
+        ]
         self._opened.set()
         self.executor.prepare(runner.next_agents())
         if self._session.is_new:
@@ -339,7 +357,7 @@ class Manager:
         self._tick_is_due = False
         if self._over.done() or self._closing or self._room.is_awaited_by(self._inbox):
             return
-        events, self._inbox = self._inbox, []
+        events, self._inbox, self._accepted = self._inbox, [], []
         cursors = self.executor.take_cursors()
         effects = [effect for event in events for effect in self._handle(event)]
         sends = [(effect.command, effect.payload) for effect in effects if isinstance(effect, SendCommand)]
@@ -395,7 +413,6 @@ class Manager:
         """All that is to be committed now."""
         runner = self._opened_runner
         now = self._clock()
-        new_config, self._new_config = self._new_config, None
         return StoreTick(
             runner.take_changes(),
             commands,
@@ -405,8 +422,7 @@ class Manager:
             runner.error,
             runner.elapsed(now),
             now if runner.is_finished() else None,
-            self._snapshot(runner),
-            new_config,
+            self._snapshot(runner, self._accepted),
             checkpoints,
         )
 
@@ -417,9 +433,11 @@ class Manager:
                 for path in self.store.prune_dispatcher_checkpoints():
                     (self.folder.path / "checkpoint" / path).unlink(missing_ok=True)
 
-    def _snapshot(self, runner: TrialRunner) -> str:
-        heard = {} if self._heard is None else {"heard": self._heard}
-        return orjson.dumps(runner.snapshot() | heard, option=orjson.OPT_NON_STR_KEYS).decode()
+    def _snapshot(self, runner: TrialRunner, accepted: Sequence[Mapping[str, Any]]) -> str:
+        more: dict[str, Any] = {} if self._heard is None else {"heard": self._heard}
+        if accepted:
+            more["accepted"] = accepted
+        return orjson.dumps(runner.snapshot() | more, option=orjson.OPT_NON_STR_KEYS).decode()
 
     def _perform(self, effect: Effect) -> None:
         if isinstance(effect, StartTrial):
