@@ -137,16 +137,16 @@ class RunningExperiment:
             self._display.message(
                 "stopping: trials get their grace, results are kept; Ctrl-C again kills them"
             )
-            self._stop("interrupted")
+            self._stop(self._manager.stop, "interrupted")
         elif self._signals == 2:
             self._display.message("killing everything")
             self._kill()
 
-    def _stop(self, reason: str) -> None:
+    def _stop(self, stop: Callable[[str], None], reason: str) -> None:
         if self._stop_asked:
             return
         self._stop_asked = True
-        self._manager.stop(reason)
+        stop(reason)
         patience = self._manager.config.kill_grace + _STOP_PATIENCE
         asyncio.get_running_loop().call_later(patience, self._kill)
 
@@ -195,7 +195,7 @@ class RunningExperiment:
         }
 
     def _stop_for_user(self, request: dict[str, Any]) -> dict[str, Any]:
-        self._stop(str(request.get("reason") or _BY_USER))
+        self._stop(self._manager.stop_now, str(request.get("reason") or _BY_USER))
         return {}
 
 

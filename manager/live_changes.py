@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..protocol import dumps
 from .control import ControlError
-from .events import DataImported, Event, LimitsChanged, SearchSpaceChanged, TrialAddAsked
+from .events import DataImported, Event, LimitsChanged, SearchSpaceChanged, TrialAddAsked, TrialKillAsked
 from .experiment_status import ExperimentStatus
 from .store import NoRoomError, StoreError
 
@@ -110,11 +110,11 @@ class LiveChanges:
         trial = self._trial(request)
         if trial.status.is_final:
             raise ControlError(f"trial {trial.trial_id} has ended already: {trial.status}", "conflict")
-        self._manager.kill_trial(trial.trial_id)
+        self._apply([TrialKillAsked(self._manager.now(), trial.trial_id)])
         return {"sequence_id": trial.sequence_id, "trial_id": trial.trial_id}
 
     def _stop(self, request: dict[str, Any]) -> dict[str, Any]:
-        self._manager.stop(str(request.get("reason") or _BY_USER))
+        self._manager.stop_now(str(request.get("reason") or _BY_USER))
         return {}
 
     # ------------------------------------------------------------------ helpers

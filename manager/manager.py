@@ -43,7 +43,6 @@ from .events import (
     ExecutorFailed,
     StopAsked,
     Tick,
-    TrialKillAsked,
 )
 from .executor import Cursors, ExecutorError, RunSetup, TrialExecutor
 from .experiment_status import ExperimentStatus
@@ -167,13 +166,18 @@ class Manager:
         if self.runner is None:
             self._opening.cancel()
 
+    def stop_now(self, reason: str) -> None:
+        """End the experiment as `stop` does, and commit that first; where nothing can be written, it ends unwritten."""
+        self.stop(reason)
+        if self.runner is None:
+            self._guarded(partial(self.store.set_status, ExperimentStatus.STOPPED.value, reason))
+        else:
+            self._guarded_tick()
+            self._guarded(self._room.demand)
+
     def kill(self) -> None:
         """Let an experiment that is being stopped end at once: its trials get no grace any more."""
         self.executor.kill()
-
-    def kill_trial(self, trial_id: str) -> None:
-        """End one trial."""
-        self._post([TrialKillAsked(self._clock(), trial_id)])
 
     def add_trial(self, parameters: Mapping[str, Any]) -> None:
         """Run a trial with parameters of the user's choice; raises `ValueError` when it cannot be run any more."""

@@ -377,6 +377,71 @@ def test_change_that_was_accepted_is_made_after_a_resume(
         assert again.runner.get_trials()[number].trial_id == intervention.answer["trial_id"]
 
 
+def one_runs(runner: Any) -> bool:
+    return runner.counts["RUNNING"] >= 1
+
+
+def test_kill_and_stop_are_committed_before_they_are_answered(tmp_path: Path) -> None:
+    manager = made_with_random(tmp_path, max_trial_number=50)
+
+    def seen() -> tuple[str, str, list[Any]]:
+        store = Store.view(tmp_path / "exp" / "experiment.db")
+        row, condemned = store.experiment(), [trial.trial_id for trial in store.trials() if trial.verdict]
+        store.close()
+        return row.status, row.reason, condemned
+
+    def kill_and_stop(operations: Operations) -> list[Any]:
+        assert manager.runner is not None
+        trial = next(trial for trial in manager.runner.live.values() if trial.status == "RUNNING")
+        operations["kill"]({"trial": trial.trial_id})
+        after_kill = seen()
+        operations["stop"]({"reason": "enough"})
+        return [trial.trial_id, after_kill, seen()]
+
+    intervention = Intervention(manager, one_runs, kill_and_stop)
+    assert run(manager) is ExperimentStatus.STOPPED
+    killed, after_kill, after_stop = intervention.answer
+    assert after_kill == ("RUNNING", "", [killed])
+    assert after_stop[:2] == ("STOPPING", "enough")
+
+
+def test_experiment_without_room_is_stopped_all_the_same(tmp_path: Path) -> None:
+    manager = made_with_random(tmp_path, max_trial_number=50)
+
+    def fill_and_stop(operations: Operations) -> Any:
+        assert manager.runner is not None
+        seal(manager.store, on=True)
+        with pytest.raises(ControlError, match="the change was not made"):
+            operations["kill"]({"trial": next(iter(manager.runner.live))})
+        return operations["stop"]({})
+
+    intervention = Intervention(manager, one_runs, fill_and_stop)
+    with pytest.raises(StoreError, match=r"experiment\.db"):
+        run(manager)
+    assert intervention.answer == {}
+    store = Store.view(manager.folder.database)
+    assert store.experiment().status == "RUNNING"  # what was written last stands
+    store.close()
+
+
+def test_experiment_that_is_stopped_while_it_starts_is_stopped_in_the_store_at_once(tmp_path: Path) -> None:
+    manager = made_with_random(tmp_path)
+
+    async def main() -> str:
+        running = asyncio.ensure_future(manager.run())
+        await asyncio.sleep(0)
+        LiveChanges(manager).operations()["stop"]({"reason": "never mind"})
+        row = manager.store.experiment()
+        assert await running is ExperimentStatus.STOPPED
+        return f"{row.status}: {row.reason}"
+
+    try:
+        assert asyncio.run(main()) == "STOPPED: never mind"
+    finally:
+        manager.store.close()
+        manager.folder.disown()
+
+
 # ---------------------------------------------------------------------- from another process
 
 
