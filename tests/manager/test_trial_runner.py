@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -1203,3 +1203,8 @@ def test_restored_runner_goes_on_like_the_one_it_replaces(moves: list[str]) -> N
         old.orders(),
         +old.counts,
     )
+
+
+def test_every_kind_of_event_has_a_handler_but_the_one_that_ends_the_manager() -> None:
+    runner = TrialRunner("exp", Limits(1), Ledger(Totals()))
+    assert set(runner._handlers) == set(get_args(happened.Event)) - {happened.ExecutorFailed}
