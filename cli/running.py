@@ -54,6 +54,7 @@ class RunningExperiment:
         self._signals = 0
         self._stop_asked = False
         self._error = ""
+        self._has_executor = True
         self._deadline = Deadline(130, self._write_last_words)
 
     def run(self) -> bool:
@@ -72,6 +73,11 @@ class RunningExperiment:
     def error(self) -> str:
         """Why the experiment could not run at all; empty if it could."""
         return self._error
+
+    @property
+    def has_executor(self) -> bool:
+        """Could trials be reached where they run?"""
+        return self._has_executor
 
     def _run_loop(self) -> None:
         loop = asyncio.new_event_loop()
@@ -99,6 +105,7 @@ class RunningExperiment:
             _log.info("experiment %s runs in process %d", self._manager.folder.experiment_id, os.getpid())
             _log.info("experiment %s is %s", self._manager.folder.experiment_id, await running)
         except (ExecutorError, StoreError) as error:
+            self._has_executor = not isinstance(error, ExecutorError)
             self._note_failure(str(error))
         except Exception as error:  # noqa: BLE001  (whatever it is, it must be written down)
             _log.exception("the manager failed")

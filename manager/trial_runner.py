@@ -303,7 +303,7 @@ class TrialRunner:
 
     def _on_dispatcher_ready(self, event: happened.DispatcherReady) -> None:
         self.wants_periodical = event.wants_periodical
-        if self._ready or self.status.is_final:
+        if self._ready or not self._goes_on:
             return
         self._ready = True
         self._deadlines.begin(event.time)

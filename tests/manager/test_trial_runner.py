@@ -534,6 +534,19 @@ def test_trial_that_was_lost_with_the_manager_is_run_again_when_the_dispatcher_i
     assert (start.order.trial_id, start.order.attempt) == (trial.trial_id, 2)
 
 
+def test_experiment_that_is_stopped_before_its_dispatcher_is_back_stays_stopping() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    old = driver.runner
+    driver.runner = TrialRunner("test", old.limits, Ledger(Totals()))
+    driver.runner.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), 0.0)
+    driver.handle(happened.StopAsked(driver.now))
+    assert driver.ready() == []
+    assert driver.runner.status is ExperimentStatus.STOPPING
+    assert of_type(driver.end(trial, exit_code=None, signal=15), Finish)
+    assert driver.runner.status is ExperimentStatus.STOPPED
+
+
 def test_trial_whose_agent_was_told_to_leave_is_run_again() -> None:
     driver = Driver(trial_concurrency=1)
     trial = driver.running_trial()
