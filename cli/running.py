@@ -54,6 +54,7 @@ class RunningExperiment:
         self._signals = 0
         self._stop_asked = False
         self._error = ""
+        self._has_executor = True
         self._deadline = Deadline(130, self._write_last_words)
 
     def run(self) -> bool:
@@ -72,6 +73,11 @@ class RunningExperiment:
     def error(self) -> str:
         """Why the experiment could not run at all; empty if it could."""
         return self._error
+
+    @property
+    def has_executor(self) -> bool:
+        """Could trials be reached where they run?"""
+        return self._has_executor
 
     def _run_loop(self) -> None:
         loop = asyncio.new_event_loop()
@@ -99,6 +105,7 @@ class RunningExperiment:
             _log.info("experiment %s runs in process %d", self._manager.folder.experiment_id, os.getpid())
             _log.info("experiment %s is %s", self._manager.folder.experiment_id, await running)
         except (ExecutorError, StoreError) as error:
+            self._has_executor = not isinstance(error, ExecutorError)
             self._note_failure(str(error))
         except Exception as error:  # noqa: BLE001  (whatever it is, it must be written down)
             _log.exception("the manager failed")
@@ -137,16 +144,16 @@ class RunningExperiment:
             self._display.message(
                 "stopping: trials get their grace, results are kept; Ctrl-C again kills them"
             )
-            self._stop("interrupted")
+            self._stop(self._manager.stop, "interrupted")
         elif self._signals == 2:
             self._display.message("killing everything")
             self._kill()
 
-    def _stop(self, reason: str) -> None:
+    def _stop(self, stop: Callable[[str], None], reason: str) -> None:
         if self._stop_asked:
             return
         self._stop_asked = True
-        self._manager.stop(reason)
+        stop(reason)
         patience = self._manager.config.kill_grace + _STOP_PATIENCE
         asyncio.get_running_loop().call_later(patience, self._kill)
 
@@ -195,7 +202,7 @@ class RunningExperiment:
         }
 
     def _stop_for_user(self, request: dict[str, Any]) -> dict[str, Any]:
-        self._stop(str(request.get("reason") or _BY_USER))
+        self._stop(self._manager.stop_now, str(request.get("reason") or _BY_USER))
         return {}
 
 

@@ -114,6 +114,11 @@ def _end_abandoned(folder: ExperimentFolder) -> None:
             resume_experiment(folder, ending=True), SilentDisplay(sys.stderr), interrupts, ending=True
         )
         running.run()
+    if running.error and running.has_executor:
+        where = folder.path / "logs" / "manager.log"
+        raise Failure(
+            f"experiment {folder.experiment_id} was not stopped in order: {running.error} ({where})", FAILED
+        )
     if running.error:
         # Nothing can be reached where the trials ran: nobody will ever hear of them.
         store = Store.open(folder.database)

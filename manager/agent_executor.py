@@ -29,7 +29,7 @@ from .events import (
     Event,
     Reported,
 )
-from .executor import Deliver, RunSetup, TrialExecutor
+from .executor import Cursors, Deliver, RunSetup, TrialExecutor
 
 __all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
 
@@ -91,7 +91,9 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._deliver: Deliver | None = None
         self._links: dict[str, AgentLink] = {}
         self._orders: dict[tuple[str, int], AttemptOrder] = {}
-        self._to_acknowledge: dict[str, int] = {}
+        # By link, not by name: another agent of the same name counts its events from 1.
+        self._delivered: dict[AgentLink, int] = {}  # not in any turn yet
+        self._confirmed: dict[AgentLink, int] = {}  # committed, and not yet acknowledged
         self._busy: Counter[str] = Counter()  # attempts by agent
         self._not_before: dict[tuple[str, int], float] = {}  # by our clock: an attempt's first moment
         self._closing = False
@@ -167,13 +169,24 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                     if order.agent == agent:
                         link.send(self._start_message(order))
 
+    def take_cursors(self) -> Cursors:
+        """Return how far each agent's events were delivered since the last call."""
+        cursors, self._delivered = self._delivered, {}
+        return cursors
+
+    def confirm(self, cursors: Cursors) -> None:
+        """Note up to where events are committed, of the agents that are still there."""
+        there = set(self._links.values())
+        self._confirmed.update({link: cursor for link, cursor in cursors.items() if link in there})
+
     def acknowledge(self) -> None:
-        """Ask every agent that delivered something for more; that also acknowledges what it delivered.
+        """Ask every agent whose last batch is committed for more; that also acknowledges the batch.
 
         An agent without a trial has nothing more to say: it is asked together with its next start, in one message.
         """
-        for agent in [agent for agent in self._to_acknowledge if self._busy[agent]]:
-            self._poll(agent)
+        for agent in [agent for agent, link in self._links.items() if link in self._confirmed]:
+            if self._busy[agent]:
+                self._poll(agent)
         for link in self._links.values():
             link.flush()
 
@@ -210,7 +223,8 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
     def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
         """Translate an agent's batch into events and deliver them."""
-        self._to_acknowledge[agent] = batch["cursor"]
+        if (link := self._links.get(agent)) is not None:
+            self._delivered[link] = batch["cursor"]
         self._emit(self._translate(batch["events"]))
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
@@ -225,8 +239,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
     def on_lost(self, agent: str, reason: str) -> None:
         """Deliver what the lost agent's attempts left in their spools, and their ends."""
-        self._links.pop(agent, None)
-        self._to_acknowledge.pop(agent, None)
+        self._drop(agent)
         if self._closing:
             return
         level = logging.WARNING if self._losses_are_news else logging.INFO
@@ -292,9 +305,15 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._emit(events)
 
     def _poll(self, agent: str) -> None:
-        cursor = self._to_acknowledge.pop(agent, None)
-        if cursor is not None and (link := self._links.get(agent)) is not None:
+        link = self._links[agent]
+        if (cursor := self._confirmed.pop(link, None)) is not None:
             link.poll(cursor)
+
+    def _drop(self, agent: str) -> None:
+        """Forget the link to an agent that is gone or goes, and what it would be told."""
+        if (link := self._links.pop(agent, None)) is not None:
+            self._delivered.pop(link, None)
+            self._confirmed.pop(link, None)
 
     def _translate(self, raw: Iterable[dict[str, Any]]) -> Iterable[Event]:
         """Events of what agents say; their clocks may be wrong, or set: nothing happened before its start or later."""

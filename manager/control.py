@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,8 +28,11 @@ __all__ = ["ControlError", "ControlServer", "ask_manager", "control_socket"]
 
 Answer = dict[str, Any]
 Operation = Callable[[Answer], Answer | Awaitable[Answer]]
-RefusalKind = Literal["unreachable", "not found", "conflict", "invalid"]
-_MAX_LINE = 256 * 1024
+RefusalKind = Literal["unreachable", "not found", "conflict", "invalid", "failed"]
+_log = logging.getLogger(__name__)
+# What the HTTP API takes in one body (4 MiB) is up to three times as long with its characters escaped.
+_MAX_LINE = 16 * 1024 * 1024
+_TOO_LONG = {"error": f"a request has at most {_MAX_LINE:,} bytes", "kind": "invalid"}
 _TIMEOUT = 10.0
 
 
@@ -36,7 +40,7 @@ class ControlError(Exception):
     """The manager could not be asked, or refused; the message says why.
 
     `kind`: "unreachable"; or the refusal is because something is "not found", is in "conflict" with how the experiment
-    stands, or is "invalid" at any time.
+    stands, or is "invalid" at any time; or the manager "failed" at it.
     """
 
     def __init__(self, message: str, kind: RefusalKind = "conflict") -> None:
@@ -91,16 +95,38 @@ class ControlServer:
             return
         self._writers.add(writer)
         try:
-            while line := await reader.readline():
-                writer.write(json.dumps(await self._answer(line)).encode() + b"\n")
-                await writer.drain()
-        except (ConnectionError, ValueError):
-            pass  # it went away, or sent a line without an end
+            await self._converse(reader, writer)
+        except ConnectionError:
+            pass  # it went away
         finally:
             self._writers.discard(writer)
             writer.close()
 
-    async def _answer(self, line: bytes) -> Answer:
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            try:
+                line = await reader.readline()
+            except ValueError:  # where the next request begins is unknown
+                writer.write(_encoded(_TOO_LONG))
+                await writer.drain()
+                return
+            if not line:
+                return
+            writer.write(await self._answer(line))
+            await writer.drain()
+
+    async def _answer(self, line: bytes) -> bytes:
+        """Return the line that answers a request; what an operation did not foresee is logged and said, too."""
+        try:
+            return _encoded(await self._perform(line))
+        except Exception as error:  # noqa: BLE001  (the manager goes on, and who asked must hear of it)
+            _log.exception("the request %r failed", line[:80])
+            why = f"{type(error).__name__}: {error}"
+            return _encoded(
+                {"error": f"the manager failed at this ({why}): see logs/manager.log", "kind": "failed"}
+            )
+
+    async def _perform(self, line: bytes) -> Answer:
         try:
             request = json.loads(line)
             operation = self._operations[request["op"]]
@@ -121,22 +147,29 @@ def ask_manager(folder: Path, request: Answer, timeout: float = _TIMEOUT) -> Ans
 
     `timeout` is in seconds.
     """
+    message = _encoded(request)
+    if len(message) > _MAX_LINE:
+        raise ControlError(f"{_TOO_LONG['error']}, this one {len(message):,}", "invalid")
     with socket.socket(socket.AF_UNIX) as line:
         line.settimeout(timeout)
         try:
             line.connect(str(_find(folder)))
-            line.sendall(json.dumps(request).encode() + b"\n")
+            line.sendall(message)
             answer = json.loads(line.makefile("rb").readline() or b"{}")
         except TimeoutError:
             raise ControlError(f"the manager of {folder.name} does not answer", "unreachable") from None
         except (OSError, ValueError) as error:
-            message = f"the manager of {folder.name} cannot be reached: {error}"
-            raise ControlError(message, "unreachable") from error
+            why = f"the manager of {folder.name} cannot be reached: {error}"
+            raise ControlError(why, "unreachable") from error
     if "error" in answer:
         raise ControlError(answer["error"], answer.get("kind", "conflict"))
     if not answer:
         raise ControlError(f"the manager of {folder.name} went away before it answered", "unreachable")
     return answer
+
+
+def _encoded(message: Answer) -> bytes:
+    return json.dumps(message).encode() + b"\n"
 
 
 def _find(folder: Path) -> Path:

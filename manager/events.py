@@ -1,4 +1,4 @@
-"""What can happen to an experiment: the only things that `TrialRunner.handle` accepts.
+"""What can happen to an experiment. `TrialRunner.handle` accepts all of it but `ExecutorFailed`.
 
 An event is plain data and carries the time at which it happened (seconds since the epoch, on the experiment's
 clock), so that the runner needs no clock of its own and any history can be replayed in a test.
@@ -246,7 +246,10 @@ class TotalsChanged:
 
 @dataclass(slots=True)
 class ExecutorFailed:
-    """The executor can run nothing any more: the experiment ends as it stands, to be resumed."""
+    """The executor can run nothing any more: the experiment ends as it stands, to be resumed.
+
+    The manager raises it as an error; the runner does not see it, because nothing may change any more.
+    """
 
     time: float
     reason: str

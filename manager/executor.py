@@ -7,7 +7,7 @@ hears of it. It must keep three promises, which the conformance suite in `tests/
 * `start_trial` is idempotent on (trial, attempt), and so are `stop_trial` and `pause_trial`;
 * of one attempt, `AttemptEnded` is delivered exactly once and after every report of that attempt;
 * a report may be delivered more than once (after a restart, or from the spool of a lost agent), always under the same
-  sequence number; it is delivered again until `acknowledge` followed its commit.
+  sequence number; no agent forgets it until `confirm` has said that it is committed.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from .effects import AttemptOrder
 from .events import Event
 from .ledger import Request, Totals
 
-__all__ = ["Deliver", "ExecutorError", "RunSetup", "TrialExecutor"]
+__all__ = ["Cursors", "Deliver", "ExecutorError", "RunSetup", "TrialExecutor"]
 
 Deliver = Callable[[Sequence[Event]], None]
+Cursors = Mapping[Any, int]
+"""How far events have been delivered, by agent; only the executor that returned them reads them."""
 
 
 class ExecutorError(Exception):
@@ -85,9 +87,16 @@ class TrialExecutor(ABC):
         """
         self.stop_trial(trial_id, attempt)
 
+    def take_cursors(self) -> Cursors:
+        """Return how far the events that were delivered since the last call reach."""
+        return {}
+
+    def confirm(self, cursors: Cursors) -> None:  # noqa: B027  (a hook: there may be nobody to tell)
+        """The events up to these cursors are committed: the next `acknowledge` or start may say so."""
+
     @abstractmethod
     def acknowledge(self) -> None:
-        """All events delivered so far are committed: agents may forget them and send the next."""
+        """Let agents forget the events that are confirmed, and ask for the next ones."""
 
     @abstractmethod
     async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:

@@ -1,8 +1,9 @@
 """What a user may change while an experiment runs: the manager's side of the control socket.
 
-Every change is an event like any other: the runner takes it in, what follows from it is committed in one transaction
-(new limits and search spaces in the stored config, commands to the dispatcher in the record of the conversation), and
-only then it is acted upon and answered. So a manager that is killed behind the answer comes back with the change.
+A change is first committed as it was asked for (new limits and search spaces in the stored config); if that cannot be
+written, it is refused, and nothing has happened. Then it is an event like any other: the runner takes it in, what
+follows from it is committed in one transaction, acted upon and answered. So a manager that is killed after the answer
+comes back with the change.
 
 The operations, by the names of `control.py`'s requests:
 
@@ -29,8 +30,9 @@ from typing import TYPE_CHECKING, Any
 from ..protocol import dumps
 from .change_checks import problems_of
 from .control import ControlError
-from .events import DataImported, Event, LimitsChanged, SearchSpaceChanged, TrialAddAsked
+from .events import DataImported, Event, LimitsChanged, SearchSpaceChanged, TrialAddAsked, TrialKillAsked
 from .experiment_status import ExperimentStatus
+from .store import NoRoomError, StoreError
 
 if TYPE_CHECKING:
     from .config import ExperimentConfig
@@ -109,11 +111,11 @@ class LiveChanges:
         trial = self._trial(request)
         if trial.status.is_final:
             raise ControlError(f"trial {trial.trial_id} has ended already: {trial.status}", "conflict")
-        self._manager.kill_trial(trial.trial_id)
+        self._apply([TrialKillAsked(self._manager.now(), trial.trial_id)])
         return {"sequence_id": trial.sequence_id, "trial_id": trial.trial_id}
 
     def _stop(self, request: dict[str, Any]) -> dict[str, Any]:
-        self._manager.stop(str(request.get("reason") or _BY_USER))
+        self._manager.stop_now(str(request.get("reason") or _BY_USER))
         return {}
 
     # ------------------------------------------------------------------ helpers
@@ -157,9 +159,12 @@ class LiveChanges:
         return [{"sequence_id": trial.sequence_id, "trial_id": trial.trial_id} for trial in own]
 
     def _apply(self, events: Sequence[Event], config: ExperimentConfig | None = None) -> None:
-        if not self._manager.apply(events, config):
-            why = "; ".join(self._manager.troubles()) or "see logs/manager.log"
-            raise ControlError(f"the change could not be written: {why}")
+        try:
+            self._manager.apply(events, config)
+        except NoRoomError as error:
+            raise ControlError(f"the change was not made: {error.what}; make room and try again") from error
+        except StoreError as error:
+            raise ControlError(f"the change was not made: {error}") from error
 
 
 def changed_config(config: ExperimentConfig, changes: Mapping[str, Any]) -> ExperimentConfig:

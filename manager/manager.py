@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from ..protocol import CommandType, Frame
+from .asked import asked_events, asked_rows
 from .checkpoint_copies import clone_checkpoint
 from .config import ExperimentConfig
 from .conversation import Conversation, Record, SavedState
@@ -42,9 +43,8 @@ from .events import (
     ExecutorFailed,
     StopAsked,
     Tick,
-    TrialKillAsked,
 )
-from .executor import ExecutorError, RunSetup, TrialExecutor
+from .executor import Cursors, ExecutorError, RunSetup, TrialExecutor
 from .experiment_status import ExperimentStatus
 from .folder import ExperimentFolder
 from .ledger import Ledger
@@ -72,9 +72,13 @@ _STOP_MARGIN = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What one turn of the loop has taken in, and what is to be done once it is committed."""
+    """What one turn of the loop has taken in, and what is to be done once it is committed.
+
+    `cursors` say how far the agents' events are in it: more may come in before it is committed.
+    """
 
     events: Sequence[Event]
+    cursors: Cursors
     effects: Sequence[Effect]
     commands: Sequence[Record]
     tick: StoreTick
@@ -117,7 +121,7 @@ class Manager:
         self._closing = False
         self._room = Room(folder.path, self._guarded, self._schedule_tick)
         self._is_sound = True  # what the runner knows is in the store, or will be
-        self._new_config: str | None = None  # to be committed with the next tick
+        self._accepted: list[dict[str, Any]] = []  # users' changes that are committed and not yet handled
         self._unheard = 0  # so many of the last replies came when all was over
         self._heard: int | None = None  # the last reply that was acted upon; None: all were
 
@@ -162,13 +166,18 @@ class Manager:
         if self.runner is None:
             self._opening.cancel()
 
+    def stop_now(self, reason: str) -> None:
+        """End the experiment as `stop` does, and commit that first; where nothing can be written, it ends unwritten."""
+        self.stop(reason)
+        if self.runner is None:
+            self._guarded(partial(self.store.set_status, ExperimentStatus.STOPPED.value, reason))
+        else:
+            self._guarded_tick()
+            self._guarded(self._room.demand)
+
     def kill(self) -> None:
         """Let an experiment that is being stopped end at once: its trials get no grace any more."""
         self.executor.kill()
-
-    def kill_trial(self, trial_id: str) -> None:
-        """End one trial."""
-        self._post([TrialKillAsked(self._clock(), trial_id)])
 
     def add_trial(self, parameters: Mapping[str, Any]) -> None:
         """Run a trial with parameters of the user's choice; raises `ValueError` when it cannot be run any more."""
@@ -181,13 +190,24 @@ class Manager:
         """The experiment's time: seconds since the epoch."""
         return self._clock()
 
-    def apply(self, events: Sequence[Event], config: ExperimentConfig | None = None) -> bool:
-        """Take in what a user asked for, with the config that it makes, and commit it; False if that failed."""
-        if config is not None:
-            self.config, self._new_config = config, json.dumps(config.canonical())
-        self._inbox.extend(events)
+    def apply(self, events: Sequence[Event], config: ExperimentConfig | None = None) -> None:
+        """Commit what a user asked for, with the config that it makes, and handle it.
+
+        Raises `StoreError` when it cannot be committed; then nothing changes, neither now nor later.
+        """
+        if self._closing or self._over.done():
+            raise StoreError("the experiment is ending")
+        if self._room.is_awaited_by(self._inbox):
+            self._room.demand()
+        accepted = [*self._accepted, *asked_rows(events)]
+        snapshot = self._snapshot(self._opened_runner, accepted)
+        self.store.accept(snapshot, None if config is None else json.dumps(config.canonical()))
+        # Handled before anything else: the caller has checked the events against how things stand now.
+        place = len(self._accepted)
+        self._inbox[place:place] = events
+        self._accepted = accepted
+        self.config = config or self.config
         self._guarded_tick()
-        return self._is_sound and not self._room.is_awaited
 
     async def cleanup_trials(self) -> None:
         """End all agents and what they run."""
@@ -238,7 +258,13 @@ class Manager:
         results = partial(committed_results, self.store, runner.get_trials())
         said = self.listeners.begin(runner, results, self._clock, self._row)
         self._heard = (row.snapshot or {}).get("heard")
-        self._inbox[:0] = [*self._unheard_replies(), *self.first_events(runner, self._clock()), *said]
+        self._accepted = (row.snapshot or {}).get("accepted", [])
+        self._inbox[:0] = [
+            *asked_events(self._accepted),
+            *self._unheard_replies(),
+            *self.first_events(runner, self._clock()),
+            *said,
+        ]
         self._opened.set()
         self.executor.prepare(runner.next_agents())
         if self._session.is_new:
@@ -335,18 +361,20 @@ class Manager:
         self._tick_is_due = False
         if self._over.done() or self._closing or self._room.is_awaited_by(self._inbox):
             return
-        events, self._inbox = self._inbox, []
+        events, self._inbox, self._accepted = self._inbox, [], []
+        cursors = self.executor.take_cursors()
         effects = [effect for event in events for effect in self._handle(event)]
         sends = [(effect.command, effect.payload) for effect in effects if isinstance(effect, SendCommand)]
         commands = self._session.number(sends)
         self._heard = None
         replies = self._session.take_replies(keep=self._unheard)
         checkpoints = () if self._unheard else self._session.take_checkpoints()
-        turn = _Turn(events, effects, commands, self._tick(commands, replies, checkpoints))
+        turn = _Turn(events, cursors, effects, commands, self._tick(commands, replies, checkpoints))
         self._room.attempt(partial(self._write, turn.tick), partial(self._act, turn))
 
     def _act(self, turn: _Turn) -> None:
         """What is committed is done and told."""
+        self.executor.confirm(turn.cursors)
         for effect in turn.effects:
             self._perform(effect)
         if not self._session.is_clogged:
@@ -389,7 +417,6 @@ class Manager:
         """All that is to be committed now."""
         runner = self._opened_runner
         now = self._clock()
-        new_config, self._new_config = self._new_config, None
         return StoreTick(
             runner.take_changes(),
             commands,
@@ -399,8 +426,7 @@ class Manager:
             runner.error,
             runner.elapsed(now),
             now if runner.is_finished() else None,
-            self._snapshot(runner),
-            new_config,
+            self._snapshot(runner, self._accepted),
             checkpoints,
         )
 
@@ -411,9 +437,11 @@ class Manager:
                 for path in self.store.prune_dispatcher_checkpoints():
                     (self.folder.path / "checkpoint" / path).unlink(missing_ok=True)
 
-    def _snapshot(self, runner: TrialRunner) -> str:
-        heard = {} if self._heard is None else {"heard": self._heard}
-        return orjson.dumps(runner.snapshot() | heard, option=orjson.OPT_NON_STR_KEYS).decode()
+    def _snapshot(self, runner: TrialRunner, accepted: Sequence[Mapping[str, Any]]) -> str:
+        more: dict[str, Any] = {} if self._heard is None else {"heard": self._heard}
+        if accepted:
+            more["accepted"] = accepted
+        return orjson.dumps(runner.snapshot() | more, option=orjson.OPT_NON_STR_KEYS).decode()
 
     def _perform(self, effect: Effect) -> None:
         if isinstance(effect, StartTrial):

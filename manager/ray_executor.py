@@ -184,8 +184,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
         waiting = [agent for agent, link in links.items() if not link.stands and self._busy[agent]]
         idle = [agent for agent, link in links.items() if link.stands and not self._busy[agent]]
         for agent, _ in zip(idle, waiting, strict=False):
-            self._links.pop(agent)
-            self._to_acknowledge.pop(agent, None)
+            self._drop(agent)
             self._retiring[agent] = asyncio.ensure_future(self._retire(agent, links[agent]))
         if waiting:
             self._watch_room()

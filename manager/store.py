@@ -79,7 +79,6 @@ class Tick:
     run_time: float = 0.0
     end_time: float | None = None
     snapshot: str = "{}"
-    config: str | None = None  # canonical JSON, if it has changed
     dispatcher_checkpoints: Sequence[SavedState] = ()
 
 
@@ -155,8 +154,13 @@ class Store:
                 "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
                 (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
             )
-            if tick.config is not None:
-                db.execute("UPDATE experiment SET config=?", (tick.config,))
+
+    def accept(self, snapshot: str, config: str | None) -> None:
+        """Write down what a user asked for, in a snapshot, and the configuration (canonical JSON) if it changes."""
+        with _explained(self.path):
+            self._db.execute(
+                "UPDATE experiment SET snapshot=?, config=coalesce(?, config)", (snapshot, config)
+            )
 
     def set_config(self, config: dict[str, Any]) -> None:
         """Replace the configuration, of an experiment that is extended."""

@@ -112,7 +112,7 @@ class TrialRunner:
         self._handlers = self._table_of_handlers()
 
     def _table_of_handlers(self) -> dict[type, Callable[[Any], None]]:
-        """Which method takes which event: every kind of event has a row."""
+        """Which method takes which event: every kind has a row but `ExecutorFailed`, which ends the manager."""
         return {
             happened.DispatcherReady: self._on_dispatcher_ready,
             happened.ParametersArrived: self._on_parameters,
@@ -293,7 +293,7 @@ class TrialRunner:
 
     def _on_dispatcher_ready(self, event: happened.DispatcherReady) -> None:
         self.wants_periodical = event.wants_periodical
-        if self._ready or self.status.is_final:
+        if self._ready or not self._goes_on:
             return
         self._ready = True
         self._deadlines.begin(event.time)

@@ -30,7 +30,7 @@ _SAID = {
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": said} for status, said in _SAID.items()
 }
-_OF_KIND = {"unreachable": 503, "not found": 404, "conflict": 409, "invalid": 422}
+_OF_KIND = {"unreachable": 503, "not found": 404, "conflict": 409, "invalid": 422, "failed": 500}
 
 
 def add_problem_handlers(app: FastAPI) -> None:

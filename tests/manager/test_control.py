@@ -1,6 +1,7 @@
 """The control socket: requests of verbs, answered by the manager's process."""
 
 import asyncio
+import os
 import socket
 import threading
 from collections.abc import Callable
@@ -24,11 +25,12 @@ def refuse(request: dict[str, Any]) -> dict[str, Any]:
     raise ControlError(f"there is no trial {request['trial']}")
 
 
-def served(folder: Path, ask: Callable[[], Any]) -> Any:
+def served(folder: Path, ask: Callable[[], Any], **more: Callable[[dict[str, Any]], Any]) -> Any:
     """What `ask` answers, called on a thread while a server runs."""
 
     async def serve() -> Any:
-        async with ControlServer(folder, {"status": lambda request: {"pid": 1, **request}, "kill": refuse}):
+        operations = {"status": lambda request: {"pid": 1, **request}, "kill": refuse, **more}
+        async with ControlServer(folder, operations):
             return await asyncio.to_thread(ask)
 
     return asyncio.run(serve())
@@ -48,6 +50,65 @@ def test_refusal_comes_back_as_its_sentence(folder: Path) -> None:
 def test_unknown_request_is_refused(folder: Path, request_: Any) -> None:
     with pytest.raises(ControlError, match="one of kill, status"):
         served(folder, lambda: ask_manager(folder, request_))
+
+
+def test_operation_that_fails_is_answered_and_logged_and_the_next_is_served(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(request: dict[str, Any]) -> dict[str, Any]:
+        raise ValueError("7 is no step")
+
+    def ask() -> Any:
+        with pytest.raises(ControlError, match=r"failed at this \(ValueError: 7 is no step\)") as refused:
+            ask_manager(folder, {"op": "step"})
+        with pytest.raises(ControlError, match="JSON serializable"):
+            ask_manager(folder, {"op": "object"})
+        return refused.value.kind, ask_manager(folder, {"op": "status"})["ok"]
+
+    assert served(folder, ask, step=fail, object=lambda request: {"it": object()}) == ("failed", True)
+    assert "Traceback" in caplog.text
+
+
+def test_request_of_the_size_that_the_api_takes_is_answered(folder: Path) -> None:
+    parameters = {"words": "\N{LATIN SMALL LETTER E WITH ACUTE}" * (2 * 1024 * 1024)}  # 4 MiB in UTF-8
+    asked: list[Any] = []
+
+    def add(request: dict[str, Any]) -> dict[str, Any]:
+        asked.append(request["parameters"])
+        return {}
+
+    served(folder, lambda: ask_manager(folder, {"op": "add", "parameters": parameters}), add=add)
+    assert asked == [parameters]
+
+
+def test_request_that_is_too_long_is_refused_with_the_limit(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask_directly() -> bytes:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(control_socket(folder)))
+            line.sendall(b"x" * 2000)
+            return line.makefile("rb").readline()
+
+    monkeypatch.setattr("pitchpipe.manager.control._MAX_LINE", 1000)
+    with pytest.raises(ControlError, match=r"at most .* bytes, this one 2,0") as refused:
+        ask_manager(folder, {"op": "status", "more": "x" * 2000})
+    assert refused.value.kind == "invalid"
+    assert b"a request has at most" in served(folder, ask_directly)
+
+
+def test_another_user_is_not_answered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Any] = []
+
+    def add(request: dict[str, Any]) -> dict[str, Any]:
+        done.append(request)
+        return {}
+
+    uid = os.geteuid() + 1
+    monkeypatch.setattr("pitchpipe.trial_agent.unix_server.peer_uid", lambda peer: uid)
+    with pytest.raises(ControlError, match=r"went away|cannot be reached"):
+        served(folder, lambda: ask_manager(folder, {"op": "add"}), add=add)
+    assert done == []
 
 
 def test_rubbish_does_not_end_the_server(folder: Path) -> None:

@@ -117,7 +117,11 @@ class Session:
         self.events += events
         self.arrived.set()
         if self.acknowledging:
-            asyncio.get_running_loop().call_soon(self.executor.acknowledge)
+            asyncio.get_running_loop().call_soon(self._acknowledge)
+
+    def _acknowledge(self) -> None:
+        self.executor.confirm(self.executor.take_cursors())
+        self.executor.acknowledge()
 
     def order(self, slot: int = 0, **parameters: Any) -> AttemptOrder:
         self._sequence += 1

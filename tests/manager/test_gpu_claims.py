@@ -97,7 +97,11 @@ class Machine:
     def _deliver(self, events: Any) -> None:
         self.events += events
         self.arrived.set()
-        asyncio.get_running_loop().call_soon(self.executor.acknowledge)
+        asyncio.get_running_loop().call_soon(self._acknowledge)
+
+    def _acknowledge(self) -> None:
+        self.executor.confirm(self.executor.take_cursors())
+        self.executor.acknowledge()
 
     def start(self, number: int, gpus: tuple[int, ...] | None, **parameters: Any) -> AttemptOrder:
         record = json.dumps({"parameter_id": number, "parameters": parameters})

@@ -16,7 +16,7 @@ import pytest
 from pitchpipe.manager.config import ExperimentConfig
 from pitchpipe.manager.control import ControlError, ControlServer
 from pitchpipe.manager.experiment_status import ExperimentStatus
-from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.invariants import broken_invariants
 from pitchpipe.manager.live_changes import LiveChanges, checked_import
 from pitchpipe.manager.manager import Manager
@@ -30,7 +30,7 @@ from pitchpipe.manager.steering import (
     rerun_trial,
     stop_experiment,
 )
-from pitchpipe.manager.store import Store
+from pitchpipe.manager.store import Store, StoreError
 
 from .test_exact_resume import CopyingStore, manager_of, run, story
 
@@ -277,6 +277,170 @@ def test_dispatcher_that_starts_afresh_is_told_the_imports_again() -> None:
     ((command, payload),) = user_imports(commands, [])
     assert (command.value, json.loads(payload)) == (b"FD", [mine])
     assert user_imports(commands[2:], []) == []
+
+
+# ---------------------------------------------------------------------- changes that cannot be written
+
+ASKED = [
+    ("update", {"changes": {"max_trial_number": 7}}),
+    ("add", {"parameters": {"x": 0.125}}),
+    ("import", {"data": [{"parameter": {"x": 0.125}, "value": 0.5}]}),
+    ("rerun", {"trial": 0}),
+]
+
+
+def seal(store: Store, *, on: bool) -> None:
+    """Let nothing be written, or let it be written again."""
+    store._db.execute(f"PRAGMA query_only = {int(on)}")
+
+
+def what_was_made(directory: Path) -> tuple[list[Any], dict[str, Any], int]:
+    records, stored = in_store(directory)
+    store = Store.view(directory / "exp" / "experiment.db")
+    imports = sum(code == "FD" for _, code, _ in store.commands())
+    store.close()
+    return [record["parameters"] for record in records], stored, imports
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["finds no room", "while it waits"])
+@pytest.mark.parametrize(("name", "request_"), ASKED, ids=[name for name, _ in ASKED])
+def test_change_that_is_refused_for_want_of_room_is_not_made_later(
+    name: str, request_: dict[str, Any], waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pitchpipe.manager.room._TRY_AGAIN", 0.01)
+    undisturbed = made_with_random(tmp_path / "undisturbed", seed=1, max_trial_number=6, trial_concurrency=1)
+    run(undisturbed)
+    manager = made_with_random(tmp_path, seed=1, max_trial_number=6, trial_concurrency=1)
+    before = manager.config
+    refusals: list[str] = []
+
+    async def ask() -> None:
+        while waits and not manager.troubles():
+            await asyncio.sleep(0.001)
+        with pytest.raises(
+            ControlError, match=r"the change was not made: .*make room and try again"
+        ) as refused:
+            LiveChanges(manager).operations()[name](request_)
+        refusals.append(refused.value.kind)
+        seal(manager.store, on=False)
+
+    async def main() -> None:
+        asking: list[asyncio.Task[None]] = []
+
+        def on_tick() -> None:
+            if not asking and two_ended(manager.runner):
+                seal(manager.store, on=True)
+                asking.append(asyncio.ensure_future(ask()))
+
+        manager.on_tick = on_tick
+        assert await manager.run() is ExperimentStatus.DONE
+        await asking[0]
+
+    try:
+        asyncio.run(main())
+    finally:
+        manager.store.close()
+        manager.folder.disown()
+    assert refusals == ["conflict"]
+    assert manager.config is before
+    assert what_was_made(tmp_path) == what_was_made(tmp_path / "undisturbed")
+
+
+@pytest.mark.parametrize(("name", "request_"), ASKED, ids=[name for name, _ in ASKED])
+def test_change_that_was_accepted_is_made_after_a_resume(
+    name: str, request_: dict[str, Any], tmp_path: Path
+) -> None:
+    """The manager dies when the change is committed, and what follows from it is not."""
+    manager = made_with_random(tmp_path, seed=1, max_trial_number=6, trial_concurrency=1)
+
+    def ask_and_fail(operations: Operations) -> Any:
+        def fail(tick: Any) -> None:
+            raise StoreError("the disk is gone")
+
+        manager.store.commit = fail  # type: ignore[method-assign]
+        return operations[name](request_)
+
+    intervention = Intervention(manager, two_ended, ask_and_fail)
+    with pytest.raises(StoreError, match="the disk is gone"):
+        run(manager)
+    made_before, _, imports_before = what_was_made(tmp_path)
+    clock = VirtualClock(manager.now())
+    again = resume_experiment(manager.folder, executor=SimulatedTrialExecutor(behave, clock), clock=clock)
+    assert run(again) is ExperimentStatus.DONE
+    made, stored, imports = what_was_made(tmp_path)
+    assert stored["maxTrialNumber"] == len(made) == (7 if name == "update" else 6)
+    assert imports == imports_before + (name == "import")
+    if name in ("add", "rerun"):
+        number = intervention.answer["sequence_id"]
+        assert number == len(made_before)
+        assert made[number] == (made[0] if name == "rerun" else {"x": 0.125})
+        assert again.runner is not None
+        assert again.runner.get_trials()[number].trial_id == intervention.answer["trial_id"]
+
+
+def one_runs(runner: Any) -> bool:
+    return runner.counts["RUNNING"] >= 1
+
+
+def test_kill_and_stop_are_committed_before_they_are_answered(tmp_path: Path) -> None:
+    manager = made_with_random(tmp_path, max_trial_number=50)
+
+    def seen() -> tuple[str, str, list[Any]]:
+        store = Store.view(tmp_path / "exp" / "experiment.db")
+        row, condemned = store.experiment(), [trial.trial_id for trial in store.trials() if trial.verdict]
+        store.close()
+        return row.status, row.reason, condemned
+
+    def kill_and_stop(operations: Operations) -> list[Any]:
+        assert manager.runner is not None
+        trial = next(trial for trial in manager.runner.live.values() if trial.status == "RUNNING")
+        operations["kill"]({"trial": trial.trial_id})
+        after_kill = seen()
+        operations["stop"]({"reason": "enough"})
+        return [trial.trial_id, after_kill, seen()]
+
+    intervention = Intervention(manager, one_runs, kill_and_stop)
+    assert run(manager) is ExperimentStatus.STOPPED
+    killed, after_kill, after_stop = intervention.answer
+    assert after_kill == ("RUNNING", "", [killed])
+    assert after_stop[:2] == ("STOPPING", "enough")
+
+
+def test_experiment_without_room_is_stopped_all_the_same(tmp_path: Path) -> None:
+    manager = made_with_random(tmp_path, max_trial_number=50)
+
+    def fill_and_stop(operations: Operations) -> Any:
+        assert manager.runner is not None
+        seal(manager.store, on=True)
+        with pytest.raises(ControlError, match="the change was not made"):
+            operations["kill"]({"trial": next(iter(manager.runner.live))})
+        return operations["stop"]({})
+
+    intervention = Intervention(manager, one_runs, fill_and_stop)
+    with pytest.raises(StoreError, match=r"experiment\.db"):
+        run(manager)
+    assert intervention.answer == {}
+    store = Store.view(manager.folder.database)
+    assert store.experiment().status == "RUNNING"  # what was written last stands
+    store.close()
+
+
+def test_experiment_that_is_stopped_while_it_starts_is_stopped_in_the_store_at_once(tmp_path: Path) -> None:
+    manager = made_with_random(tmp_path)
+
+    async def main() -> str:
+        running = asyncio.ensure_future(manager.run())
+        await asyncio.sleep(0)
+        LiveChanges(manager).operations()["stop"]({"reason": "never mind"})
+        row = manager.store.experiment()
+        assert await running is ExperimentStatus.STOPPED
+        return f"{row.status}: {row.reason}"
+
+    try:
+        assert asyncio.run(main()) == "STOPPED: never mind"
+    finally:
+        manager.store.close()
+        manager.folder.disown()
 
 
 # ---------------------------------------------------------------------- from another process

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -533,6 +533,19 @@ def test_trial_that_was_lost_with_the_manager_is_run_again_when_the_dispatcher_i
     assert trial.status is TrialStatus.WAITING
     (start,) = of_type(driver.ready(), StartTrial)
     assert (start.order.trial_id, start.order.attempt) == (trial.trial_id, 2)
+
+
+def test_experiment_that_is_stopped_before_its_dispatcher_is_back_stays_stopping() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    old = driver.runner
+    driver.runner = TrialRunner("test", old.limits, Ledger(Totals()))
+    driver.runner.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), 0.0)
+    driver.handle(happened.StopAsked(driver.now))
+    assert driver.ready() == []
+    assert driver.runner.status is ExperimentStatus.STOPPING
+    assert of_type(driver.end(trial, exit_code=None, signal=15), Finish)
+    assert driver.runner.status is ExperimentStatus.STOPPED
 
 
 def test_trial_whose_agent_was_told_to_leave_is_run_again() -> None:
@@ -1204,3 +1217,8 @@ def test_restored_runner_goes_on_like_the_one_it_replaces(moves: list[str]) -> N
         old.orders(),
         +old.counts,
     )
+
+
+def test_every_kind_of_event_has_a_handler_but_the_one_that_ends_the_manager() -> None:
+    runner = TrialRunner("exp", Limits(1), Ledger(Totals()))
+    assert set(runner._handlers) == set(get_args(happened.Event)) - {happened.ExecutorFailed}

@@ -1,0 +1,48 @@
+"""`pitchpipe stop` says what became of the experiment, also when it could not be ended."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.executor import ExecutorError
+from pitchpipe.manager.manager import Manager
+
+ABANDONED = {
+    "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}},
+    "trialCommand": "true",
+    "trialConcurrency": 1,
+    "trainingService": {"platform": "local"},
+}
+
+
+def fail_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def end(manager: Manager, reason: str) -> None:
+        raise error
+
+    monkeypatch.setattr(Manager, "end", end)
+
+
+def test_experiment_whose_manager_fails_is_not_said_to_be_stopped(
+    stored: Callable[..., Any], call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(status="RUNNING", more=ABANDONED).write("e1", [])
+    fail_with(RuntimeError("no such move"), monkeypatch)
+    called = call("stop", "e1")
+    assert called.code == 1
+    assert (
+        "experiment e1 was not stopped in order: the manager failed: RuntimeError: no such move" in called.err
+    )
+    assert "manager.log" in called.err
+    assert "STOPPED" not in called.out
+    assert "ERROR" in call("status", "e1").out
+
+
+def test_experiment_whose_trials_nobody_can_reach_is_stopped(
+    stored: Callable[..., Any], call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(status="RUNNING", more=ABANDONED).write("e1", [])
+    fail_with(ExecutorError("the cluster is gone"), monkeypatch)
+    called = call("stop", "e1")
+    assert called.code == 0
+    assert "experiment e1 is STOPPED" in called.out

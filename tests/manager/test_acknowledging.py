@@ -1,0 +1,191 @@
+"""Agents forget a result only when it is committed, whatever the disk does and whenever the manager dies."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.manager.agent_executor import AgentLink, AgentTrialExecutor, Listener
+from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.manager.executor import Deliver, RunSetup
+from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.ledger import Totals
+from pitchpipe.manager.manager import Manager
+from pitchpipe.manager.store import NoRoomError, Store, StoreError, Tick
+from pitchpipe.trial_agent import events
+from pitchpipe.trial_agent.outbox import Outbox
+
+PATIENCE = 30.0
+
+
+class Agent(AgentLink):
+    """An agent that reports when the test says so, from the outbox that real agents have."""
+
+    def __init__(self, name: str, listener: Listener) -> None:
+        self.outbox = Outbox(self._hand_out)
+        self.reported: list[tuple[int, int]] = []
+        self.handed_out = 0
+        self._name, self._listener = name, listener
+        self._polled_after: int | None = None
+        self._order: dict[str, Any] = {}
+
+    def send(self, message: dict[str, Any]) -> None:
+        if message["op"] == "start":
+            self._order = message
+            self.outbox.put(events.started(message["trial"], message["attempt"], 1, time.time()))
+
+    def report(self) -> None:
+        sequence = len(self.reported)
+        self.reported.append((self._order["sequence_id"], sequence))
+        who = self._order["trial"], self._order["attempt"]
+        self.outbox.put(events.report(*who, "intermediate", sequence, "0.5", time.time()))
+
+    def kept(self) -> set[tuple[int, int]]:
+        """The results that the next manager could still get."""
+        left, _ = self.outbox.take(0)
+        return {(self._order["sequence_id"], event["sequence"]) for event in left if event["e"] == "report"}
+
+    def poll(self, after: int) -> None:
+        self._polled_after = after
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        if self._polled_after is None:
+            return
+        batch, cursor = self.outbox.take(self._polled_after)
+        if batch:
+            self._polled_after = None
+            asyncio.get_running_loop().call_soon(self._deliver, batch, cursor)
+
+    def _deliver(self, batch: list[Any], cursor: int) -> None:
+        self._listener.on_batch(self._name, {"events": batch, "cursor": cursor})
+        self.handed_out = cursor
+
+    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        raise ConnectionError("it answers nothing")
+
+    def kill(self) -> None:
+        pass
+
+    async def close(self, grace: float) -> None:
+        pass
+
+
+class Agents(AgentTrialExecutor):
+    """The executor of these agents."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.agents: list[Agent] = []
+
+    async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
+        self._setup, self._deliver = setup, deliver
+        return Totals()
+
+    def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
+        self.agents.append(Agent(agent, self))
+        return self.agents[-1]
+
+
+class Disk:
+    """Stands between a manager and its store: commits find room, or do not, or fail."""
+
+    def __init__(self, manager: Manager) -> None:
+        self.has_room = True
+        self.rooms_left: int | None = None  # so many commits succeed, then the disk fails
+        self._commit = manager.store.commit
+        manager.store.commit = self.commit  # type: ignore[method-assign]
+
+    def commit(self, tick: Tick) -> None:
+        if self.rooms_left == 0:
+            raise StoreError("the disk is gone")
+        if not self.has_room:
+            raise NoRoomError("the disk is full")
+        self._commit(tick)
+        if self.rooms_left is not None:
+            self.rooms_left -= 1
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def committed(directory: Path) -> set[tuple[int, int]]:
+    store = Store.view(directory / "exp" / "experiment.db")
+    found = {(row[0], row[2]) for row in store.metrics() if row[1] == "PERIODICAL"}
+    store.close()
+    return found
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> tuple[Manager, Agents]:
+    data = {
+        "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "tuner": {"name": "Random"},
+        "max_trial_number": 2,
+        "trial_concurrency": 2,
+        "kill_grace": 0,
+    }
+    executor = Agents()
+    config = ExperimentConfig.from_dict(data, needs_command=False)
+    manager = create_experiment(
+        config, directory=tmp_path, experiment_id="exp", executor=executor, clock=time.time
+    )
+    return manager, executor
+
+
+async def fill_the_disk(manager: Manager, disk: Disk, agents: Sequence[Agent]) -> None:
+    """One agent's result waits for room in a turn, another's comes in behind it."""
+    disk.has_room = False
+    agents[0].report()
+    await until(manager.troubles)
+    agents[1].report()
+    await until(lambda: agents[1].handed_out == agents[1].outbox.last)
+
+
+def held_turn_is_written(_manager: Manager, disk: Disk) -> None:
+    disk.has_room, disk.rooms_left = True, 1
+
+
+def dispatcher_reads_again(manager: Manager, disk: Disk) -> None:
+    manager._session.on_unclogged()
+    disk.rooms_left = 0
+
+
+@pytest.mark.parametrize("what_happens", [held_turn_is_written, dispatcher_reads_again])
+def test_result_that_came_while_there_was_no_room_is_kept_until_it_is_committed(
+    what_happens: Callable[[Manager, Disk], None],
+    experiment: tuple[Manager, Agents],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pitchpipe.manager.room._TRY_AGAIN", 0.01)
+    manager, executor = experiment
+    disk = Disk(manager)
+
+    async def main() -> None:
+        running = asyncio.ensure_future(manager.run())
+        await until(lambda: len(executor.agents) == 2)
+        for agent in executor.agents:
+            await until(lambda agent=agent: agent.outbox.confirmed == agent.outbox.last > 0)
+            agent.report()
+        await until(lambda: len(committed(tmp_path)) == 2)
+        await fill_the_disk(manager, disk, executor.agents)
+        what_happens(manager, disk)
+        await running
+
+    with pytest.raises(StoreError, match="the disk is gone"):
+        asyncio.run(main())
+    manager.store.close()
+    manager.folder.disown()
+    reported = {result for agent in executor.agents for result in agent.reported}
+    kept = {result for agent in executor.agents for result in agent.kept()}
+    assert len(reported) == 4
+    assert reported - committed(tmp_path) <= kept
