@@ -3,6 +3,7 @@
     python -m pitchpipe.dispatcher --exp_params BASE64            serve an experiment
     python -m pitchpipe.dispatcher --check --exp_params BASE64    print what is wrong with its plug-ins
 
+Our manager gives the configuration in the environment instead, where other users of the machine cannot read it.
 Exit codes: 0 told to terminate, or the manager is gone; 1 a plug-in or the dispatcher failed; 2 bad usage;
 3 the checkpoint given by --restore cannot be used.
 """
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..protocol import CommandType, dumps
+from ..protocol import PARAMETERS_ENVIRONMENT, CommandType, dumps
 from .base import Ending, MsgDispatcherBase
 from .channel import FdChannel
 from .errors import ChannelClosed, PluginFailed, PluginNotLoaded
@@ -42,7 +43,13 @@ _logger = logging.getLogger("pitchpipe.dispatcher")
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the process; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m pitchpipe.dispatcher", description=__doc__)
-    parser.add_argument("--exp_params", required=True, help="the experiment's configuration, JSON in base64")
+    given = os.environ.pop(PARAMETERS_ENVIRONMENT, None)  # what plug-ins start does not inherit it
+    parser.add_argument(
+        "--exp_params",
+        default=given,
+        required=given is None,
+        help=f"the experiment's configuration, JSON in base64 (default: ${PARAMETERS_ENVIRONMENT})",
+    )
     parser.add_argument(
         "--check", action="store_true", help="check the plug-ins, print problems as JSON, and end"
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..protocol import (
+    PARAMETERS_ENVIRONMENT,
     PROTOCOL_ENVIRONMENT,
     PROTOCOL_VERSION,
     CommandType,
@@ -24,36 +25,30 @@ from ..protocol import (
     encode_frame,
 )
 
-__all__ = ["DispatcherProcess", "dispatcher_command", "dispatcher_environment"]
+__all__ = ["DISPATCHER_COMMAND", "DispatcherProcess", "dispatcher_environment"]
 
 # The child finds its pipes as file descriptors 3 and 4; ours are kept above, so that neither is overwritten.
 _FIRST_FD = 10
 _PIPE_GRACE = 1.0
 
 
-def dispatcher_command(config: Mapping[str, Any]) -> list[str]:
-    """The command line of our dispatcher; `config` is the canonical configuration."""
-    told = {key: value for key, value in config.items() if key != "searchSpace"}
-    parameters = base64.b64encode(json.dumps(told).encode()).decode()
-    return [
-        sys.executable,
-        "-P",
-        "-m",
-        "pitchpipe.dispatcher",
-        "--exp_params",
-        parameters,
-    ]
+# The command line of our dispatcher; its configuration is in its environment.
+DISPATCHER_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher")
+# What a dispatcher does not need: the search space comes by a command, and the environment may hold secrets.
+_NOT_TOLD = frozenset(("searchSpace", "trialEnvironment"))
 
 
 def dispatcher_environment(
-    folder: Path, *, mode: str, log_level: str, gpu_indices: Sequence[int] = ()
+    config: Mapping[str, Any], folder: Path, *, mode: str, log_level: str, gpu_indices: Sequence[int] = ()
 ) -> dict[str, str]:
-    """The environment that NNI gives its dispatcher, and the announcement of our protocol."""
+    """The environment that NNI gives its dispatcher, the announcement of our protocol, and the canonical `config`."""
+    told = {key: value for key, value in config.items() if key not in _NOT_TOLD}
     return {
         # Suggestions are small sums: threads that wait for each other on a busy machine cost more than they save.
         "OPENBLAS_NUM_THREADS": "1",
         **os.environ,
         PROTOCOL_ENVIRONMENT: str(PROTOCOL_VERSION),
+        PARAMETERS_ENVIRONMENT: base64.b64encode(json.dumps(told).encode()).decode(),
         "SDK_PROCESS": "dispatcher",
         "NNI_MODE": mode,
         "NNI_CHECKPOINT_DIRECTORY": str(folder / "checkpoint"),

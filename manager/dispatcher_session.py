@@ -17,7 +17,7 @@ from typing import Any
 
 from ..protocol import CommandType, Frame, encode_frame, loads
 from .conversation import QUEUES, Conversation, Record, SavedState
-from .dispatcher_process import DispatcherProcess, dispatcher_command, dispatcher_environment
+from .dispatcher_process import DISPATCHER_COMMAND, DispatcherProcess, dispatcher_environment
 from .dispatcher_replies import failure_of, is_reply, meaning_of
 from .events import DispatcherFailed, DispatcherReady, Event
 from .heartbeat import Heartbeat
@@ -97,12 +97,13 @@ class DispatcherSession:
         process.on_unclogged = self.on_unclogged
         setup = self._setup
         environment = dispatcher_environment(
+            setup.config,
             setup.folder,
             mode=mode,
             log_level=setup.log_level,
             gpu_indices=setup.config.get("tunerGpuIndices") or (),
         )
-        command = list(setup.command or dispatcher_command(setup.config))
+        command = list(setup.command or DISPATCHER_COMMAND)
         if saved is not None:
             command += ["--restore", str(setup.folder / "checkpoint" / saved.path)]
         self._process = process  # before it is there: it may end at once, and that must be heard

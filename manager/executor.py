@@ -119,9 +119,5 @@ class TrialExecutor(ABC):
         """What is out of order at present where trials run, as sentences."""
         return ()
 
-    def has_resources(self, request: Request) -> bool:
-        """Can `request` be met now, as far as the executor itself can tell?"""
-        return True
-
     def on_idle(self, next_deadline: float | None) -> None:  # noqa: B027  (a hook: most executors ignore it)
         """The manager has nothing to do and the dispatcher owes no answer; a virtual clock may go on."""

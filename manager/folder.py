@@ -119,7 +119,9 @@ class ExperimentFolder:
             )
         folder = cls(Path(os.path.abspath(directory.expanduser())) / experiment_id)
         try:
-            folder.path.mkdir(parents=True)
+            folder.path.mkdir(
+                mode=0o700, parents=True
+            )  # in it are secrets: the config, the token of the agents
             folder.logs.mkdir()
             (folder.path / "checkpoint").mkdir()
         except FileExistsError:
@@ -160,7 +162,7 @@ class ExperimentFolder:
 
     def own(self) -> None:
         """Become the one manager of this experiment; raises `FolderError` naming the present one."""
-        lock = FileLock(self.path / "manager.lock")
+        lock = FileLock(self.path / "manager.lock", mode=0o600)
         try:
             lock.acquire(blocking=False)
         except Timeout:

@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from ..trial_agent.core import Agent
+from ..trial_agent.core import LAST_RESORT, Agent
 from ..trial_agent.environ import base_environment
 from .ray_files import make_working_folder, pack, unpack, working_folder
 from .ray_strays import Whereabouts
@@ -84,7 +84,8 @@ class RayAgent:
         self._leave_no_files = False
         self._clock = clock
         self._heard = clock()
-        threading.Thread(target=self._run, name="trials", daemon=True).start()
+        self._trials = threading.Thread(target=self._run, name="trials", daemon=True)
+        self._trials.start()
         threading.Thread(target=self._leave_when_orphaned, name="orphan", daemon=True).start()
 
     def connect(self, session: str, hello: Message) -> Whereabouts:
@@ -99,7 +100,8 @@ class RayAgent:
         return Whereabouts.here(self._folder if self._is_away else None)
 
     def beat(self) -> None:
-        """Give a sign of life."""
+        """Give a sign of life, and take it for one of the manager: it may wait for room and poll nothing."""
+        self._heard = self._clock()
 
     def tell(self, packet: bytes) -> bytes:
         """Handle the messages of `[session, number, messages]` in their turn; answers what went wrong."""
@@ -181,17 +183,21 @@ class RayAgent:
         os._exit(0)  # calls that wait here fail at once, and so the manager knows
 
     def _leave_when_orphaned(self) -> None:
-        """Shut down when no manager was heard of, and no trial ran, for the orphan timeout."""
+        """Shut down when no manager was heard of for the orphan timeout; a trial that still runs ends with it."""
         while (remaining := self._seconds_left()) > 0:
             # Not an endless wait: `configure` may shorten the timeout meanwhile.
             time.sleep(min(remaining, POLL_SECONDS))
         self._agent.shutdown()
+        # A function ends at its next report; one that never reports ends with this process.
+        self._trials.join(self._agent.grace + LAST_RESORT)
+        os._exit(1)
 
     def _seconds_left(self) -> float:
         """How long the agent stays if nobody is heard of; a manager that waits for events is silent meanwhile."""
         agent, now = self._agent, self._clock()
-        idle_since = now if agent.idle_since is None else agent.idle_since
-        alone_since = max(idle_since, self._heard + POLL_SECONDS)
+        alone_since = self._heard + POLL_SECONDS
+        if agent.idle_since is not None:
+            alone_since = max(agent.idle_since, alone_since)
         return alone_since + agent.orphan_timeout - now
 
 

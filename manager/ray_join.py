@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import importlib
 import logging
 import os
@@ -11,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .executor import ExecutorError
 from .ray_address import find_cluster
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 _log = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
 
 _JOIN_TIMEOUT = 60.0
 # So long Ray tries to reach a cluster that does not answer as one (s), while we ask whether it takes our token.
@@ -86,23 +88,27 @@ async def leave() -> None:
     await in_daemon_thread(ray.shutdown)
 
 
-async def in_daemon_thread(work: Callable[[], Any]) -> Any:
-    """Like `asyncio.to_thread`, in a thread that a stuck call cannot make the interpreter wait for."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
+async def in_daemon_thread(work: Callable[[], _Result], *, stay: bool = False) -> _Result:
+    """Like `asyncio.to_thread`, in a thread that a stuck call cannot make the interpreter wait for.
 
-    def settle(result: Any, error: BaseException | None) -> None:
+    With `stay` the thread lives on when the work is done: the kernel kills Ray's processes with their parent thread.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[_Result] = loop.create_future()
+
+    def settle(finish: Callable[[], None]) -> None:
         if not done.done():
-            done.set_exception(error) if error is not None else done.set_result(result)
+            finish()
 
     def run() -> None:
-        result, error = None, None
         try:
-            result = work()
-        except BaseException as caught:  # noqa: BLE001  (whatever it is belongs to whoever waits)
-            error = caught
+            finish = functools.partial(done.set_result, work())
+        except BaseException as error:  # noqa: BLE001  (whatever it is belongs to whoever waits)
+            finish = functools.partial(done.set_exception, error)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, result, error)
+            loop.call_soon_threadsafe(settle, finish)
+        if stay:
+            threading.Event().wait()
 
     threading.Thread(target=run, daemon=True).start()
     return await done

@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import psutil
 
 from .ray_idle import IdleClock
+from .ray_join import in_daemon_thread
 from .ray_places import KeeperPlace, KeeperState, StartLock
 from .ray_process import take_back_signals
 
@@ -87,7 +88,7 @@ class Keeper:
         return True
 
     async def _start(self) -> None:
-        address = await _in_lasting_thread(self._head.start)
+        address = await in_daemon_thread(self._head.start, stay=True)
         take_back_signals()
         self._state = replace(self._state, address=address, token_path=str(self._head.token_path))
         self._place.write_state(self._state)
@@ -184,29 +185,6 @@ class Keeper:
             "seconds_left": self._idle.seconds_left,
             "agents": self._head.agents() if self._started.is_set() else [],
         }
-
-
-async def _in_lasting_thread(work: Callable[[], str]) -> str:
-    """The result of `work`, done in a thread that stays: the kernel kills Ray's processes with their parent thread."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[str] = loop.create_future()
-
-    def settle(address: str, error: BaseException | None) -> None:
-        if not done.done():
-            done.set_exception(error) if error is not None else done.set_result(address)
-
-    def run() -> None:
-        address, error = "", None
-        try:
-            address = work()
-        except BaseException as caught:  # noqa: BLE001  (whatever it is belongs to whoever waits)
-            error = caught
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, address, error)
-        threading.Event().wait()
-
-    threading.Thread(target=run, name="ray", daemon=True).start()
-    return await done
 
 
 class _Peer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -104,6 +105,7 @@ class Store:
     ) -> Store:
         """Make the database of a new experiment; raises `StoreError` where it cannot be written."""
         with _begun(path):
+            _make_private(path)
             store = cls(path, _connect(path, durability), objectives)
             store._migrate()
             store._db.execute(
@@ -360,6 +362,12 @@ def _connect(path: Path, durability: Durability) -> sqlite3.Connection:
     db.execute("PRAGMA journal_mode = WAL")
     db.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
     return db
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that only its owner reads; SQLite gives its other files the same mode."""
+    with contextlib.suppress(OSError):  # SQLite tries the same, and says why it cannot
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 @contextmanager

@@ -1,7 +1,14 @@
 """What crosses a process boundary: commands, frames, JSON and metrics. No I/O, no threads, no clock."""
 
 from .codec import dumps, loads
-from .commands import OWN_COMMANDS, PROTOCOL_ENVIRONMENT, PROTOCOL_VERSION, CommandType, Frame
+from .commands import (
+    OWN_COMMANDS,
+    PARAMETERS_ENVIRONMENT,
+    PROTOCOL_ENVIRONMENT,
+    PROTOCOL_VERSION,
+    CommandType,
+    Frame,
+)
 from .errors import (
     BadHeader,
     BadPayload,
@@ -21,6 +28,7 @@ __all__ = [
     "CHECKPOINT_GONE",
     "MAX_LENGTH",
     "OWN_COMMANDS",
+    "PARAMETERS_ENVIRONMENT",
     "PROTOCOL_ENVIRONMENT",
     "PROTOCOL_VERSION",
     "BadHeader",

@@ -9,12 +9,21 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-__all__ = ["OWN_COMMANDS", "PROTOCOL_ENVIRONMENT", "PROTOCOL_VERSION", "CommandType", "Frame"]
+__all__ = [
+    "OWN_COMMANDS",
+    "PARAMETERS_ENVIRONMENT",
+    "PROTOCOL_ENVIRONMENT",
+    "PROTOCOL_VERSION",
+    "CommandType",
+    "Frame",
+]
 
 PROTOCOL_VERSION = 1
 """The version of our own additions to the protocol."""
 
 PROTOCOL_ENVIRONMENT = "PITCHPIPE_PROTOCOL"
+# The configuration for our own dispatcher, as `--exp_params` has it; every user of a machine can read command lines.
+PARAMETERS_ENVIRONMENT = "PITCHPIPE_EXP_PARAMS"
 """The environment variable by which a manager tells its dispatcher which version it speaks."""
 
 

@@ -3,7 +3,8 @@
     python -m pitchpipe.trial_agent --agent ID --listen-fd N --folder DIR [--token-fd M]
 
 The manager makes the listening socket and passes it on, so it may connect before the agent is up. The token
-comes through a descriptor or the environment. SIGTERM and SIGINT kill what runs and end the agent.
+comes through a descriptor or the environment. SIGTERM and SIGINT kill what runs and end the agent; so does a
+manager that does not come back.
 """
 
 import os
@@ -15,12 +16,11 @@ from pathlib import Path
 from types import FrameType
 
 from . import environ
-from .core import Agent
+from .core import LAST_RESORT, Agent
 from .sdk import TrialStopped
 from .unix_server import UnixServer
 
 USAGE = "usage: python -m pitchpipe.trial_agent --agent ID --listen-fd N --folder DIR [--token-fd M]"
-LAST_RESORT = 10.0  # seconds beyond the grace for a function that cannot be interrupted
 
 
 def main(arguments: list[str]) -> int:
@@ -33,13 +33,19 @@ def main(arguments: list[str]) -> int:
     agent = Agent(options["--agent"], Path(options["--folder"], "agents"))
     server = UnixServer(agent, socket.socket(fileno=int(options["--listen-fd"])), token)
     _handle_signals(agent, server)
-    thread = threading.Thread(target=server.serve, daemon=True)
+    thread = threading.Thread(target=_serve, args=(server, agent), daemon=True)
     thread.start()
     agent.run()
     server.close()
     thread.join(timeout=1.0)
     agent.close()
     return 0
+
+
+def _serve(server: UnixServer, agent: Agent) -> None:
+    """Serve; when no manager came back, nobody else ends an agent whose function cannot be interrupted."""
+    server.serve()
+    _leave_by_force(after=agent.grace + LAST_RESORT)
 
 
 def _token(descriptor: str | None) -> str:

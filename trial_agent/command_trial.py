@@ -1,7 +1,8 @@
 """One attempt of a command trial: any program, in a process group of its own, followed from start to end.
 
 One `poll` waits for everything that can happen: the process ends, its spool grows, somebody asks for a
-kill, a timer is due. What the process reported is read to the end before the attempt counts as ended.
+kill, a timer is due. What the process reported is read to the end before the attempt counts as ended. While
+nobody acknowledges and the outbox is full, reports wait in the spool.
 """
 
 import contextlib
@@ -91,7 +92,7 @@ class CommandTrial:
             follower = Follower(spool.fileno(), self._reader, self._send)
             self._follow(process, tree, follower)
             self._end(process, tree)
-            follower.read_all()
+            follower.read_all(self._tools.outbox.wait_for_room)
         self._shelf.tidy()
         return self._record(self._outcome(process.returncode))
 
@@ -135,7 +136,8 @@ class CommandTrial:
                 if descriptor is not None:
                     poll.register(descriptor, select.POLLIN)
             while True:
-                timeout = timers.timeout(0.0 if follower.behind else None, self._killed_at)
+                may_read = follower.behind and not tools.outbox.is_full
+                timeout = timers.timeout(0.0 if may_read else None, self._killed_at)
                 ready = {descriptor for descriptor, _ in poll.poll(timeout)}
                 if ended.descriptor in ready:
                     return
@@ -148,7 +150,11 @@ class CommandTrial:
     def _read_if(self, changed: bool, follower: Follower) -> None:
         if changed:
             self._tools.watch.clear()
-        if changed or follower.behind:
+        if not changed and not follower.behind:
+            return
+        if self._tools.outbox.is_full:
+            follower.behind = True  # `on_room` of the outbox wakes us
+        else:
             follower.read()
 
     def _check_memory(self, timers: Timers, tree: ProcessTree) -> None:

@@ -27,6 +27,7 @@ from .wake import Wake
 SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent again is not run again
 HOLD = 0.002  # seconds in which the events of a short function trial wait for each other
 IDLE_TIMEOUT = 60.0  # before the first `configure`
+LAST_RESORT = 10.0  # seconds beyond the grace for a function that cannot be interrupted
 
 Attempt = CommandTrial | FunctionTrial
 
@@ -55,6 +56,7 @@ class Agent:
         self._functions = FunctionLoader()
         base = environ.starting_environment() if environment is None else environment
         self._tools = Tools(self.outbox, best_watch(), Guard(), Wake(), clock, environ.base_environment(base))
+        self.outbox.on_room = self._tools.wake.set
         self._run_spec: RunSpec | None = None
         # Reentrant: a signal handler may ask for the shutdown while the same thread holds it.
         self._lock = threading.RLock()
@@ -77,7 +79,7 @@ class Agent:
 
     @property
     def orphan_timeout(self) -> float:
-        """Seconds for which an idle agent waits for a manager."""
+        """Seconds for which the agent goes on, or waits, without a manager."""
         return IDLE_TIMEOUT if self._run_spec is None else self._run_spec.orphan_timeout
 
     def handle(self, message: Message) -> Message | None:
@@ -116,6 +118,7 @@ class Agent:
         """Kill what runs and let `run` return; may be called from any thread and from a signal handler."""
         with self._lock:
             first, self._stopping = not self._stopping, True
+            self.outbox.close()
             if self._current is not None:
                 self._current.kill(self._current.job.run.grace)
         self._inbox.put(None)

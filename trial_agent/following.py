@@ -35,10 +35,11 @@ class Follower:
                 return
         self.behind = True
 
-    def read_all(self) -> None:
+    def read_all(self, wait_for_room: Callable[[], None] = lambda: None) -> None:
         """Send everything, up to and including a last line without a newline."""
         self.behind = True
         while self.behind:
+            wait_for_room()
             self.read()
         if found := self._reader.finish():
             self._send(found)

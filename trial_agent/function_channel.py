@@ -24,6 +24,8 @@ class FunctionChannel:
 
     `stopped` and `pausing` are set from outside. A stop is raised at the next call. A pause lets one more report
     through, because a checkpoint should follow it, and is raised behind that checkpoint, or at the next report.
+    A call waits while the outbox is full, so that a function that reports in a tight loop fills neither memory nor disk
+    while nobody acknowledges; the first final result never waits.
     """
 
     def __init__(
@@ -52,6 +54,8 @@ class FunctionChannel:
 
     def report(self, kind: str, value: str) -> None:
         """Write one result down and send it; raise TrialStopped when the trial was stopped or paused."""
+        if kind == "intermediate" or self.has_final:
+            self._wait_for_room()
         self._check_open()
         if self.pausing and kind == "intermediate":
             if self._last_report and not self.has_final:
@@ -70,6 +74,7 @@ class FunctionChannel:
 
     def save_at_end(self, fill: "Fill") -> None:
         """Make a checkpoint of a trial for which a pause comes too late."""
+        self._wait_for_room()
         self._check_open()
         job = self._job
         name = checkpoint.save(job.shelf, job.attempt, fill)
@@ -93,6 +98,10 @@ class FunctionChannel:
     def has_final(self) -> bool:
         """Whether a final result was reported."""
         return self._interpreter.reported("final")
+
+    def _wait_for_room(self) -> None:
+        if self._outbox.is_full:
+            self._outbox.wait_for_room(lambda: self.stopped)
 
     def _check_open(self) -> None:
         if self.stopped:

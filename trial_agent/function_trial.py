@@ -46,6 +46,7 @@ class FunctionTrial:
         """Stop the function at its next report; if there is none, the manager replaces the agent."""
         del grace
         self._channel.stopped = True
+        self._outbox.stir()  # it may wait for room there
 
     def pause(self, grace: float) -> None:
         """End the attempt behind its next checkpoint, or at its second report; a class between two steps."""

@@ -17,7 +17,7 @@ class RunSpec:
     """How the trials of the experiment are run: a command, or a pickled function (`kind`).
 
     `grace` (s) lies between SIGTERM and SIGKILL; `memory_limit` is in bytes; `orphan_timeout` (s) is how
-    long an idle agent waits for a manager to come back; `reuse_actors` keeps a class's instance for the next trial.
+    long an agent and its trial go on without a manager; `reuse_actors` keeps a class's instance for the next trial.
     """
 
     kind: str

@@ -1,4 +1,8 @@
-"""The events that wait for the manager: numbered, kept until acknowledged, handed out in bounded batches."""
+"""The events that wait for the manager: numbered, kept until acknowledged, handed out in bounded batches.
+
+Reports are in a spool before they come here, so memory need not hold them all: when the outbox is full, the reader of
+a command trial's spool stops where it is, and a function waits in its next report.
+"""
 
 import threading
 import time
@@ -8,6 +12,7 @@ from collections.abc import Callable, Iterable
 from .events import Event
 
 BATCH_BYTES = 64 * 1024
+MAX_BYTES = 16 * 1024 * 1024  # some 120,000 small reports; as Python objects they take three times as much
 _EVENT_BYTES = 130  # an event without its value or message, as JSON
 
 
@@ -15,7 +20,8 @@ class Outbox:
     """A thread-safe queue of events with a cursor; events leave it only when a later poll acknowledges them.
 
     An event may be *held* for some milliseconds after a start, so that a short trial leaves in one batch;
-    its end releases it. `on_events` is called, without any lock held, when events may be taken.
+    its end releases it. `on_events` is called, without any lock held, when events may be taken; `on_room` when
+    acknowledged events have made room in a full outbox. Full means that `max_bytes` of events are kept.
 
     >>> box = Outbox()
     >>> box.put({"e": "problem", "message": "?"})
@@ -25,10 +31,15 @@ class Outbox:
     ([], 1)
     """
 
-    def __init__(self, on_events: Callable[[], None] | None = None) -> None:
+    def __init__(self, on_events: Callable[[], None] | None = None, max_bytes: int = MAX_BYTES) -> None:
         self.on_events = on_events
-        self._changed = threading.Condition(threading.Lock())
+        self.on_room: Callable[[], None] = lambda: None
+        self._max_bytes = max_bytes
+        # Reentrant: a signal handler may close the outbox while the same thread holds the lock.
+        self._changed = threading.Condition(threading.RLock())
         self._events: deque[Event] = deque()
+        self._bytes = 0
+        self._closed = False
         self._first = 1  # the number of the oldest event kept
         self._sent = 0
         self._held_until = 0.0
@@ -42,9 +53,13 @@ class Outbox:
         self.put_all((event,), urgent=urgent)
 
     def put_all(self, events: Iterable[Event], *, urgent: bool = True) -> None:
-        """Add several events in order."""
+        """Add several events in order; a closed outbox that is full takes none: they stay in the spool."""
         with self._changed:
-            self._events.extend(events)
+            if self._closed and self.is_full:
+                return
+            for event in events:
+                self._events.append(event)
+                self._bytes += _size_of(event)
             if urgent:
                 self._held_until = 0.0
             released = urgent or self.held_for() <= 0
@@ -81,6 +96,26 @@ class Outbox:
                     self._changed.wait(min(remaining, held) if held > 0 else remaining)
 
     @property
+    def is_full(self) -> bool:
+        """Whether those who can wait should not add events now."""
+        return self._bytes >= self._max_bytes
+
+    def wait_for_room(self, given_up: Callable[[], bool] = lambda: False) -> None:
+        """Return when the outbox is not full, or was closed, or `given_up()` is true; `stir` makes it look again."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self.is_full or self._closed or given_up())
+
+    def stir(self) -> None:
+        """Let everybody who waits here look again at what they wait for."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """The agent leaves: nobody waits for room any more."""
+        self._closed = True
+        self.stir()
+
+    @property
     def last(self) -> int:
         """The number of the event that was put last."""
         with self._changed:
@@ -100,17 +135,26 @@ class Outbox:
         return len(self._events)
 
     def _acknowledge(self, after: int) -> None:
+        was_full = self.is_full
         while self._events and self._first <= after:
-            self._events.popleft()
+            self._bytes -= _size_of(self._events.popleft())
             self._first += 1
+        if was_full and not self.is_full:
+            self._changed.notify_all()
+            self.on_room()
 
     def _batch(self) -> list[Event]:
         batch: list[Event] = []
         size = 0
         for event in self._events:
-            text = event.get("value") or event.get("message") or event.get("error") or ""
-            size += _EVENT_BYTES + (len(text) if isinstance(text, str) else 0)
+            size += _size_of(event)
             if batch and size > BATCH_BYTES:
                 break
             batch.append(event)
         return batch
+
+
+def _size_of(event: Event) -> int:
+    """Return how long an event is as JSON, roughly."""
+    text = event.get("value") or event.get("message") or event.get("error") or ""
+    return _EVENT_BYTES + (len(text) if isinstance(text, str) else 0)

@@ -2,7 +2,7 @@
 
 Only a process of the same user that knows the token is listened to; the last one that said `hello` is the
 manager. A waiting poll is answered by the thread in which the event happens. If the manager goes away the
-agent works on and waits for the next one; an idle agent that waits too long leaves.
+agent continues its trial and waits for the next manager; one that waits too long ends its trial and leaves.
 """
 
 import hmac
@@ -141,8 +141,6 @@ class UnixServer:
         manager = self._manager
         if manager is not None:
             manager.answer(self._agent)
-        else:
-            self._wake.set()  # the end of a trial may start the time of an orphan
 
     def _timeout(self) -> int | None:
         """Return the milliseconds until something is due; None when only messages can wake us."""
@@ -156,10 +154,11 @@ class UnixServer:
         return max(0, int(min(due) * 1000) + 1) if due else None
 
     def _orphaned_at(self) -> float | None:
-        idle_since = self._agent.idle_since
-        if self._manager is not None or idle_since is None:
+        if self._manager is not None:
             return None
-        return max(idle_since, self._alone_since) + self._agent.orphan_timeout
+        idle_since = self._agent.idle_since
+        since = self._alone_since if idle_since is None else max(idle_since, self._alone_since)
+        return since + self._agent.orphan_timeout
 
     def _on_time(self) -> None:
         now = time.monotonic()

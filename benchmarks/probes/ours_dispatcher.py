@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness import SPACE, answer, options
 
-from pitchpipe.manager.dispatcher_process import dispatcher_command, dispatcher_environment
+from pitchpipe.manager.dispatcher_process import DISPATCHER_COMMAND, dispatcher_environment
 from pitchpipe.manager.payloads import metric_payload
 from pitchpipe.protocol import CommandType, Frame, FrameDecoder, dumps, encode_frame, loads
 
@@ -26,10 +26,11 @@ class Dispatcher:
         child_reads, self._write = _pipe()
         self._read, child_writes = _pipe()
         (Path.cwd() / "logs").mkdir()
-        environment = dispatcher_environment(Path.cwd(), mode="start", log_level="info")
-        command = dispatcher_command(CONFIG)
+        environment = dispatcher_environment(CONFIG, Path.cwd(), mode="start", log_level="info")
         actions = [(os.POSIX_SPAWN_DUP2, child_reads, 3), (os.POSIX_SPAWN_DUP2, child_writes, 4)]
-        self.pid = os.posix_spawn(command[0], command, environment, file_actions=actions)
+        self.pid = os.posix_spawn(
+            DISPATCHER_COMMAND[0], DISPATCHER_COMMAND, environment, file_actions=actions
+        )
         os.close(child_reads)
         os.close(child_writes)
         self._decoder = FrameDecoder()

@@ -345,7 +345,9 @@ class ConfigFields(Section):
         description="What committed results survive: the death of processes, or a power cut too (slower).",
     )
     kill_grace: Duration = Field(default=5.0, description="From asking a trial to end to killing it.")
-    orphan_timeout: Duration = Field(default=600.0, description="How long trials go on without a manager.")
+    orphan_timeout: Duration = Field(
+        default=600.0, description="How long trials continue without a manager; then they are ended."
+    )
     agent_timeout: PositiveDuration | None = Field(
         default=None,
         description=(

@@ -18,13 +18,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
+from ...protocol import PARAMETERS_ENVIRONMENT
 from .problems import Finding, Path
 
 CHECK_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher", "--check")
 # Importing a large framework from a slow disk takes tens of seconds; more than this is a hang.
 CHECK_TIMEOUT = 120.0
-# Linux refuses a single argument of 128 KiB; a larger search space is not tried out on the tuner.
-_MAX_ARGUMENT = 120_000
+# Linux refuses a single variable of 128 KiB; a larger search space is not tried out on the tuner.
+_MAX_VARIABLE = 120_000
 _SECTIONS = {
     "tuner": "tuner",
     "assessor": "assessor",
@@ -37,9 +38,10 @@ def plugin_findings(
     parameters: Mapping[str, Any], command: Sequence[str] | None = None, timeout: float = CHECK_TIMEOUT
 ) -> list[Finding]:
     """What a dispatcher says about the plug-ins of a canonical config; `timeout` in seconds."""
-    line = [*(CHECK_COMMAND if command is None else command), "--exp_params", _encoded(parameters)]
+    line = list(CHECK_COMMAND if command is None else command)
+    environment = {**os.environ, PARAMETERS_ENVIRONMENT: _encoded(parameters)}
     try:
-        code, output, errors = _run(line, timeout)
+        code, output, errors = _run(line, environment, timeout)
     except subprocess.TimeoutExpired:
         hint = "is its import or its constructor waiting for something?"
         return [Finding(("tuner",), f"the tuner and the assessor were not ready after {timeout:g} s", hint)]
@@ -51,12 +53,17 @@ def plugin_findings(
     return [_finding(item) for item in answer]
 
 
-def _run(line: Sequence[str], timeout: float) -> tuple[int, str, str]:
+def _run(line: Sequence[str], environment: Mapping[str, str], timeout: float) -> tuple[int, str, str]:
     """Exit code, stdout and stderr; nothing of the command's own process group is left running."""
     # Files, not pipes: a descendant that keeps a pipe open would make us wait beyond the timeout.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            line, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True
+            line,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            env=environment,
+            start_new_session=True,
         )
         # `process.wait(timeout)` looks again and again, up to 50 ms too late: every start would pay for it.
         ending = threading.Thread(target=process.wait, daemon=True)
@@ -79,7 +86,7 @@ def _text(file: IO[bytes]) -> str:
 
 def _encoded(parameters: Mapping[str, Any]) -> str:
     encoded = base64.b64encode(json.dumps(parameters).encode()).decode()
-    if len(encoded) > _MAX_ARGUMENT and "searchSpace" in parameters:
+    if len(encoded) > _MAX_VARIABLE and "searchSpace" in parameters:
         return _encoded({key: value for key, value in parameters.items() if key != "searchSpace"})
     return encoded
 

@@ -21,10 +21,10 @@ tuner:
   classArgs:
     gamma: 2
 """
-# Decodes its argument like a dispatcher does, prints `answer(config)`.
+# Decodes its configuration like a dispatcher does, prints `answer(config)`.
 STUB = """
-import base64, json, sys
-config = json.loads(base64.b64decode(sys.argv[sys.argv.index("--exp_params") + 1]))
+import base64, json, os, sys
+config = json.loads(base64.b64decode(os.environ["PITCHPIPE_EXP_PARAMS"]))
 print("a plug-in talks")
 print(json.dumps({{"problems": {answer}}}))
 print("and talks")

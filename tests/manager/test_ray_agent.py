@@ -47,6 +47,7 @@ class Recorder:
         self.heard: list[str] = []
         self.idle_since = 0.0
         self.orphan_timeout = 0.05
+        self.grace = 0.0
         self.has_left = threading.Event()
 
     def shutdown(self) -> None:
@@ -127,11 +128,14 @@ def test_wrong_token_is_refused(actor):
 
 
 def test_agent_of_which_no_manager_was_heard_leaves(bare, monkeypatch):
+    ended = threading.Event()
     monkeypatch.setattr("pitchpipe.manager.ray_agent.POLL_SECONDS", 0.05)
+    monkeypatch.setattr("pitchpipe.manager.ray_agent.os._exit", lambda code: ended.set())
     assert RayAgent(bare)._agent.has_left.wait(10.0)
+    assert ended.wait(10.0)  # although no trial has ended
 
 
-@pytest.mark.parametrize("word", ["connect", "tell", "exchange"])
+@pytest.mark.parametrize("word", ["connect", "beat", "tell", "exchange"])
 def test_agent_stays_as_long_after_each_word_of_a_manager_and_its_wait_for_events(actor, clock, word):
     actor.connect("s", HELLO)
     actor._agent.orphan_timeout = 60.0
@@ -139,15 +143,19 @@ def test_agent_stays_as_long_after_each_word_of_a_manager_and_its_wait_for_event
     assert actor._seconds_left() < 0
     if word == "connect":
         actor.connect("t", HELLO)
+    elif word == "beat":
+        actor.beat()
     else:
         getattr(actor, word)(packet("s", 0, [], *([0] if word == "exchange" else [])))
     assert actor._seconds_left() == POLL_SECONDS + 60.0
 
 
-def test_agent_whose_trial_runs_stays(actor, clock):
+def test_agent_whose_trial_runs_stays_no_longer_than_the_orphan_timeout(actor, clock):
     actor._agent.idle_since = None
     actor._agent.orphan_timeout = 60.0
-    clock.now += 1000.0
+    clock.now += 50.0
+    assert actor._seconds_left() == POLL_SECONDS + 10.0
+    actor._agent.idle_since = clock.now = 1065.0  # the trial has ended: what it left may be fetched
     assert actor._seconds_left() == 60.0
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import socket
+import threading
 
 import pytest
 
@@ -61,3 +62,13 @@ def test_error_in_a_daemon_thread_reaches_whoever_waits():
 
     with pytest.raises(LookupError):
         asyncio.run(in_daemon_thread(fail))
+
+
+def test_thread_stays_when_it_is_asked_to():
+    async def check(stay: bool) -> bool:
+        thread = await in_daemon_thread(threading.current_thread, stay=stay)
+        thread.join(0.1 if stay else 30.0)
+        return thread.is_alive()
+
+    assert asyncio.run(check(stay=True))
+    assert not asyncio.run(check(stay=False))

@@ -3,7 +3,7 @@
 import json
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,12 @@ import cloudpickle
 import psutil
 import pytest
 
-from pitchpipe.trial_agent import Agent, environ
+from pitchpipe.trial_agent import Agent, environ, following
 from pitchpipe.trial_agent.core import SEEN_LIMIT
+from pitchpipe.trial_agent.events import Event
+from pitchpipe.trial_agent.outbox import Outbox
 
-from .client import start
+from .client import start, wait_until
 
 
 class Actor:
@@ -170,3 +172,133 @@ def test_environment_at_the_start_is_not_changed_by_what_happens_in_the_process(
     found = environ.starting_environment()
     assert "SET_LATER" not in found
     assert found["PATH"] == psutil.Process().environ()["PATH"]
+
+
+ROOM = 100  # reports, or a few more: their sizes differ a little
+
+
+class SmallOutbox(Outbox):
+    """An outbox that is soon full, and the most events that were ever in it."""
+
+    def __init__(self) -> None:
+        super().__init__(max_bytes=ROOM * 135)
+        self.most = 0
+
+    def put_all(self, events: Iterable[Event], *, urgent: bool = True) -> None:
+        super().put_all(events, urgent=urgent)
+        self.most = max(self.most, len(self))
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Actor]:
+    """An agent with a small outbox, from which nobody takes anything yet."""
+    monkeypatch.setattr("pitchpipe.trial_agent.core.Outbox", SmallOutbox)
+    actor = Actor(tmp_path)
+    actor.thread.start()
+    yield actor
+    actor.agent.shutdown()
+    actor.thread.join(30)
+    actor.agent.close()
+
+
+def flood(parameters: dict[str, Any]) -> float:
+    from pitchpipe import report_intermediate_result
+
+    for number in range(5000):
+        report_intermediate_result(number)
+    return 1.0
+
+
+def run_function(actor: Actor, function: Callable[[dict[str, Any]], Any]) -> SmallOutbox:
+    (actor.folder / "trial.pkl").write_bytes(cloudpickle.dumps(function))
+    actor.configure(kind="function", path=str(actor.folder / "trial.pkl"))
+    actor.agent.handle(start())
+    outbox = actor.agent.outbox
+    assert isinstance(outbox, SmallOutbox)
+    return outbox
+
+
+def intermediate(events: list[dict[str, Any]]) -> list[int]:
+    return [event["sequence"] for event in events if event.get("kind") == "intermediate"]
+
+
+def test_function_that_reports_in_a_tight_loop_waits_for_acknowledgements(small: Actor) -> None:
+    outbox = run_function(small, flood)
+    events = small.until_ended()
+    assert intermediate(events) == list(range(5000))
+    assert (events[-2]["kind"], events[-1]["exit_code"]) == ("final", 0)
+    assert outbox.most <= ROOM + 10
+
+
+def test_function_that_waits_for_acknowledgements_can_be_killed(small: Actor) -> None:
+    outbox = run_function(small, flood)
+    wait_until(lambda: outbox.is_full, "a full outbox")
+    small.agent.handle({"op": "kill", "trial": "AbCdE", "attempt": 1})
+    wait_until(lambda: small.agent.idle_since is not None, "the end of the trial")
+    lines = (small.folder / "agents" / "agent-1.jsonl").read_text().splitlines()
+    assert len(lines) <= ROOM + 10
+    assert '"killed":true' in lines[-1]
+
+
+def test_final_result_does_not_wait_for_acknowledgements(small: Actor) -> None:
+    def fill(parameters: dict[str, Any]) -> float:
+        from pitchpipe import report_intermediate_result
+
+        report_intermediate_result({"default": 0.5, "pad": "x" * parameters["size"]})
+        return 1.0
+
+    (small.folder / "trial.pkl").write_bytes(cloudpickle.dumps(fill))
+    small.configure(kind="function", path=str(small.folder / "trial.pkl"))
+    outbox = small.agent.outbox
+    small.agent.handle(start(parameters={"size": ROOM * 135}))
+    wait_until(lambda: small.agent.idle_since is not None, "the end of the trial")
+    assert outbox.is_full
+    assert '"final": 1.0' in (small.folder / "agents" / "agent-1.jsonl").read_text().splitlines()[-2]
+
+
+def run_flooding_command(actor: Actor, monkeypatch: pytest.MonkeyPatch, then: str = "true") -> SmallOutbox:
+    monkeypatch.setattr(following, "_CHUNKS", 1)
+    command = 'yes \'{"intermediate": 0.5, "time": 1}\' | head -30000 >> $PITCHPIPE_REPORTS'
+    actor.configure(kind="command", command=f"{command}; {then}", code_directory=str(actor.folder))
+    actor.agent.handle(start())
+    outbox = actor.agent.outbox
+    assert isinstance(outbox, SmallOutbox)
+    return outbox
+
+
+def test_reports_of_a_command_stay_in_its_spool_until_there_is_room(
+    small: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox = run_flooding_command(small, monkeypatch)
+    wait_until(lambda: outbox.is_full, "a full outbox")
+    assert intermediate(small.until_ended()) == list(range(30000))
+    assert outbox.most < 3000  # what one read of 64 KiB may bring on top
+
+
+def test_reports_of_a_command_that_still_runs_stay_in_its_spool_until_there_is_room(
+    small: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox = run_flooding_command(small, monkeypatch, "while [ ! -e go ]; do sleep 0.02; done")
+    wait_until(lambda: outbox.is_full, "a full outbox")
+    found: list[int] = []
+    while len(found) < 30000:
+        reply = small.agent.next_events(small.cursor, 30.0)
+        assert reply["events"]
+        found += intermediate(reply["events"])
+        small.cursor = reply["cursor"]
+    (small.folder / "go").touch()
+    assert small.until_ended()[-1]["exit_code"] == 0
+    assert found == list(range(30000))
+    assert outbox.most < 3000
+
+
+def test_agent_that_leaves_writes_down_the_end_of_a_command_that_nobody_hears_of(
+    small: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox = run_flooding_command(small, monkeypatch)
+    wait_until(lambda: outbox.is_full, "a full outbox")
+    small.agent.shutdown()
+    small.thread.join(30)
+    lines = (small.folder / "trials" / "0" / "reports-1.jsonl").read_text().splitlines()
+    assert lines[-1].startswith('{"ended":')
+    assert outbox.most < 3000

@@ -98,3 +98,48 @@ def test_number_in_place_of_a_text_has_no_length() -> None:
     box = Outbox()
     box.put({**event(0), "value": 0.5})
     assert box.take(0)[0][0]["value"] == 0.5
+
+
+def test_full_outbox_has_room_again_when_events_are_acknowledged() -> None:
+    calls: list[str] = []
+    box = Outbox(max_bytes=300)
+    box.on_room = lambda: calls.append("room")
+    box.put_all([event(0), event(1)])
+    assert not box.is_full
+    box.wait_for_room()  # returns
+    box.put(event(2))
+    assert box.is_full
+    thread = threading.Thread(target=lambda: (box.wait_for_room(), calls.append("went on")))
+    thread.start()
+    box.take(0)
+    assert calls == []
+    box.take(1)
+    thread.join(30.0)
+    assert sorted(calls) == ["room", "went on"]
+
+
+def test_long_values_fill_the_outbox() -> None:
+    box = Outbox(max_bytes=10_000)
+    box.put(event(0, "x" * 10_000))
+    assert box.is_full
+
+
+def test_wait_for_room_ends_when_it_is_given_up_or_the_outbox_is_closed() -> None:
+    box, given_up, returned = Outbox(max_bytes=100), threading.Event(), threading.Semaphore(0)
+    box.put(event(0))
+    for condition in (given_up.is_set, lambda: False):
+        threading.Thread(target=lambda c=condition: (box.wait_for_room(c), returned.release())).start()
+    given_up.set()
+    box.stir()
+    assert returned.acquire(timeout=30.0)
+    assert not returned.acquire(blocking=False)
+    box.close()
+    assert returned.acquire(timeout=30.0)
+
+
+def test_closed_outbox_takes_no_more_than_it_has_room_for() -> None:
+    box = Outbox(max_bytes=300)
+    box.close()
+    for number in range(10):
+        box.put(event(number))
+    assert len(box) == 3

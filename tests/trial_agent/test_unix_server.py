@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import psutil
 import pytest
@@ -243,17 +244,57 @@ def test_signal_ends_the_agent_even_if_no_handler_runs(server: Server, number: s
 
 def test_orphan_finishes_its_trial_then_leaves(agent: LocalAgent) -> None:
     command = "while [ ! -e go ]; do sleep 0.02; done; echo '{\"final\": 1}' >> $PITCHPIPE_REPORTS"
-    client = agent.command(command, orphan_timeout=0.1)
+    client = agent.command(command, orphan_timeout=2.0)
     client.tell(start())
-    pid = client.poll()[0]["pid"]
-    client.close()
-    with pytest.raises(psutil.TimeoutExpired):  # five times its patience: it waits for the trial
-        psutil.Process(agent.process.pid).wait(0.5)
-    assert not is_gone(pid)
+    client.poll()
     (agent.folder / "go").touch()
+    client.close()
     assert agent.process.wait(30) == 0
     lines = agent.trial_file("reports-1.jsonl").read_text().splitlines()
     assert '"exit_code":0' in lines[-1]
+
+
+def test_orphan_ends_a_command_that_does_not_end_by_itself(agent: LocalAgent) -> None:
+    client = agent.command("sleep 600 & sleep 600", orphan_timeout=0.2)
+    client.tell(start())
+    pid = client.poll()[0]["pid"]
+    client.close()
+    assert agent.process.wait(30) == 0
+    assert is_gone(pid)
+    assert agent.trial_processes() == []
+    assert '"killed":true' in agent.trial_file("reports-1.jsonl").read_text().splitlines()[-1]
+
+
+@pytest.mark.parametrize("reports", [True, False])
+def test_orphan_ends_a_function_that_does_not_end_by_itself(agent: LocalAgent, reports: bool) -> None:
+    def run_for_ever(parameters: dict[str, Any]) -> None:
+        from pitchpipe import report_intermediate_result
+
+        while True:
+            time.sleep(0) if not parameters["reports"] else report_intermediate_result(1)
+
+    client = agent.function(run_for_ever, orphan_timeout=0.2)
+    client.tell(start(parameters={"reports": reports}))
+    client.poll()
+    client.close()
+    assert agent.process.wait(30) == 0
+    lines = (agent.folder / "agents" / "agent-1.jsonl").read_text().splitlines()
+    assert '"killed":true' in lines[-1]
+
+
+@pytest.mark.slow
+def test_orphan_whose_function_cannot_be_interrupted_ends_all_the_same(agent: LocalAgent) -> None:
+    def stuck(parameters: dict[str, Any]) -> None:
+        signal.pthread_sigmask(
+            signal.SIG_BLOCK, {signal.SIGTERM}
+        )  # another thread gets it, and sleep goes on
+        time.sleep(600)
+
+    client = agent.function(stuck, orphan_timeout=0.2, grace=0.0)
+    client.tell(start())
+    client.poll()
+    client.close()
+    assert agent.process.wait(30) == 1
 
 
 def test_next_manager_finds_what_runs_and_what_was_reported_meanwhile(agent: LocalAgent) -> None:
