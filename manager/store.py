@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from .changes import AttemptRow, Changes, MetricRow
 from .conversation import Conversation, SavedState
@@ -19,7 +19,6 @@ from .trial_table import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
 
 __all__ = ["ExperimentRow", "NoRoomError", "Store", "StoreError", "Tick"]
 
-Durability = Literal["process", "power"]
 _EXPERIMENT_COLUMNS = (
     "id",
     "name",
@@ -34,7 +33,6 @@ _EXPERIMENT_COLUMNS = (
     "snapshot",
 )
 _FIRST_WITH_EXPORTS = 3  # version of the database
-_SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 
 
 class StoreError(Exception):
@@ -100,29 +98,27 @@ class Store:
         self._is_view = is_view
 
     @classmethod
-    def create(
-        cls, path: Path, row: ExperimentRow, objectives: Sequence[str], durability: Durability = "process"
-    ) -> Store:
+    def create(cls, path: Path, row: ExperimentRow, objectives: Sequence[str]) -> Store:
         """Make the database of a new experiment; raises `StoreError` where it cannot be written."""
         with _begun(path):
-            store = cls(path, _connect(path, durability), objectives)
+            store = cls(path, _connect(path), objectives)
             store._migrate()
             store._db.execute(
                 "INSERT INTO experiment (id, name, status, config, token, created) VALUES (?, ?, ?, ?, ?, ?)",
                 (row.id, row.name, row.status, json.dumps(row.config), row.token, row.created),
             )
+            store._sync_as_configured()
             return store
 
     @classmethod
-    def open(
-        cls, path: Path, objectives: Sequence[str] = ("default",), durability: Durability = "process"
-    ) -> Store:
-        """Open the database of an experiment to go on with it."""
+    def open(cls, path: Path, objectives: Sequence[str] = ("default",)) -> Store:
+        """Open the database of an experiment to write to it, as durably as its configuration says."""
         if not path.exists():
             raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
         with _explained(path):
-            store = cls(path, _connect(path, durability), objectives)
+            store = cls(path, _connect(path), objectives)
             store._migrate()
+            store._sync_as_configured()
             return store
 
     @classmethod
@@ -333,6 +329,11 @@ class Store:
             raise
         self._db.execute("COMMIT")
 
+    def _sync_as_configured(self) -> None:
+        """Sync less than for a power cut only where the configuration of the experiment says so."""
+        if self.experiment().config.get("durability", "process") == "process":
+            self._db.execute("PRAGMA synchronous = NORMAL")
+
     def _migrate(self) -> None:
         version = self._check_version()
         for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
@@ -348,13 +349,14 @@ class Store:
         return version
 
 
-def _connect(path: Path, durability: Durability) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection that writes, and syncs every commit."""
     # It may be made in one thread and used in another (a notebook's loop keeps its own), never by two at once.
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     # A tick touches a few rows at the end of each table: half the usual page is half of what it has to write.
     db.execute("PRAGMA page_size = 2048")
     db.execute("PRAGMA journal_mode = WAL")
-    db.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+    db.execute("PRAGMA synchronous = FULL")
     return db
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -175,10 +176,8 @@ def test_database_without_tables_holds_no_experiment(tmp_path: Path) -> None:
     (tmp_path / "experiment.db").touch()
     with pytest.raises(StoreError, match="holds no experiment: it was never started"):
         Store.view(tmp_path / "experiment.db")
-    opened = Store.open(tmp_path / "experiment.db")
     with pytest.raises(StoreError, match="holds no experiment: it was never started"):
-        opened.experiment()
-    opened.close()
+        Store.open(tmp_path / "experiment.db")
 
 
 def test_deleted_database_is_not_waited_for(store: Store, tmp_path: Path) -> None:
@@ -205,11 +204,19 @@ def test_full_disk_is_told_in_words_and_leaves_the_last_tick(store: Store) -> No
     assert len(list(store.trials())) == 1
 
 
-@pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("power", 2)])
-def test_durability_selects_how_much_is_synced(durability: Any, synchronous: int, tmp_path: Path) -> None:
-    store = Store.create(tmp_path / "experiment.db", ROW, ("default",), durability)
-    assert store._db.execute("PRAGMA synchronous").fetchone() == (synchronous,)
-    assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+@pytest.mark.parametrize(
+    ("config", "synchronous"), [({}, 1), ({"durability": "process"}, 1), ({"durability": "power"}, 2)]
+)
+def test_every_writing_connection_syncs_as_the_configuration_says(
+    config: dict[str, Any], synchronous: int, tmp_path: Path
+) -> None:
+    row = replace(ROW, config=config)
+    store = Store.create(tmp_path / "experiment.db", row, ("default",))
+    for _ in range(3):
+        assert store._db.execute("PRAGMA synchronous").fetchone() == (synchronous,)
+        assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        store.close()
+        store = Store.open(tmp_path / "experiment.db")
     store.close()
 
 
