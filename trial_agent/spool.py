@@ -14,6 +14,7 @@ a folder among those of the trial) goes on with the number of the next one. Read
 gives the same events: that is how the results of a dead agent are collected.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -188,16 +189,34 @@ class SpoolReader:
         return self._interpreter.line(rest, self._clock()) if rest else []
 
 
+def spool_name(attempt: int, mark: str = "") -> str:
+    """Return the name of the spool of a command trial's attempt, in the trial's folder.
+
+    >>> spool_name(1, "5f1c"), spool_name(2)
+    ('reports-1-5f1c.jsonl', 'reports-2.jsonl')
+    """
+    return f"reports-{attempt}-{mark}.jsonl" if mark else f"reports-{attempt}.jsonl"
+
+
+def set_aside(path: str | os.PathLike[str]) -> None:
+    """Rename what lies where a spool is about to begin: an attempt that was started and forgotten has left it."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.getsize(path):
+            os.replace(path, f"{os.fspath(path)}.old")
+
+
 def read_spool(
     path: str | os.PathLike[str],
     trial: str | None = None,
     attempt: int | None = None,
     first_sequence: int = 0,
+    mark: str = "",
 ) -> list[Event]:
     """Return the events that a spool holds, as its agent would have sent them; a torn last line is left out.
 
     `trial` and `attempt` select them in the spool of an agent, and name them in the spool of a command trial,
-    whose lines do not. Raises OSError when there is no such file.
+    whose lines do not. Lines with another `mark` than the one given are not of this trial.
+    Raises OSError when there is no such file.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "agent-1.jsonl")
@@ -212,16 +231,21 @@ def read_spool(
     lines = splitter.feed(data)
     if parse(splitter.rest) is not None:
         lines.append(splitter.rest)
-    return _events_of(lines, trial, attempt, first_sequence, modified)
+    records = [(line, None if line is None else parse(line)) for line in lines]
+    own = [(line, record) for line, record in records if not mark or (record or {}).get("mark", mark) == mark]
+    return _events_of(own, trial, attempt, first_sequence, modified)
 
 
 def _events_of(
-    lines: Iterable[bytes | None], trial: str | None, attempt: int | None, first_sequence: int, now: float
+    lines: Iterable[tuple[bytes | None, dict[str, Any] | None]],
+    trial: str | None,
+    attempt: int | None,
+    first_sequence: int,
+    now: float,
 ) -> list[Event]:
     found: list[Event] = []
     interpreters: dict[tuple[str, int], Interpreter] = {}
-    for line in lines:
-        record = None if line is None else parse(line)
+    for line, record in lines:
         key = _key_of(record, trial, attempt)
         if key is None:
             continue

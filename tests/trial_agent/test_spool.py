@@ -154,3 +154,12 @@ def test_shared_spool_counts_each_attempt_by_itself(tmp_path: Path) -> None:
 def test_missing_spool_is_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_spool(tmp_path / "no.jsonl")
+
+
+def test_lines_of_a_forgotten_trial_with_the_same_id_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "0-0.jsonl"
+    own, older = {"trial": "AbCdE", "attempt": 1, "mark": "b"}, {"trial": "AbCdE", "attempt": 1, "mark": "a"}
+    lines = [{**older, "final": 9}, {**older, "ended": {"exit_code": 0}}, {**own, "intermediate": 1}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [event["value"] for event in read_spool(path, "AbCdE", 1, mark="b")] == ["1"]
+    assert [event["e"] for event in read_spool(path, "AbCdE", 1, mark="a")] == ["report", "ended"]
