@@ -90,15 +90,17 @@ class Interpreter:
     def record(self, record: dict[str, Any], now: float) -> list[Event]:
         """Return the events of one parsed line."""
         kinds = [kind for kind in ("intermediate", "final", "checkpoint") if kind in record]
-        if len(kinds) != 1:
-            return self._problem(
-                f'needs one of "intermediate", "final" and "checkpoint": {_shown(orjson.dumps(record, default=str))}'
-            )
-        stamp = record.get("time")
-        moment = float(stamp) if isinstance(stamp, (int, float)) else now
-        if kinds[0] == "checkpoint":
-            return self._named(record["checkpoint"], moment)
-        return [self.report(kinds[0], value_text(record[kinds[0]]), moment)]
+        try:
+            if len(kinds) != 1:
+                shown = _shown(json.dumps(record, separators=(",", ":")).encode())
+                return self._problem(f'needs one of "intermediate", "final" and "checkpoint": {shown}')
+            moment = _finite(record.get("time"))
+            moment = now if moment is None else moment
+            if kinds[0] == "checkpoint":
+                return self._named(record["checkpoint"], moment)
+            return [self.report(kinds[0], value_text(record[kinds[0]]), moment)]
+        except RecursionError:
+            return self._problem("holds lists or objects that are nested too deeply")
 
     def report(self, kind: str, value: str, moment: float) -> Event:
         """Count one result and return its event."""
@@ -254,7 +256,8 @@ def _events_of(
             continue
         if record is not None and isinstance(record.get("ended"), dict):
             interpreter.ended = True
-            found.append(events.ended(*key, record["ended"]))
+            moment = _finite(record["ended"].get("time"))
+            found.append(events.ended(*key, {**record["ended"], "time": now if moment is None else moment}))
         else:
             found += interpreter.line(line, now)
     return found
@@ -304,7 +307,20 @@ def _number(value: str) -> float | None:
     """
     found = json.loads(value)
     number = found.get("default") if isinstance(found, dict) else found
-    return float(number) if isinstance(number, (int, float)) and math.isfinite(number) else None
+    return _finite(number)
+
+
+def _finite(number: object) -> float | None:
+    """Return a finite number as a float; None for anything else.
+
+    >>> _finite(2), _finite(float("nan")), _finite(10**400), _finite("2")
+    (2.0, None, None, None)
+    """
+    try:
+        found = float(number) if isinstance(number, (int, float)) else math.nan
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _shown(line: bytes) -> str:
