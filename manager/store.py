@@ -187,7 +187,7 @@ class Store:
             raise StoreError(f"{self.path} holds no experiment: it was never started")
         found = dict(zip(_EXPERIMENT_COLUMNS, row, strict=True))
         for name in ("config", "snapshot"):
-            found[name] = json.loads(found[name])
+            found[name] = self._object(name, found[name])
         return ExperimentRow(**found)
 
     def trials(self) -> Iterator[Trial]:
@@ -254,9 +254,10 @@ class Store:
 
     def dispatcher_checkpoint(self) -> SavedState | None:
         """The last valid checkpoint of the dispatcher."""
-        row = self._db.execute(
-            "SELECT n, path, default_reply, assessor_reply FROM dispatcher_checkpoints ORDER BY n DESC LIMIT 1"
-        ).fetchone()
+        with _explained(self.path):
+            row = self._db.execute(
+                "SELECT n, path, default_reply, assessor_reply FROM dispatcher_checkpoints ORDER BY n DESC LIMIT 1"
+            ).fetchone()
         return None if row is None else SavedState(*row)
 
     def prune_dispatcher_checkpoints(self, keep: int = 2) -> list[str]:
@@ -275,15 +276,27 @@ class Store:
 
     def commands(self, after: int = 0) -> list[tuple[int, str, str]]:
         """What the dispatcher was sent: (n, code, payload), those with a number above `after`."""
-        return self._db.execute(
-            "SELECT n, code, payload FROM commands WHERE n > ? ORDER BY n", (after,)
-        ).fetchall()
+        with _explained(self.path):
+            return self._db.execute(
+                "SELECT n, code, payload FROM commands WHERE n > ? ORDER BY n", (after,)
+            ).fetchall()
 
     def replies(self, after: int = 0) -> list[tuple[int, str, str]]:
         """What the dispatcher answered: (n, code, payload), those with a number above `after`."""
-        return self._db.execute(
-            "SELECT n, code, payload FROM replies WHERE n > ? ORDER BY n", (after,)
-        ).fetchall()
+        with _explained(self.path):
+            return self._db.execute(
+                "SELECT n, code, payload FROM replies WHERE n > ? ORDER BY n", (after,)
+            ).fetchall()
+
+    def _object(self, name: str, text: str | bytes) -> dict[str, Any]:
+        """The JSON object in a column of the experiment's row."""
+        try:
+            found = json.loads(text)
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"{self.path} is damaged ({name}: {error}): restore it from a copy") from error
+        if not isinstance(found, dict):
+            raise StoreError(f"{self.path} is damaged ({name} is not an object): restore it from a copy")
+        return found
 
     def _values_of(self, objective: str) -> dict[int, float]:
         """The value of an objective by trial."""
@@ -380,7 +393,8 @@ def _explained(path: Path) -> Iterator[None]:
 
 def _explain(path: Path, error: sqlite3.Error) -> StoreError:
     text = str(error)
-    if not path.exists() or error.sqlite_errorname == "SQLITE_READONLY_DBMOVED":
+    name = getattr(error, "sqlite_errorname", "")  # errors that Python itself raises have none
+    if not path.exists() or name == "SQLITE_READONLY_DBMOVED":
         return StoreError(f"{path} was moved or deleted ({text})")
     if "disk is full" in text:
         return NoRoomError(f"the disk that holds {path} is full")

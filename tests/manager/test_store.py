@@ -171,6 +171,33 @@ def test_damaged_database_is_named(tmp_path: Path) -> None:
         Store.open(path)
 
 
+@pytest.mark.parametrize("value", ["{", "[]", b"\xff\xfe\xfd"])
+@pytest.mark.parametrize("column", ["config", "snapshot"])
+def test_row_that_is_not_json_is_damage(store: Store, column: str, value: str | bytes) -> None:
+    store._db.execute(f"UPDATE experiment SET {column} = ?", (value,))
+    with pytest.raises(StoreError, match=rf"experiment\.db is damaged \({column}"):
+        store.experiment()
+
+
+def test_text_that_is_not_utf8_is_told_in_words(store: Store) -> None:
+    """Python's own sqlite3 raises this error: it has no code."""
+    store._db.execute("UPDATE experiment SET name = CAST(x'ff' AS TEXT)")
+    with pytest.raises(StoreError, match=r"experiment\.db"):
+        store.experiment()
+
+
+@pytest.mark.parametrize("table", ["commands", "replies", "dispatcher_checkpoints"])
+def test_conversation_that_cannot_be_read_is_a_store_error(store: Store, table: str) -> None:
+    store._db.execute(f"DROP TABLE {table}")
+    reading = {
+        "commands": store.commands,
+        "replies": store.replies,
+        "dispatcher_checkpoints": store.dispatcher_checkpoint,
+    }
+    with pytest.raises(StoreError, match=table):
+        reading[table]()
+
+
 def test_database_without_tables_holds_no_experiment(tmp_path: Path) -> None:
     """As a process leaves it that was killed, or had no room, when it made the tables."""
     (tmp_path / "experiment.db").touch()
