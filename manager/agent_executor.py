@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..trial_agent import read_spool
+from ..trial_agent import read_spool, spool_name
 from .effects import AttemptOrder
 from .events import (
     AgentLost,
@@ -262,6 +262,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             "checkpoint": order.checkpoint,
             "budget": order.budget,
             "keep": self.setup.run.get("keep"),
+            "mark": order.mark,
         }
 
     def _take_up(self, agent: str, link: AgentLink | None) -> AgentLink | None:
@@ -293,7 +294,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         path = spool_path(self.setup, order)
         if not path.exists():
             return []  # nothing was ever reported, or the node with the spool is gone
-        return read_spool(path, order.trial_id, order.attempt, order.first_sequence)
+        return read_spool(path, order.trial_id, order.attempt, order.first_sequence, order.mark)
 
     def _bury(self, order: AttemptOrder, reason: str) -> None:
         """Deliver the spool of an attempt whose agent is gone; if it does not tell the end, the attempt is lost."""
@@ -320,8 +321,11 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         now = self.setup.clock()
         for event in raw:
             key = event["trial"], event["attempt"]
-            if key not in self._orders:
+            order = self._orders.get(key)
+            if order is None:
                 continue  # ended already: an agent says it again after a restart, or was taken for dead
+            if event.get("mark", order.mark) != order.mark:
+                continue  # of a trial that the store has forgotten
             event["time"] = min(now, max(event.get("time", now), self._not_before[key]))
             if event["e"] == "ended":
                 self._forget(key)
@@ -351,7 +355,7 @@ def spool_path(setup: RunSetup, order: AttemptOrder) -> Path:
     """Where the reports of an attempt lie: its own file, or that of its agent for function trials."""
     if setup.run["kind"] == "function":
         return setup.folder / "agents" / f"{order.agent}.jsonl"
-    return setup.folder / "trials" / str(order.sequence_id) / f"reports-{order.attempt}.jsonl"
+    return setup.folder / "trials" / str(order.sequence_id) / spool_name(order.attempt, order.mark)
 
 
 def _read_here(path: Path, offset: int, limit: int) -> bytes:

@@ -24,6 +24,7 @@ class AttemptOrder:
     """One attempt of one trial, and where it runs; committed to the store before it is performed.
 
     `checkpoint` is a path in the experiment's folder, `first_sequence` the number of the first intermediate result.
+    `mark` tells the trial from another one that had its number and its id, and that the store has forgotten.
     """
 
     trial_id: str
@@ -37,6 +38,7 @@ class AttemptOrder:
     start_time: float | None = None
     checkpoint: str | None = None
     budget: float | None = None
+    mark: str = ""
 
 
 @dataclass(slots=True)

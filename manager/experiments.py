@@ -60,7 +60,7 @@ def create_experiment(
             token=secrets.token_hex(16),
             created=clock(),
         )
-        store = Store.create(folder.database, row, _names(config), config.durability)
+        store = Store.create(folder.database, row, _names(config))
     except BaseException:
         folder.remove()
         raise

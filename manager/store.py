@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from .changes import AttemptRow, Changes, MetricRow
 from .conversation import Conversation, SavedState
@@ -20,7 +20,6 @@ from .trial_table import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
 
 __all__ = ["ExperimentRow", "NoRoomError", "Store", "StoreError", "Tick"]
 
-Durability = Literal["process", "power"]
 _EXPERIMENT_COLUMNS = (
     "id",
     "name",
@@ -35,7 +34,6 @@ _EXPERIMENT_COLUMNS = (
     "snapshot",
 )
 _FIRST_WITH_EXPORTS = 3  # version of the database
-_SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 
 
 class StoreError(Exception):
@@ -100,30 +98,28 @@ class Store:
         self._is_view = is_view
 
     @classmethod
-    def create(
-        cls, path: Path, row: ExperimentRow, objectives: Sequence[str], durability: Durability = "process"
-    ) -> Store:
+    def create(cls, path: Path, row: ExperimentRow, objectives: Sequence[str]) -> Store:
         """Make the database of a new experiment; raises `StoreError` where it cannot be written."""
         with _begun(path):
             _make_private(path)
-            store = cls(path, _connect(path, durability), objectives)
+            store = cls(path, _connect(path), objectives)
             store._migrate()
             store._db.execute(
                 "INSERT INTO experiment (id, name, status, config, token, created) VALUES (?, ?, ?, ?, ?, ?)",
                 (row.id, row.name, row.status, json.dumps(row.config), row.token, row.created),
             )
+            store._sync_as_configured()
             return store
 
     @classmethod
-    def open(
-        cls, path: Path, objectives: Sequence[str] = ("default",), durability: Durability = "process"
-    ) -> Store:
-        """Open the database of an experiment to go on with it."""
+    def open(cls, path: Path, objectives: Sequence[str] = ("default",)) -> Store:
+        """Open the database of an experiment to write to it, as durably as its configuration says."""
         if not path.exists():
             raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
         with _explained(path):
-            store = cls(path, _connect(path, durability), objectives)
+            store = cls(path, _connect(path), objectives)
             store._migrate()
+            store._sync_as_configured()
             return store
 
     @classmethod
@@ -197,7 +193,7 @@ class Store:
             raise StoreError(f"{self.path} holds no experiment: it was never started")
         found = dict(zip(_EXPERIMENT_COLUMNS, row, strict=True))
         for name in ("config", "snapshot"):
-            found[name] = json.loads(found[name])
+            found[name] = self._object(name, found[name])
         return ExperimentRow(**found)
 
     def trials(self) -> Iterator[Trial]:
@@ -264,9 +260,10 @@ class Store:
 
     def dispatcher_checkpoint(self) -> SavedState | None:
         """The last valid checkpoint of the dispatcher."""
-        row = self._db.execute(
-            "SELECT n, path, default_reply, assessor_reply FROM dispatcher_checkpoints ORDER BY n DESC LIMIT 1"
-        ).fetchone()
+        with _explained(self.path):
+            row = self._db.execute(
+                "SELECT n, path, default_reply, assessor_reply FROM dispatcher_checkpoints ORDER BY n DESC LIMIT 1"
+            ).fetchone()
         return None if row is None else SavedState(*row)
 
     def prune_dispatcher_checkpoints(self, keep: int = 2) -> list[str]:
@@ -285,15 +282,27 @@ class Store:
 
     def commands(self, after: int = 0) -> list[tuple[int, str, str]]:
         """What the dispatcher was sent: (n, code, payload), those with a number above `after`."""
-        return self._db.execute(
-            "SELECT n, code, payload FROM commands WHERE n > ? ORDER BY n", (after,)
-        ).fetchall()
+        with _explained(self.path):
+            return self._db.execute(
+                "SELECT n, code, payload FROM commands WHERE n > ? ORDER BY n", (after,)
+            ).fetchall()
 
     def replies(self, after: int = 0) -> list[tuple[int, str, str]]:
         """What the dispatcher answered: (n, code, payload), those with a number above `after`."""
-        return self._db.execute(
-            "SELECT n, code, payload FROM replies WHERE n > ? ORDER BY n", (after,)
-        ).fetchall()
+        with _explained(self.path):
+            return self._db.execute(
+                "SELECT n, code, payload FROM replies WHERE n > ? ORDER BY n", (after,)
+            ).fetchall()
+
+    def _object(self, name: str, text: str | bytes) -> dict[str, Any]:
+        """The JSON object in a column of the experiment's row."""
+        try:
+            found = json.loads(text)
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"{self.path} is damaged ({name}: {error}): restore it from a copy") from error
+        if not isinstance(found, dict):
+            raise StoreError(f"{self.path} is damaged ({name} is not an object): restore it from a copy")
+        return found
 
     def _values_of(self, objective: str) -> dict[int, float]:
         """The value of an objective by trial."""
@@ -339,6 +348,11 @@ class Store:
             raise
         self._db.execute("COMMIT")
 
+    def _sync_as_configured(self) -> None:
+        """Sync less than for a power cut only where the configuration of the experiment says so."""
+        if self.experiment().config.get("durability", "process") == "process":
+            self._db.execute("PRAGMA synchronous = NORMAL")
+
     def _migrate(self) -> None:
         version = self._check_version()
         for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
@@ -354,13 +368,14 @@ class Store:
         return version
 
 
-def _connect(path: Path, durability: Durability) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection that writes, and syncs every commit."""
     # It may be made in one thread and used in another (a notebook's loop keeps its own), never by two at once.
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     # A tick touches a few rows at the end of each table: half the usual page is half of what it has to write.
     db.execute("PRAGMA page_size = 2048")
     db.execute("PRAGMA journal_mode = WAL")
-    db.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+    db.execute("PRAGMA synchronous = FULL")
     return db
 
 
@@ -390,7 +405,8 @@ def _explained(path: Path) -> Iterator[None]:
 
 def _explain(path: Path, error: sqlite3.Error) -> StoreError:
     text = str(error)
-    if not path.exists() or error.sqlite_errorname == "SQLITE_READONLY_DBMOVED":
+    name = getattr(error, "sqlite_errorname", "")  # errors that Python itself raises have none
+    if not path.exists() or name == "SQLITE_READONLY_DBMOVED":
         return StoreError(f"{path} was moved or deleted ({text})")
     if "disk is full" in text:
         return NoRoomError(f"the disk that holds {path} is full")

@@ -177,6 +177,15 @@ class Trial:
         self.status = target
 
     @property
+    def mark(self) -> str:
+        """Tells the trial from one that had its number and id and was forgotten: they were not made at one time.
+
+        >>> Trial("AbCdE", 0, 0, "{}", created=1714550400.25).mark
+        '6175fdf8e7090'
+        """
+        return f"{round(self.created * 1e6):x}"
+
+    @property
     def is_assigned(self) -> bool:
         """Has an executor been told to run it?"""
         return self.slot is not None

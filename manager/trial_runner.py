@@ -802,6 +802,7 @@ class TrialRunner:
             trial.start_time,
             trial.checkpoint,
             trial.budget,
+            trial.mark,
         )
 
     def _keep_metric(self, trial: Trial, event: happened.Reported, kind: str) -> None:

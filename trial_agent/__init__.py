@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .messages import MessageDecoder, MessageError, encode_message
     from .sdk import TrialStopped
     from .shelf import Keeping
-    from .spool import SpoolReader, read_spool
+    from .spool import SpoolReader, read_spool, spool_name
     from .trainable import FunctionTrainable, Trainable, wrap_function
     from .unix_server import UnixServer
 
@@ -34,6 +34,7 @@ _HOMES = {
     "UnixServer": "unix_server",
     "encode_message": "messages",
     "read_spool": "spool",
+    "spool_name": "spool",
     "wrap_function": "trainable",
 }
 
@@ -52,6 +53,7 @@ __all__ = [
     "UnixServer",
     "encode_message",
     "read_spool",
+    "spool_name",
     "wrap_function",
 ]
 

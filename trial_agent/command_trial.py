@@ -32,7 +32,7 @@ from .outbox import Outbox
 from .processes import ProcessTree
 from .room import with_room
 from .shelf import Shelf
-from .spool import SpoolReader
+from .spool import SpoolReader, set_aside
 from .wake import Wake
 
 ERROR_BYTES = 4096
@@ -110,6 +110,7 @@ class CommandTrial:
         job.check()
         os.makedirs(job.shelf, exist_ok=True)
         Path(job.parameters_file).write_text(job.parameters, encoding="utf-8")
+        set_aside(self._spool)
         LineFile(str(self._spool)).close()  # there before the watch, and before a shell script looks for it
         environment = job.environment(self._tools.environment)
         directory = run.code_directory or os.getcwd()

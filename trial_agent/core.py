@@ -14,6 +14,7 @@ from queue import SimpleQueue
 
 from . import environ, events
 from .command_trial import CommandTrial, Tools
+from .events import Event
 from .file_watch import best_watch
 from .function_trial import FunctionLoader, FunctionTrial
 from .guard import Guard
@@ -62,7 +63,7 @@ class Agent:
         self._lock = threading.RLock()
         self._inbox: SimpleQueue[Job | None] = SimpleQueue()
         self._waiting: dict[tuple[str, int], Job] = {}
-        self._seen: dict[tuple[str, int], None] = {}
+        self._seen: dict[tuple[str, int], str] = {}  # with the marks of their trials
         self._current: Attempt | None = None
         self._stopping = False
         self._handlers: dict[str, Callable[[Message], Message | None]] = {
@@ -95,7 +96,19 @@ class Agent:
     def next_events(self, after: int, timeout: float) -> Message:
         """Wait up to `timeout` seconds for events numbered above `after`; those up to it are forgotten."""
         found, cursor = self.outbox.wait(after, timeout)
-        return {"events": found, "cursor": cursor}
+        return {"events": self._marked(found), "cursor": cursor}
+
+    def take(self, after: int) -> tuple[list[Event], int]:
+        """Return what there is of the events numbered above `after`, and the number of the last one."""
+        found, cursor = self.outbox.take(after)
+        return self._marked(found), cursor
+
+    def _marked(self, found: list[Event]) -> list[Event]:
+        """Add the marks of their trials to events."""
+        for event in found:
+            if mark := self._seen.get((event.get("trial", ""), event.get("attempt", 0))):
+                event["mark"] = mark
+        return found
 
     def run(self) -> None:
         """Run the attempts that `start` messages ask for; return after a shutdown."""
@@ -156,17 +169,21 @@ class Agent:
             raise ValueError("an agent is configured before it starts trials")
         job = Job.of(message, self._run_spec)
         with self._lock:
-            if job.key in self._seen or self._stopping:
+            if self._stopping:
                 return
-            self._remember(job.key)
+            if job.key in self._seen:
+                if self._seen[job.key] != job.mark:
+                    self.shutdown()  # what this agent runs is forgotten: the manager's store is an older copy
+                return
+            self._remember(job)
             self._waiting[job.key] = job
             self.idle_since = None
         if job.run.kind == "function":
             self.outbox.hold(HOLD)
         self._inbox.put(job)
 
-    def _remember(self, key: tuple[str, int]) -> None:
-        self._seen[key] = None
+    def _remember(self, job: Job) -> None:
+        self._seen[job.key] = job.mark
         if len(self._seen) > SEEN_LIMIT:
             del self._seen[next(iter(self._seen))]
 

@@ -111,4 +111,7 @@ class FunctionChannel:
 
     def _append(self, fields: str) -> None:
         job = self._job
-        self._spool.append(f'{{"trial": {sdk.metric_text(job.trial)}, "attempt": {job.attempt}, {fields}}}')
+        mark = f'"mark": "{job.mark}", ' if job.mark else ""
+        self._spool.append(
+            f'{{"trial": {sdk.metric_text(job.trial)}, "attempt": {job.attempt}, {mark}{fields}}}'
+        )

@@ -8,6 +8,7 @@ from typing import Any
 from ..protocol import CHECKPOINT_GONE
 from . import environ
 from .shelf import Keeping
+from .spool import spool_name
 
 """What the error of an attempt says that could not start for this reason; the manager looks for it."""
 
@@ -53,7 +54,8 @@ class RunSpec:
 class Job:
     """One attempt of one trial, and how to run it; `parameters` is the parameter record as JSON text.
 
-    `checkpoint` is the path from which the attempt goes on, with result number `first_sequence`.
+    `checkpoint` is the path from which the attempt goes on, with result number `first_sequence`. `mark` tells the
+    trial from another one with the same number and id that the manager's store has forgotten.
     """
 
     trial: str
@@ -66,6 +68,7 @@ class Job:
     checkpoint: str | None = None
     budget: float | None = None
     keeping: Keeping = field(default_factory=Keeping)
+    mark: str = ""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -85,7 +88,7 @@ class Job:
     @property
     def spool(self) -> str:
         """The file to which a command appends its reports."""
-        return os.path.join(self.folder, f"reports-{self.attempt}.jsonl")
+        return os.path.join(self.folder, spool_name(self.attempt, self.mark))
 
     @property
     def parameters_file(self) -> str:
@@ -145,4 +148,5 @@ class Job:
             None if checkpoint is None else os.path.join(run.folder, checkpoint),
             message.get("budget"),
             Keeping.of(message.get("keep")),
+            message.get("mark", ""),
         )

@@ -14,6 +14,7 @@ a folder among those of the trial) goes on with the number of the next one. Read
 gives the same events: that is how the results of a dead agent are collected.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -89,15 +90,17 @@ class Interpreter:
     def record(self, record: dict[str, Any], now: float) -> list[Event]:
         """Return the events of one parsed line."""
         kinds = [kind for kind in ("intermediate", "final", "checkpoint") if kind in record]
-        if len(kinds) != 1:
-            return self._problem(
-                f'needs one of "intermediate", "final" and "checkpoint": {_shown(orjson.dumps(record, default=str))}'
-            )
-        stamp = record.get("time")
-        moment = float(stamp) if isinstance(stamp, (int, float)) else now
-        if kinds[0] == "checkpoint":
-            return self._named(record["checkpoint"], moment)
-        return [self.report(kinds[0], value_text(record[kinds[0]]), moment)]
+        try:
+            if len(kinds) != 1:
+                shown = _shown(json.dumps(record, separators=(",", ":")).encode())
+                return self._problem(f'needs one of "intermediate", "final" and "checkpoint": {shown}')
+            moment = _finite(record.get("time"))
+            moment = now if moment is None else moment
+            if kinds[0] == "checkpoint":
+                return self._named(record["checkpoint"], moment)
+            return [self.report(kinds[0], value_text(record[kinds[0]]), moment)]
+        except RecursionError:
+            return self._problem("holds lists or objects that are nested too deeply")
 
     def report(self, kind: str, value: str, moment: float) -> Event:
         """Count one result and return its event."""
@@ -188,16 +191,34 @@ class SpoolReader:
         return self._interpreter.line(rest, self._clock()) if rest else []
 
 
+def spool_name(attempt: int, mark: str = "") -> str:
+    """Return the name of the spool of a command trial's attempt, in the trial's folder.
+
+    >>> spool_name(1, "5f1c"), spool_name(2)
+    ('reports-1-5f1c.jsonl', 'reports-2.jsonl')
+    """
+    return f"reports-{attempt}-{mark}.jsonl" if mark else f"reports-{attempt}.jsonl"
+
+
+def set_aside(path: str | os.PathLike[str]) -> None:
+    """Rename what lies where a spool is about to begin: an attempt that was started and forgotten has left it."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.getsize(path):
+            os.replace(path, f"{os.fspath(path)}.old")
+
+
 def read_spool(
     path: str | os.PathLike[str],
     trial: str | None = None,
     attempt: int | None = None,
     first_sequence: int = 0,
+    mark: str = "",
 ) -> list[Event]:
     """Return the events that a spool holds, as its agent would have sent them; a torn last line is left out.
 
     `trial` and `attempt` select them in the spool of an agent, and name them in the spool of a command trial,
-    whose lines do not. Raises OSError when there is no such file.
+    whose lines do not. Lines with another `mark` than the one given are not of this trial.
+    Raises OSError when there is no such file.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "agent-1.jsonl")
@@ -212,16 +233,21 @@ def read_spool(
     lines = splitter.feed(data)
     if parse(splitter.rest) is not None:
         lines.append(splitter.rest)
-    return _events_of(lines, trial, attempt, first_sequence, modified)
+    records = [(line, None if line is None else parse(line)) for line in lines]
+    own = [(line, record) for line, record in records if not mark or (record or {}).get("mark", mark) == mark]
+    return _events_of(own, trial, attempt, first_sequence, modified)
 
 
 def _events_of(
-    lines: Iterable[bytes | None], trial: str | None, attempt: int | None, first_sequence: int, now: float
+    lines: Iterable[tuple[bytes | None, dict[str, Any] | None]],
+    trial: str | None,
+    attempt: int | None,
+    first_sequence: int,
+    now: float,
 ) -> list[Event]:
     found: list[Event] = []
     interpreters: dict[tuple[str, int], Interpreter] = {}
-    for line in lines:
-        record = None if line is None else parse(line)
+    for line, record in lines:
         key = _key_of(record, trial, attempt)
         if key is None:
             continue
@@ -230,7 +256,8 @@ def _events_of(
             continue
         if record is not None and isinstance(record.get("ended"), dict):
             interpreter.ended = True
-            found.append(events.ended(*key, record["ended"]))
+            moment = _finite(record["ended"].get("time"))
+            found.append(events.ended(*key, {**record["ended"], "time": now if moment is None else moment}))
         else:
             found += interpreter.line(line, now)
     return found
@@ -280,7 +307,20 @@ def _number(value: str) -> float | None:
     """
     found = json.loads(value)
     number = found.get("default") if isinstance(found, dict) else found
-    return float(number) if isinstance(number, (int, float)) and math.isfinite(number) else None
+    return _finite(number)
+
+
+def _finite(number: object) -> float | None:
+    """Return a finite number as a float; None for anything else.
+
+    >>> _finite(2), _finite(float("nan")), _finite(10**400), _finite("2")
+    (2.0, None, None, None)
+    """
+    try:
+        found = float(number) if isinstance(number, (int, float)) else math.nan
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def _shown(line: bytes) -> str:

@@ -63,7 +63,7 @@ class Connection:
         with self._lock:
             if self._after is None:
                 return
-            events, cursor = agent.outbox.take(self._after)
+            events, cursor = agent.take(self._after)
             if events:
                 self._after = None
                 self._send(with_id({"events": events, "cursor": cursor}, self._id))

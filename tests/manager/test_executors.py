@@ -421,6 +421,23 @@ def test_killed_agent_loses_no_report(real_bench: Bench, tmp_path: Path) -> None
     asyncio.run(check_lost_agent(real_bench, tmp_path))
 
 
+async def check_forgotten(bench: Bench) -> None:
+    """A spool holds results of an attempt with the same trial id and number; the store has forgotten that trial."""
+    older = {"trial": "T0001", "attempt": 1, "mark": "a"}
+    lines = [{**older, "final": 9}, {**older, "ended": {"exit_code": 0, "time": 1.0}}]
+    spool = bench.folder / "agents" / "0-0.jsonl"
+    spool.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    async with bench.session() as session:
+        order = replace(session.order(final=0.5), mark="b")
+        await session.executor.attach([order])
+        await session.end_of(order)
+        assert session.told(order) == [("final", 0, 0.5), "ended"]
+
+
+def test_spool_of_a_forgotten_trial_is_not_taken_for_that_of_another(real_bench: Bench) -> None:
+    asyncio.run(check_forgotten(real_bench))
+
+
 async def check_old_news(bench: Bench, tmp_path: Path) -> None:
     go = tmp_path / "go"
     old = Session(bench.executor(), bench.setup())

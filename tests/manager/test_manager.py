@@ -578,3 +578,25 @@ def test_proposals_that_come_while_an_experiment_stops_are_made_again(tmp_path: 
     assert run(resumed(tmp_path, bowl, clock)) is ExperimentStatus.DONE
     trials = trials_of(tmp_path)
     assert sorted(json.loads(trial.record)["parameters"]["x"] for trial in trials) == list(range(12))
+
+
+@pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("power", 2)])
+def test_durability_is_kept_by_a_resume(durability: str, synchronous: int, tmp_path: Path) -> None:
+    clock = VirtualClock(1000.0)
+    executor = SimulatedTrialExecutor(bowl, clock)
+    made = create_experiment(
+        config(durability=durability), directory=tmp_path, experiment_id="exp", executor=executor, clock=clock
+    )
+    assert synchronous_of(made) == synchronous
+    made.store.close()
+    made.folder.disown()
+    extend_experiment(made.folder, Extension(max_trial_number=12))
+    again = resumed(tmp_path, bowl, clock)
+    assert synchronous_of(again) == synchronous
+    again.store.close()
+    again.folder.disown()
+
+
+def synchronous_of(manager: Manager) -> int:
+    """How the connection that commits the ticks syncs: 1 is NORMAL, 2 is FULL."""
+    return manager.store._db.execute("PRAGMA synchronous").fetchone()[0]

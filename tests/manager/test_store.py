@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -170,15 +171,40 @@ def test_damaged_database_is_named(tmp_path: Path) -> None:
         Store.open(path)
 
 
+@pytest.mark.parametrize("value", ["{", "[]", b"\xff\xfe\xfd"])
+@pytest.mark.parametrize("column", ["config", "snapshot"])
+def test_row_that_is_not_json_is_damage(store: Store, column: str, value: str | bytes) -> None:
+    store._db.execute(f"UPDATE experiment SET {column} = ?", (value,))
+    with pytest.raises(StoreError, match=rf"experiment\.db is damaged \({column}"):
+        store.experiment()
+
+
+def test_text_that_is_not_utf8_is_told_in_words(store: Store) -> None:
+    """Python's own sqlite3 raises this error: it has no code."""
+    store._db.execute("UPDATE experiment SET name = CAST(x'ff' AS TEXT)")
+    with pytest.raises(StoreError, match=r"experiment\.db"):
+        store.experiment()
+
+
+@pytest.mark.parametrize("table", ["commands", "replies", "dispatcher_checkpoints"])
+def test_conversation_that_cannot_be_read_is_a_store_error(store: Store, table: str) -> None:
+    store._db.execute(f"DROP TABLE {table}")
+    reading = {
+        "commands": store.commands,
+        "replies": store.replies,
+        "dispatcher_checkpoints": store.dispatcher_checkpoint,
+    }
+    with pytest.raises(StoreError, match=table):
+        reading[table]()
+
+
 def test_database_without_tables_holds_no_experiment(tmp_path: Path) -> None:
     """As a process leaves it that was killed, or had no room, when it made the tables."""
     (tmp_path / "experiment.db").touch()
     with pytest.raises(StoreError, match="holds no experiment: it was never started"):
         Store.view(tmp_path / "experiment.db")
-    opened = Store.open(tmp_path / "experiment.db")
     with pytest.raises(StoreError, match="holds no experiment: it was never started"):
-        opened.experiment()
-    opened.close()
+        Store.open(tmp_path / "experiment.db")
 
 
 def test_deleted_database_is_not_waited_for(store: Store, tmp_path: Path) -> None:
@@ -205,11 +231,19 @@ def test_full_disk_is_told_in_words_and_leaves_the_last_tick(store: Store) -> No
     assert len(list(store.trials())) == 1
 
 
-@pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("power", 2)])
-def test_durability_selects_how_much_is_synced(durability: Any, synchronous: int, tmp_path: Path) -> None:
-    store = Store.create(tmp_path / "experiment.db", ROW, ("default",), durability)
-    assert store._db.execute("PRAGMA synchronous").fetchone() == (synchronous,)
-    assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+@pytest.mark.parametrize(
+    ("config", "synchronous"), [({}, 1), ({"durability": "process"}, 1), ({"durability": "power"}, 2)]
+)
+def test_every_writing_connection_syncs_as_the_configuration_says(
+    config: dict[str, Any], synchronous: int, tmp_path: Path
+) -> None:
+    row = replace(ROW, config=config)
+    store = Store.create(tmp_path / "experiment.db", row, ("default",))
+    for _ in range(3):
+        assert store._db.execute("PRAGMA synchronous").fetchone() == (synchronous,)
+        assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        store.close()
+        store = Store.open(tmp_path / "experiment.db")
     store.close()
 
 

@@ -368,3 +368,22 @@ def test_file_of_the_experiment_is_read_in_parts_and_no_other(agent: LocalAgent)
         reply = client.ask({"op": "read_file", "path": path, "offset": 0, "limit": 3})
         assert "out of the experiment's folder" in reply["error"]
     assert "No such file" in client.ask({"op": "read_file", "path": "no", "offset": 0, "limit": 3})["error"]
+
+
+def test_reports_that_a_forgotten_start_left_are_set_aside(agent: LocalAgent) -> None:
+    spool = agent.trial_file("reports-1-5f.jsonl")
+    spool.parent.mkdir(parents=True)
+    spool.write_text('{"intermediate": 9}\n')
+    assert reports(run(agent, READY, mark="5f")) == [("intermediate", 0, "1")]
+    assert '"intermediate": 9' not in spool.read_text()
+    assert spool.with_name("reports-1-5f.jsonl.old").read_text() == '{"intermediate": 9}\n'
+
+
+def test_agent_of_a_forgotten_trial_leaves_when_another_has_its_name(agent: LocalAgent) -> None:
+    """The manager's database was replaced by an older copy while the agent ran."""
+    client = agent.command(f"{READY}; sleep 60")
+    client.tell(start(mark="a"))
+    found = client.events_until(lambda event: event["e"] == "report")
+    assert {event["mark"] for event in found} == {"a"}
+    client.tell(start(mark="b"))
+    assert agent.process.wait(30) == 0

@@ -112,6 +112,27 @@ def test_time_in_a_line_is_taken_and_a_strange_one_is_not() -> None:
     assert [event["time"] for event in events] == [3.5, 12.5, 12.5]
 
 
+@pytest.mark.parametrize(
+    "time", ["NaN", "Infinity", "-Infinity", "1e999", "1" + "0" * 400, "null", "[]", "{}"]
+)
+def test_time_that_is_no_time_costs_nothing_but_itself(time: str, tmp_path: Path) -> None:
+    line = f'{{"final": 0.5, "time": {time}}}\n'.encode()
+    (event,) = reader().feed(line)
+    assert (event["value"], event["time"]) == ("0.5", 12.5)
+    (tmp_path / "spool").write_bytes(line + f'{{"ended": {{"exit_code": 0, "time": {time}}}}}\n'.encode())
+    report, ended = read_spool(tmp_path / "spool", "AbCdE", 1)
+    assert report["value"] == "0.5"
+    assert all(math.isfinite(event["time"]) for event in (report, ended))
+
+
+@pytest.mark.parametrize("value", ["1" + "0" * 30, '"\\ud800"', "1" + "0" * 400, "[" * 1010 + "]" * 1010])
+@pytest.mark.parametrize("key", ["loss", "intermediate"])
+def test_strange_value_costs_at_most_its_line(key: str, value: str) -> None:
+    line = f'{{"{key}": {value}}}\n{{"checkpoint": "1-1"}}\n{{"final": 1}}\n'.encode()
+    events = reader().feed(line)
+    assert [event["e"] for event in events[1:]] == ["checkpoint", "report"]
+
+
 def test_spool_read_again_gives_the_events_and_the_end(tmp_path: Path) -> None:
     path = tmp_path / "reports-2.jsonl"
     path.write_text(
@@ -154,3 +175,12 @@ def test_shared_spool_counts_each_attempt_by_itself(tmp_path: Path) -> None:
 def test_missing_spool_is_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_spool(tmp_path / "no.jsonl")
+
+
+def test_lines_of_a_forgotten_trial_with_the_same_id_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "0-0.jsonl"
+    own, older = {"trial": "AbCdE", "attempt": 1, "mark": "b"}, {"trial": "AbCdE", "attempt": 1, "mark": "a"}
+    lines = [{**older, "final": 9}, {**older, "ended": {"exit_code": 0}}, {**own, "intermediate": 1}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [event["value"] for event in read_spool(path, "AbCdE", 1, mark="b")] == ["1"]
+    assert [event["e"] for event in read_spool(path, "AbCdE", 1, mark="a")] == ["report", "ended"]
