@@ -1,4 +1,4 @@
-"""What can happen to an experiment: the only things that `TrialRunner.handle` accepts.
+"""What can happen to an experiment: `TrialRunner.handle` accepts all of it, except `ExecutorFailed` (the manager's).
 
 An event is plain data and carries the time at which it happened (seconds since the epoch, on the experiment's
 clock), so that the runner needs no clock of its own and any history can be replayed in a test.

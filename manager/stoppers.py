@@ -40,8 +40,8 @@ class Stopper:
     """Base of all stoppers: it ends nothing.
 
     A result is a dict with what the trial reported (a bare number as `default`) and `trial_id`, `training_iteration`
-    (1 for the first result), `done` (is it the final result, or did the trial report a true `done`?), `time_total_s` and
-    `parameters`.
+    (1 for the first result), `done` (is it the final result, or did the trial report a true `done`?), `time_total_s`
+    and `parameters`.
     """
 
     def __call__(self, trial_id: str, result: Result) -> bool:

@@ -114,7 +114,7 @@ class TrialRunner:
         self._handlers = self._table_of_handlers()
 
     def _table_of_handlers(self) -> dict[type, Callable[[Any], None]]:
-        """Which method takes which event: every kind of event has a row."""
+        """Which method takes which event: every kind of event but ExecutorFailed has a row."""
         return {
             happened.DispatcherReady: self._on_dispatcher_ready,
             happened.ParametersArrived: self._on_parameters,
