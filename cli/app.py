@@ -5,6 +5,7 @@ A verb's module is imported when the verb is used: `pitchpipe --help` shows this
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -110,6 +111,10 @@ def pitchpipe() -> None:
 
 def main() -> None:
     """Run the command line and exit the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Trials may report half a character, which no encoding has; inside JSON its escape says the same.
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
+
 from .interrupts import Interrupts
 from .verb import new_experiment_options, verb, watch_options
 
@@ -30,6 +32,8 @@ def create(
 
     with Interrupts() as interrupts:
         manager = make_experiment(config, experiment_id, directory, interrupts)
+        if manager.config.direction_note and not quiet and not as_json:
+            click.echo(manager.config.direction_note, err=True)  # stdout has the id alone
         # The background process takes it over.
         manager.store.close()
         manager.folder.disown()

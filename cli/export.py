@@ -115,7 +115,7 @@ def _opened(path: Path | None) -> Iterator[IO[str]]:
         return
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with unfinished.open("w", encoding="utf-8", newline="") as file:
+        with unfinished.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             yield file
         unfinished.replace(path)
     except OSError as error:

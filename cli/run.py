@@ -78,6 +78,8 @@ def watched(
     display = make_display(output, sys.stderr, quiet=quiet, lines=not as_json)
     if not quiet and not as_json:
         click.echo(f"experiment {folder.experiment_id} in {folder.path}")
+        if manager.config.direction_note:
+            click.echo(manager.config.direction_note)
     running = RunningExperiment(manager, display, interrupts)
     if announce_fd is not None:
         running.on_running = lambda: announce(announce_fd, {"pid": os.getpid()})

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..search_space import Problem, SearchSpaceError
 from .errors import PluginNotLoaded
-from .plugins import find_class, load_plugin
+from .plugins import find_class, load_plugin, own_direction
 from .settings import Settings
 
-__all__ = ["check"]
+__all__ = ["check", "directions"]
 
 
 def check(config: Mapping[str, Any]) -> list[Problem]:
@@ -29,6 +29,25 @@ def check(config: Mapping[str, Any]) -> list[Problem]:
     if tuner is not None and "searchSpace" in config and hasattr(tuner, "update_search_space"):
         problems += _space_problems(tuner, config["searchSpace"], settings.constraints)
     return problems
+
+
+def directions(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the default directions of the tuner and the assessor; a class that has none, or no longer its own, is out.
+
+    >>> directions({"tuner": {"name": "TPE"}, "assessor": {"name": "Medianstop"}})
+    {'tuner': 'minimize', 'assessor': 'maximize'}
+    """
+    found = {role: _direction(role, config.get(role) or {}) for role in ("tuner", "assessor")}
+    return {role: direction for role, direction in found.items() if direction is not None}
+
+
+def _direction(role: str, config: Mapping[str, Any]) -> str | None:
+    if not config or "optimize_mode" in (config.get("classArgs") or {}):
+        return None
+    try:
+        return own_direction(find_class(role, config))
+    except (PluginNotLoaded, ValueError):  # `check` says why; a class without a signature has no direction
+        return None
 
 
 def _loaded(role: str, config: Mapping[str, Any], injected: Mapping[str, Any]) -> tuple[list[Problem], Any]:

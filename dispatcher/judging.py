@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from ..protocol import CommandType, JsonError, dumps, loads
+from .errors import PluginFailed
 from .plugin import Plugin
 from .trials import History, Recent
 
@@ -67,7 +68,7 @@ class Judging:
             self.plugin.call("trial_end", trial_job_id, success)
 
     def _judge(self, trial_job_id: str, history: History) -> None:
-        self.plugin.instance.reason = None  # so that an old one is not taken for this verdict's
+        self._reason_of_plugin("__setattr__", "reason", None)  # an old one is not this verdict's
         # A copy: assessors may keep or change what they are given.
         verdict = _plain(self.plugin.call("assess_trial", trial_job_id, history.values.copy()))
         if verdict is True:
@@ -94,11 +95,20 @@ class Judging:
         self._send(command, dumps(payload))
 
     def _reason(self, command: CommandType, history: History) -> str:
-        given = getattr(self.plugin.instance, "reason", None)
+        given = self._reason_of_plugin("__getattribute__", "reason")
         if given:
             return str(given)
         verdict = "bad" if command is CommandType.KillTrialJob else "to be paused"
         return f"{type(self.plugin.instance).__name__} found it {verdict} at step {len(history.values) - 1}"
+
+    def _reason_of_plugin(self, method: str, *args: Any) -> Any:
+        """Set or get `reason`; a class that has none (its own slots), or computes it, need not take one."""
+        try:
+            return self.plugin.call(method, *args)
+        except PluginFailed as failed:
+            if not isinstance(failed.__cause__, AttributeError):
+                raise
+            return None
 
 
 def _plain(verdict: Any) -> Any:

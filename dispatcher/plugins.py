@@ -11,6 +11,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +22,7 @@ from ..search_space.algorithms import UnknownAlgorithm, check, signature_problem
 from ..tuners.registry import REGISTRY as TUNERS
 from .errors import PluginNotLoaded
 
-__all__ = ["construct", "find_class", "load_plugin"]
+__all__ = ["construct", "find_class", "load_plugin", "own_direction"]
 
 _REGISTRIES: dict[str, Any] = {"tuner": TUNERS, "assessor": ASSESSORS}
 
@@ -29,7 +30,8 @@ _REGISTRIES: dict[str, Any] = {"tuner": TUNERS, "assessor": ASSESSORS}
 def load_plugin(role: str, config: Mapping[str, Any], injected: Mapping[str, Any]) -> Any:
     """A new "tuner" or "assessor"; raises PluginNotLoaded.
 
-    `injected` are arguments that are given to a class whose signature has them unless the configuration does.
+    `injected` are arguments that are given to a class whose signature has them unless the configuration does. A
+    direction that is the class's own default is not given: a class may write its default in another form, an enum say.
 
     >>> load_plugin("tuner", {"name": "Random"}, {"seed": 1, "optimize_mode": "minimize"}).__class__.__name__
     'RandomTuner'
@@ -78,9 +80,24 @@ def _below(role: str, problems: list[Problem]) -> list[Problem]:
     return [Problem((role, "classArgs", *p.path), p.message, p.hint) for p in problems]
 
 
+def own_direction(cls: type) -> str | None:
+    """Return the direction that a class takes when nobody names one: the default of its `optimize_mode`.
+
+    >>> own_direction(TUNERS.find("GP")), own_direction(TUNERS.find("Random"))
+    ('maximize', None)
+    """
+    parameter = inspect.signature(cls).parameters.get("optimize_mode")
+    default = None if parameter is None else parameter.default
+    value = default.value if isinstance(default, Enum) else default
+    return value if value in ("minimize", "maximize") else None
+
+
 def _accepted(cls: type, injected: Mapping[str, Any]) -> dict[str, Any]:
     parameters = inspect.signature(cls).parameters
-    return {key: value for key, value in injected.items() if value is not None and key in parameters}
+    wanted = {key: value for key, value in injected.items() if value is not None and key in parameters}
+    if wanted.get("optimize_mode") == own_direction(cls):
+        wanted.pop("optimize_mode", None)
+    return wanted
 
 
 def _named(role: str, name: str) -> type:

@@ -72,6 +72,7 @@ def decode_exp_params(text: str) -> dict[str, Any]:
 
 
 def _direction(config: Mapping[str, Any]) -> str | None:
-    """The direction of the first objective, which is the one that single-objective plug-ins optimise."""
+    """The direction of the objective `default`, which is the one that plug-ins optimise; None leaves it to them."""
     objectives: Sequence[Mapping[str, Any]] = config.get("objectives") or ()
-    return objectives[0].get("direction") if objectives else None
+    named = [one for one in objectives if one.get("name", "default") == "default"]
+    return next((one.get("direction") for one in (*named, *objectives)), None)

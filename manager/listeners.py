@@ -176,10 +176,10 @@ class Listeners:
         return True
 
     def _judged_trial(self, stopper: Stopper, metric: MetricRow, now: float) -> Iterator[Event]:
-        result = result_row(metric)
-        if not result["done"] and not self._is_new(metric):
+        is_final = metric.kind == "FINAL"
+        if not is_final and not self._is_new(metric):
             return
-        if stopper(metric.trial.trial_id, result) and not result["done"]:
+        if stopper(metric.trial.trial_id, result_row(metric)) and not is_final:
             yield CompleteAsked(now, metric.trial.trial_id, metric.value, stopper.reason())
 
 

@@ -132,6 +132,8 @@ class Manager:
 
         Raises `ExecutorError` when nothing can run at all, `StoreError` when the store cannot be written.
         """
+        if self.config.direction_note:
+            _log.info("%s", self.config.direction_note)
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._opened = asyncio.Event()

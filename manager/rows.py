@@ -57,21 +57,23 @@ def _duration(trial: Trial) -> float | None:
 def result_row(metric: MetricRow) -> dict[str, Any]:
     """One reported result: what was reported (a bare number as `default`), and what it belongs to.
 
-    What the trial reports under one of the other names wins.
+    A reported key never replaces one of ours, which stoppers rely on. A true `done` that was reported counts: with
+    `stop={"done": True}` a trial can say itself that it is done.
     """
     trial, value = metric.trial, loads(metric.value)
+    reported = value if isinstance(value, dict) else {"default": value}
     is_final = metric.kind == "FINAL"
     began = trial.start_time if trial.start_time is not None else metric.time
     return {
+        **reported,
         "trial_id": trial.trial_id,
         "sequence_id": trial.sequence_id,
         "parameters": loads(trial.record)["parameters"],
         "training_iteration": max(1, trial.next_sequence) if is_final else metric.sequence + 1,
         "attempt": metric.attempt,
-        "done": is_final,
+        "done": is_final or bool(reported.get("done")),
         "time": metric.time,
         "time_total_s": metric.time - began,
-        **(value if isinstance(value, dict) else {"default": value}),
     }
 
 

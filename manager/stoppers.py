@@ -40,11 +40,12 @@ class Stopper:
     """Base of all stoppers: it ends nothing.
 
     A result is a dict with what the trial reported (a bare number as `default`) and `trial_id`, `training_iteration`
-    (1 for the first result), `done` (is it the final result?), `time_total_s` and `parameters`.
+    (1 for the first result), `done` (is it the final result, or did the trial report a true `done`?), `time_total_s`
+    and `parameters`.
     """
 
     def __call__(self, trial_id: str, result: Result) -> bool:
-        """Shall the trial end here? Not asked for an answer when `result["done"]`: it ends anyway."""
+        """Shall the trial end here? The answer to a final result changes nothing: the trial ends anyway."""
         return False
 
     def stop_all(self) -> bool:

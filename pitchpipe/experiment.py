@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import logging
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +23,8 @@ from .results import BestTrial, ExperimentResult, result_of
 __all__ = ["BestTrial", "Experiment", "ExperimentResult"]
 
 Parameters = Mapping[str, Any]
+
+_log = logging.getLogger(__name__)
 
 
 class Experiment(Plots):
@@ -56,7 +59,7 @@ class Experiment(Plots):
         stop: Any = None,
         **config: Any,
     ) -> None:
-        from .manager.config import ConfigError, ExperimentConfig, check_plugins
+        from .manager.config import ExperimentConfig, with_plugins_checked
         from .manager.experiments import create_experiment
         from .manager.stoppers import as_stopper
 
@@ -66,9 +69,10 @@ class Experiment(Plots):
             data.setdefault("training_service", {"platform": platform})
         if function is None:
             data["trial_command"] = trial
-        self.config = ExperimentConfig.from_dict(data, needs_command=function is None)
-        if problems := check_plugins(self.config):
-            raise ConfigError(problems)
+        given = ExperimentConfig.from_dict(data, needs_command=function is None)
+        self.config = with_plugins_checked(given)
+        if self.config.direction_note:
+            _log.warning("%s", self.config.direction_note)
         make = partial(
             create_experiment,
             self.config,

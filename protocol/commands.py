@@ -1,7 +1,7 @@
 """The commands that cross the pipe between a manager and its dispatcher, by their two-letter codes.
 
-The names and codes are NNI's, so that either side can be NNI's up to 2.7; the last group is ours and is
-used only between peers that announced themselves.
+The names and codes are NNI's, so that either side can be NNI's up to 2.7; those in
+`OWN_COMMANDS` are ours, used only between peers that announced themselves.
 """
 
 from __future__ import annotations

@@ -15,14 +15,22 @@ __all__ = ["parsed", "plain", "to_json"]
 def plain(value: Any) -> Any:
     """A value in which everything can be written as JSON: NaN and infinities become None.
 
-    >>> plain({"default": float("nan"), "curve": [1.0, float("inf")]})
-    {'default': None, 'curve': [1.0, None]}
+    Half a character (a lone surrogate), which JSON can hold and UTF-8 cannot, becomes its escape.
+
+    >>> plain({"default": float("nan"), "curve": [1.0, float("inf")], "note": "\\ud800"})
+    {'default': None, 'curve': [1.0, None], 'note': '\\\\ud800'}
     """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return _writable(value)
     if isinstance(value, dict):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {_writable(str(key)): plain(inner) for key, inner in value.items()}
     return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _writable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def to_json(value: Any) -> bytes:

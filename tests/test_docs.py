@@ -288,3 +288,8 @@ def test_plug_ins_of_the_page_are_loaded_and_used(tmp_path: Path) -> None:
     trials = json.loads(pitchpipe_run(tmp_path, "export", summary["id"]))["trials"]
     reasons = {trial["reason"] for trial in trials if trial["status"] == "EARLY_STOPPED"}
     assert reasons == {"6 is worse than 5", "8 is worse than 5"}
+
+
+def test_architecture_links_every_decision() -> None:
+    linked = {Path(link).name for link in LINK.findall(text("docs/architecture.md")) if "decisions/" in link}
+    assert linked == {path.name for path in (ROOT / "docs" / "decisions").glob("*.md")}

@@ -81,6 +81,22 @@ def test_function_is_tried_and_the_best_is_known(tmp_path: Path) -> None:
     assert result.folder == tmp_path / "exp"
 
 
+def itself(parameters: dict[str, Any]) -> float:
+    return float(parameters["x"])
+
+
+def test_best_is_what_the_tuner_searches_for_by_default(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    unit = {"x": {"_type": "uniform", "_value": [0, 1]}}
+    settings = {"cold_start_num": 5, "selection_num_warm_up": 50, "selection_num_starting_points": 20}
+    tuner = {"name": "GP", "class_args": settings}
+    result = experiment(itself, tmp_path, unit, tuner=tuner, max_trial_number=12).run()
+    assert result.directions == {"default": "maximize"}
+    assert result.best.value == max(row["value"] for row in result.trials) > 0.99
+    assert "maximize is the default of the tuner GP" in caplog.text
+
+
 def test_command_is_tried(tmp_path: Path) -> None:
     command = 'echo "{\\"final\\": 0.5}" >> "$PITCHPIPE_REPORTS"'
     result = experiment(command, tmp_path, max_trial_number=1).run()

@@ -9,13 +9,14 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     models       fields: type, range, default, meaning
     validation   the models' refusals as sentences
     checks       what several fields say together
+    directions   the direction that algorithms have by default
     plugins      the tuner and the assessor, asked in their own process
     examination  all of these in turn
     places       paths to file:line:column
     docs         docs/config.md, written from the models
 """
 
-from .experiment_config import ExperimentConfig, check_plugins, load_config
+from .experiment_config import ExperimentConfig, check_plugins, load_config, with_plugins_checked
 from .models import (
     DEFAULT_WORKING_DIRECTORY,
     AlgorithmConfig,
@@ -38,4 +39,5 @@ __all__ = [
     "RayConfig",
     "check_plugins",
     "load_config",
+    "with_plugins_checked",
 ]

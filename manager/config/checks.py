@@ -12,12 +12,17 @@ DIRECTIONS = ("minimize", "maximize")
 
 
 def fill_defaults(values: dict[str, Any]) -> None:
-    """Set the fields whose default depends on other fields: log_level and objectives."""
+    """Set the fields whose default depends on other fields: log_level and objectives.
+
+    Where no algorithm is given an `optimize_mode`, the objectives stay unset: only a dispatcher knows the default of
+    a class (see `directions`).
+    """
     if "log_level" not in values and values.get("debug") is True:
         values["log_level"] = "debug"
     if "objectives" not in values:
         modes = [mode for section in ("tuner", "assessor") if (mode := _raw_mode(values.get(section)))]
-        values["objectives"] = [{"direction": modes[0] if modes else "minimize"}]
+        if modes:
+            values["objectives"] = [{"direction": modes[0]}]
 
 
 def _raw_mode(section: Any) -> str | None:

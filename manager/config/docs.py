@@ -51,6 +51,20 @@ trial_concurrency: 2
 max_trial_number: 20
 ```
 """
+_OBJECTIVES = """\
+A list of these; the tuner's and the assessor's `optimize_mode` must agree. The direction of `default` is given to both.
+
+A config without `objectives` has one objective, `default`. The first of these that there is sets its direction:
+
+1. `optimize_mode` in the `class_args` of the tuner, or else of the assessor;
+2. the tuner's own default: that of its argument `optimize_mode` ([tuners](tuners.md)), also for a class of yours;
+3. the assessor's own default ([assessors](assessors.md));
+4. `minimize`, where the classes leave it open, as `Random` and `GridSearch` do.
+
+`pitchpipe validate`, `pitchpipe run` and the log say so when the direction is such a default (2 to 4). The best
+trials in all tables, pages and files are those in this direction."""
+# What the default is where it depends on other fields.
+_DEFAULTS_IN_WORDS = {"objectives": "that of the tuner"}
 _SECTIONS: list[tuple[str, type[Section], str]] = [
     ("Root", ConfigFields, ""),
     (
@@ -61,7 +75,7 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
     (
         "objectives",
         ObjectiveConfig,
-        "A list of these; the tuner's and the assessor's `optimize_mode` must agree.",
+        _OBJECTIVES,
     ),
     ("checkpoint", CheckpointConfig, ""),
     ("training_service, platform: local", LocalConfig, ""),
@@ -102,7 +116,7 @@ def render_reference() -> str:
 def _section(title: str, model: type[Section], note: str) -> str:
     hints = typing.get_type_hints(model, include_extras=True)
     rows = [
-        f"| `{name}` | {_type(hints[name])} | {_default(info)} | {info.description} |"
+        f"| `{name}` | {_type(hints[name])} | {_DEFAULTS_IN_WORDS.get(name) or _default(info)} | {info.description} |"
         for name, info in model.model_fields.items()
     ]
     head = [f"## {title}", "", *([note, ""] if note else [])]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any, Generic
 
 from .checks import check_fields, check_space, fill_defaults
 from .draft import make_draft
 from .places import Places
-from .plugins import plugin_findings
+from .plugins import ask_dispatcher
 from .problems import MISSING, ConfigError, ConfigProblem, Finding
 from .source import Source, read_source
 from .validation import Fields, validate_fields
@@ -39,6 +39,7 @@ class Examination(Generic[Fields]):
         self.base = base
         self.needs_command = needs_command
         self.problems: list[ConfigProblem] = []
+        self.directions: Mapping[str, str] = {}
         self.config: Fields | None = None if self.draft.stopped else self._examine()
 
     def result(self) -> Fields:
@@ -53,12 +54,12 @@ class Examination(Generic[Fields]):
         """Ask a dispatcher process about the tuner and the assessor, unless their sections are malformed."""
         if self.config is None or self.draft.wrong & {"tuner", "assessor", "advisor"}:
             return
-        parameters = self.config.canonical()
-        if self.draft.wrong & {"search_space", "search_space_file", "constraints"}:
-            parameters.pop("searchSpace", None)
-            parameters.pop("constraints", None)
+        is_space_wrong = self.draft.wrong & {"search_space", "search_space_file", "constraints"}
+        without = ("search_space", "constraints") if is_space_wrong else ()
+        answer = ask_dispatcher(self.config, command, without=without)
+        self.directions = answer.directions
         known = {finding.path for finding in self.draft.findings}
-        for finding in plugin_findings(parameters, command):
+        for finding in answer.findings:
             if self.draft.origin(finding.path) not in known:
                 self.draft.note(finding)
 

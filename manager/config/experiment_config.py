@@ -6,19 +6,22 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import PrivateAttr
+
+from .directions import default_direction
 from .draft import fold
 from .examination import Examination
-from .models import ConfigFields, LocalConfig
+from .models import ConfigFields, LocalConfig, ObjectiveConfig
 from .places import Places
 from .plain import plain
-from .plugins import plugin_findings
-from .problems import ConfigProblem
+from .plugins import ask_dispatcher
+from .problems import ConfigError, ConfigProblem
 from .source import read_source
 
 _ENDING = ("gridsearch", "batch", "batchtuner")  # tuners that come to an end by themselves
 _ENDLESS = "without max_trial_number and max_experiment_duration it goes on until it is stopped"
 
-__all__ = ["ExperimentConfig", "check_plugins", "load_config"]
+__all__ = ["ExperimentConfig", "check_plugins", "load_config", "with_plugins_checked"]
 
 
 class ExperimentConfig(ConfigFields):
@@ -31,6 +34,8 @@ class ExperimentConfig(ConfigFields):
     (5400.0, 'Auto', 'ray')
     """
 
+    _direction_note: str = PrivateAttr("")
+
     @classmethod
     def from_dict(
         cls,
@@ -41,7 +46,8 @@ class ExperimentConfig(ConfigFields):
     ) -> ExperimentConfig:
         """The config from Python data, with paths relative to `base_directory`; raises ConfigError.
 
-        `needs_command=False` is for trials that are functions.
+        `needs_command=False` is for trials that are functions. A config that names no direction minimizes until
+        `with_plugins_checked` has asked for the default of its algorithms.
         """
         copied, findings = plain(data)
         examination = Examination(cls, copied, base_directory, needs_command=needs_command)
@@ -70,6 +76,26 @@ class ExperimentConfig(ConfigFields):
         endless = [] if self._has_end() else [_ENDLESS]
         return [*(f"{name} has no effect" for name, is_set in ignored.items() if is_set), *endless]
 
+    @property
+    def direction_note(self) -> str:
+        """Which default the direction of the objective is; empty where the config names one."""
+        return self._direction_note
+
+    def with_direction(self, own: Mapping[str, str]) -> ExperimentConfig:
+        """The config with an objective: its own, or else one in the default direction of the algorithms' classes.
+
+        >>> config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "x", "tuner": "GP"})
+        >>> config.with_direction({"tuner": "maximize"}).direction_note
+        'maximizing by default: the config names no direction, and maximize is the default of the tuner GP'
+        """
+        if "objectives" in self.model_fields_set:
+            return self
+        direction, note = default_direction(self, own)
+        objective = ObjectiveConfig.model_validate({"direction": direction})
+        decided = self.model_copy(update={"objectives": (objective,)})
+        decided._direction_note = note
+        return decided
+
     def _has_end(self) -> bool:
         limits = (self.max_trial_number, self.max_experiment_duration)
         return limits != (None, None) or fold(self.tuner.name or "") in _ENDING
@@ -94,11 +120,22 @@ def load_config(
     examination = Examination(ExperimentConfig, main.data, base, main=main)
     if check_plugins:
         examination.check_plugins(check_command)
+        return examination.result().with_direction(examination.directions)
     return examination.result()
+
+
+def with_plugins_checked(
+    config: ExperimentConfig, check_command: Sequence[str] | None = None
+) -> ExperimentConfig:
+    """A config from Python, with the direction of its tuner if it names none; raises ConfigError like `load_config`."""
+    answer = ask_dispatcher(config, check_command)
+    if problems := Places().problems(answer.findings):
+        raise ConfigError(problems)
+    return config.with_direction(answer.directions)
 
 
 def check_plugins(
     config: ExperimentConfig, check_command: Sequence[str] | None = None
 ) -> list[ConfigProblem]:
     """What is wrong with the tuner and the assessor of a config from Python; empty if nothing is."""
-    return Places().problems(plugin_findings(config.canonical(), check_command))
+    return Places().problems(ask_dispatcher(config, check_command).findings)

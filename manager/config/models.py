@@ -279,7 +279,7 @@ class ConfigFields(Section):
     )
     objectives: Annotated[tuple[ObjectiveConfig, ...], BeforeValidator(_tuple), Field(min_length=1)] = Field(
         default=(ObjectiveConfig(direction="minimize"),),
-        description="What to optimise; taken from `optimize_mode` of the tuner or the assessor when not set.",
+        description="What to optimise, and in which direction; see [objectives](#objectives).",
     )
     trial_command: Text | None = Field(default=None, description="The shell command of a trial. Required.")
     trial_code_directory: Directory = Field(

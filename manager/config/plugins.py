@@ -16,9 +16,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import IO, Any
 
 from ...protocol import PARAMETERS_ENVIRONMENT
+from .models import ConfigFields, camel_case
 from .problems import Finding, Path
 
 CHECK_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher", "--check")
@@ -34,9 +36,31 @@ _SECTIONS = {
 }
 
 
-def plugin_findings(
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is wrong with the plug-ins, and the default directions of their classes by role."""
+
+    findings: list[Finding]
+    directions: Mapping[str, str] = field(default_factory=dict)
+
+
+def ask_dispatcher(
+    config: ConfigFields, command: Sequence[str] | None = None, *, without: Sequence[str] = ()
+) -> Answer:
+    """What a dispatcher says about the plug-ins of a config; `without` are fields that it is not told.
+
+    A default direction is not told either: the classes shall take their own.
+    """
+    parameters = config.canonical()
+    hidden = without if "objectives" in config.model_fields_set else (*without, "objectives")
+    for name in hidden:
+        parameters.pop(camel_case(name), None)
+    return asked(parameters, command)
+
+
+def asked(
     parameters: Mapping[str, Any], command: Sequence[str] | None = None, timeout: float = CHECK_TIMEOUT
-) -> list[Finding]:
+) -> Answer:
     """What a dispatcher says about the plug-ins of a canonical config; `timeout` in seconds."""
     line = list(CHECK_COMMAND if command is None else command)
     environment = {**os.environ, PARAMETERS_ENVIRONMENT: _encoded(parameters)}
@@ -44,13 +68,14 @@ def plugin_findings(
         code, output, errors = _run(line, environment, timeout)
     except subprocess.TimeoutExpired:
         hint = "is its import or its constructor waiting for something?"
-        return [Finding(("tuner",), f"the tuner and the assessor were not ready after {timeout:g} s", hint)]
+        slow = f"the tuner and the assessor were not ready after {timeout:g} s"
+        return Answer([Finding(("tuner",), slow, hint)])
     except OSError as error:
-        return [Finding(("tuner",), f"the check of the tuner could not start: {error}")]
+        return Answer([Finding(("tuner",), f"the check of the tuner could not start: {error}")])
     answer = _answer(output)
     if answer is None:
-        return [Finding(("tuner",), _failure(code, errors))]
-    return [_finding(item) for item in answer]
+        return Answer([Finding(("tuner",), _failure(code, errors))])
+    return Answer([_finding(item) for item in answer["problems"]], answer.get("directions") or {})
 
 
 def _run(line: Sequence[str], environment: Mapping[str, str], timeout: float) -> tuple[int, str, str]:
@@ -91,15 +116,15 @@ def _encoded(parameters: Mapping[str, Any]) -> str:
     return encoded
 
 
-def _answer(output: str) -> list[Mapping[str, Any]] | None:
-    """The problems in the last line that is an answer; plug-ins may print lines of their own."""
+def _answer(output: str) -> Mapping[str, Any] | None:
+    """The last line that is an answer; plug-ins may print lines of their own."""
     for line in reversed(output.splitlines()):
         try:
             value = json.loads(line)
         except ValueError:
             continue
         if isinstance(value, dict) and isinstance(value.get("problems"), list):
-            return value["problems"]
+            return value
     return None
 
 

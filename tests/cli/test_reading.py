@@ -431,3 +431,49 @@ def test_reading_changes_nothing(three: list[Any], directory: Path, call: Callab
     for words in [("list",), ("status", "first"), ("trials", "first"), ("export", "first")]:
         assert call(*words).code == 0
     assert database.read_bytes() == before
+
+
+HALF = "\ud800"  # half a character: JSON can hold it, UTF-8 cannot
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "exp"),
+        ("export", "exp", "--format", "csv"),
+        ("trials", "exp"),
+        ("trial", "show", "0", "--experiment-id", "exp"),
+        ("trial", "show", "0", "--experiment-id", "exp", "--json"),
+        ("status", "exp"),
+    ],
+    ids=" ".join,
+)
+def test_half_a_character_is_shown_by_its_escape(
+    words: tuple[str, ...],
+    stored: Callable[..., Any],
+    trial_of: Callable[..., Any],
+    start: Callable[..., Any],
+) -> None:
+    final = {"default": 0.5, "note": HALF}
+    trial = trial_of(0, "SUCCEEDED", {"x": HALF}, final, values=(0.5,))
+    stored().write("exp", [trial])
+    called = start(*words).finish()
+    assert (called.code, called.err) == (0, "")
+    assert "\\ud800" in called.out
+
+
+@pytest.mark.parametrize("ending", ["json", "csv"])
+def test_half_a_character_is_exported_into_a_file(
+    ending: str,
+    tmp_path: Path,
+    stored: Callable[..., Any],
+    trial_of: Callable[..., Any],
+    call: Callable[..., Any],
+) -> None:
+    stored().write("exp", [trial_of(0, "SUCCEEDED", {"x": HALF}, 0.5)])
+    file = tmp_path / f"trials.{ending}"
+    assert call("export", "exp", "-o", file).code == 0
+    if ending == "json":
+        assert json.loads(file.read_text())["trials"][0]["parameters"] == {"x": HALF}
+    else:
+        assert "\\ud800" in file.read_text()

@@ -29,6 +29,19 @@ def test_run_to_the_end_tells_the_best_and_where_everything_is(
     assert started.left() == []
 
 
+def test_direction_that_is_a_default_is_said(
+    start: Callable[..., Any], call: Callable[..., Any], config: Path, directory: Path
+) -> None:
+    config.write_text(config.read_text().replace("Random", "Evolution"))
+    note = "maximizing by default: the config names no direction, and maximize is the default of the tuner Evolution"
+    called = start("run", config, "--experiment-id", "mine").finish()
+    assert note in called.out.splitlines()
+    assert note in (directory / "mine" / "logs" / "manager.log").read_text()
+    assert f"  objective     {note}" in call("validate", config).out.splitlines()
+    values = [trial["final"] for trial in json.loads(call("export", "mine").out)["trials"]]
+    assert json.loads(call("status", "mine", "--json").out)["best"]["value"] == max(values)
+
+
 def test_json_is_one_object_and_nothing_else_on_stdout(
     start: Callable[..., Any], call: Callable[..., Any], config: Path, tmp_path: Path
 ) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitchpipe.dispatcher.errors import PluginFailed
 from pitchpipe.dispatcher.judging import Judging
 from pitchpipe.dispatcher.trials import Recent
-from pitchpipe.protocol import CommandType, dumps
+from pitchpipe.protocol import CommandType, dumps, loads
 
 ARRIVALS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 6)), max_size=30)
 
@@ -83,3 +85,41 @@ def test_memory_of_ended_trials_is_bounded():
         judging.trial_end(str(i), True)
     assert judging._histories == {}
     assert len(judging._ended._ids) == 5
+
+
+class Slotted:
+    __slots__ = ()
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[int]) -> bool:
+        return False
+
+
+class Computed(Slotted):
+    @property
+    def reason(self) -> str:
+        return "too slow"
+
+
+class Broken(Slotted):
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise ZeroDivisionError
+
+
+def reasons(assessor: Any) -> list[str]:
+    sent: list[str] = []
+    judging = Judging(assessor, lambda command, payload: sent.append(loads(payload)["reason"]), peer=True)
+    judging.metric("t", 0, "1")
+    return sent
+
+
+def test_assessor_without_an_attribute_for_the_reason_gets_the_usual_one():
+    assert reasons(Slotted()) == ["Slotted found it bad at step 0"]
+
+
+def test_reason_may_be_computed():
+    assert reasons(Computed()) == ["too slow"]
+
+
+def test_assessor_that_refuses_a_reason_in_its_own_way_is_at_fault():
+    with pytest.raises(PluginFailed, match="of the assessor raised ZeroDivisionError"):
+        reasons(Broken())

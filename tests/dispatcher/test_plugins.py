@@ -233,6 +233,12 @@ def test_configuration_without_a_tuner_is_a_problem():
 # settings
 
 
+def test_direction_is_that_of_the_default_objective():
+    cost, default = {"name": "cost", "direction": "minimize"}, {"name": "default", "direction": "maximize"}
+    injected = Settings.read({"tuner": {"name": "x"}, "objectives": [cost, default]}, {}).injected
+    assert injected["optimize_mode"] == "maximize"
+
+
 def test_direction_and_seed_are_what_is_injected():
     config = {"tuner": {"name": "x"}, "objectives": [{"name": "a", "direction": "maximize"}], "seed": 3}
     assert Settings.read(config, {}).injected == {"optimize_mode": "maximize", "seed": 3}

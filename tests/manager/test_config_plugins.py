@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.manager.config import ConfigError, ExperimentConfig, check_plugins, load_config
-from pitchpipe.manager.config.plugins import plugin_findings
+from pitchpipe.manager.config.plugins import asked
 
 TEXT = """\
 search_space:
@@ -85,12 +85,15 @@ def test_the_same_problem_is_not_reported_twice(tmp_path: Path) -> None:
     assert "must be minimize or maximize" in problems[1]
 
 
+SAID = "seed: 7\nconstraints: [lr < 0.5]\nobjectives: [{direction: minimize}]\n"
+
+
 def test_plug_ins_are_told_the_canonical_config(tmp_path: Path) -> None:
     answer = (
         '[{"path": ["tuner"], "message": repr([config["tuner"], config["searchSpace"], '
         'config["constraints"], config["objectives"], config["seed"]])}]'
     )
-    (problem,) = problems_of(tmp_path, stub(answer), TEXT + "seed: 7\nconstraints: [lr < 0.5]\n")
+    (problem,) = problems_of(tmp_path, stub(answer), TEXT + SAID)
     assert problem.endswith(
         "[{'name': 'TPE', 'classArgs': {'gamma': 2}}, {'lr': {'_type': 'uniform', '_value': [0, 1]}}, "
         "['lr < 0.5'], [{'name': 'default', 'direction': 'minimize'}], 7]"
@@ -121,12 +124,12 @@ def test_check_of_a_config_from_python_has_paths_alone() -> None:
     ],
 )
 def test_check_that_breaks_is_a_problem(code: str, expected: str) -> None:
-    (finding,) = plugin_findings({"tuner": {}}, [sys.executable, "-c", code])
+    (finding,) = asked({"tuner": {}}, [sys.executable, "-c", code]).findings
     assert expected in finding.message
 
 
 def test_command_that_does_not_exist_is_a_problem(tmp_path: Path) -> None:
-    (finding,) = plugin_findings({}, [str(tmp_path / "no-such-program")])
+    (finding,) = asked({}, [str(tmp_path / "no-such-program")]).findings
     assert "could not start" in finding.message
 
 
@@ -138,7 +141,7 @@ def test_check_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     code = (
         f"import signal, subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}]); signal.pause()"
     )
-    (finding,) = plugin_findings({}, [sys.executable, "-c", code], timeout=2.5)
+    (finding,) = asked({}, [sys.executable, "-c", code], timeout=2.5).findings
     assert finding.message == "the tuner and the assessor were not ready after 2.5 s"
     assert os.read(reader, 1) == b"x"
     # The end of the file is readable once no process has it open for writing.
@@ -173,5 +176,74 @@ def test_class_of_the_user_is_asked_about(tmp_path: Path) -> None:
 def test_search_space_too_large_for_a_command_line_is_left_out() -> None:
     space = {f"p{i}": {"_type": "uniform", "_value": [0, 1]} for i in range(5000)}
     command = stub('[{"path": ["tuner"], "message": str("searchSpace" in config)}]')
-    (finding,) = plugin_findings({"tuner": {"name": "TPE"}, "searchSpace": space}, command)
+    (finding,) = asked({"tuner": {"name": "TPE"}, "searchSpace": space}, command).findings
     assert finding.message == "False"
+
+
+CLASSES = """\
+from enum import Enum
+
+class Mode(Enum):
+    UP = "maximize"
+
+class Typed:
+    def __init__(self, optimize_mode=Mode.UP):
+        assert isinstance(optimize_mode, Mode)
+    def generate_parameters(self, parameter_id): return {}
+
+class Open:
+    def generate_parameters(self, parameter_id): return {}
+
+class Strict(Open):
+    def __init__(self, optimize_mode): pass
+"""
+
+
+def loaded(folder: Path, more: str) -> ExperimentConfig:
+    (folder / "mine.py").write_text(CLASSES)
+    (folder / "e.yml").write_text("search_space: {}\ntrial_command: x\n" + more)
+    return load_config(folder / "e.yml")
+
+
+@pytest.mark.parametrize(
+    ("algorithms", "direction", "source"),
+    [
+        ("", "minimize", "minimize is the default of the tuner Auto"),
+        ("tuner: GP", "maximize", "maximize is the default of the tuner GP"),
+        ("tuner: {class_name: mine.Typed, code_directory: .}", "maximize", "default of the tuner mine.Typed"),
+        ("tuner: {class_name: mine.Open, code_directory: .}", "minimize", "no algorithm in it has one"),
+        ("tuner: Random", "minimize", "no algorithm in it has one"),
+        ("tuner: Random\nassessor: Medianstop", "maximize", "default of the assessor Medianstop"),
+        (
+            "assessor: Medianstop",
+            "minimize",
+            "the assessor Medianstop, whose own default is maximize, follows",
+        ),
+    ],
+)
+def test_config_without_a_direction_has_the_default_of_its_algorithms(
+    tmp_path: Path, algorithms: str, direction: str, source: str
+) -> None:
+    config = loaded(tmp_path, algorithms)
+    assert [(one.name, one.direction) for one in config.objectives] == [("default", direction)]
+    assert config.direction_note.startswith(f"{direction[:-1]}ing by default: ")
+    assert source in config.direction_note
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "tuner: GP\nobjectives: [{direction: minimize}]",
+        "tuner: {name: GP, class_args: {optimize_mode: minimize}}",
+    ],
+)
+def test_direction_that_a_config_names_is_no_default(tmp_path: Path, given: str) -> None:
+    config = loaded(tmp_path, given)
+    assert (config.objectives[0].direction, config.direction_note) == ("minimize", "")
+
+
+def test_class_that_needs_a_direction_is_refused_where_none_is_named(tmp_path: Path) -> None:
+    strict = "tuner: {class_name: mine.Strict, code_directory: .}\n"
+    with pytest.raises(ConfigError, match="argument 'optimize_mode' is missing"):
+        loaded(tmp_path, strict)
+    assert loaded(tmp_path, strict + "objectives: [{direction: maximize}]\n")

@@ -18,6 +18,7 @@ from pitchpipe.manager.listeners import Listeners
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.simulated_executor import SimulatedRun, VirtualClock
 from pitchpipe.manager.stoppers import (
+    CriteriaStopper,
     ExperimentPlateauStopper,
     MaximumIterationStopper,
     Stopper,
@@ -244,6 +245,32 @@ def test_stopped_trial_succeeds_with_its_last_result(tmp_path: Path) -> None:
         assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "4 results are enough")
         assert trial.values is not None
         assert trial.values[0] > 2.5  # 10 / 4 above its goal
+
+
+@pytest.mark.parametrize("reported", [False, 0, "no"])
+def test_stopper_ends_a_trial_that_reports_keys_of_ours(tmp_path: Path, reported: Any) -> None:
+    ours = {"done": reported, "training_iteration": 0, "trial_id": "mine", "time_total_s": 0}
+
+    def endless(parameters: Mapping[str, Any]) -> SimulatedRun:
+        return SimulatedRun(0.5, [{"default": 0.5, **ours}] * 20)
+
+    notes = Notes()
+    stopper = MaximumIterationStopper(4)
+    run(listened(tmp_path, notes, stopper=stopper, simulate=endless, max_trial_number=1))
+    (trial,) = trials_of(tmp_path)
+    assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "4 results are enough")
+    told = [more[0] for what, _, more in notes.told if what == "result"]
+    assert told[:4] == [1, 2, 3, 4]
+
+
+def test_trial_that_reports_a_true_done_can_be_ended_by_it(tmp_path: Path) -> None:
+    def finished(parameters: Mapping[str, Any]) -> SimulatedRun:
+        reports = [{"default": 0.5, "done": number == 2} for number in range(20)]
+        return SimulatedRun(0.5, reports)
+
+    run(listened(tmp_path, stopper=CriteriaStopper({"done": True}), simulate=finished, max_trial_number=1))
+    (trial,) = trials_of(tmp_path)
+    assert (trial.status, trial.next_sequence) == (TrialStatus.SUCCEEDED, 3)
 
 
 def test_tuner_hears_of_stopped_trials(tmp_path: Path) -> None:

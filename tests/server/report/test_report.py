@@ -320,3 +320,15 @@ def test_verb_writes_where_it_is_told_and_says_how_much(
         "report", "made", "--dir", finished.folder.path.parent, "-o", tmp_path / "no" / "r.html"
     )
     assert (code, err) == (1, f"error: {tmp_path}/no/r.html cannot be written: No such file or directory\n")
+
+
+def test_half_a_character_is_shown_by_its_escape(tmp_path: Path) -> None:
+    half = "\ud800"
+    space = {half: {"_type": "choice", "_value": [half, "b"]}, "lr": {"_type": "uniform", "_value": [0, 1]}}
+    experiment = MadeExperiment(tmp_path / "exps" / "half", a_config(search_space=space))
+    points = [{half: value, "lr": lr} for value in (half, "b") for lr in (0.1, 0.2, 0.3)]
+    trials = [a_trial(number, value=float(number), parameters=point) for number, point in enumerate(points)]
+    metrics = [row for trial in trials for row in results(trial, [{"default": 0.5, half: half}])]
+    experiment.commit(*trials, metrics=metrics)
+    assert write_report(experiment.folder.path, tmp_path / "report.html") > 0
+    assert "\\ud800" in Page((tmp_path / "report.html").read_text()).text
