@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..search_space import SearchSpace
-from ..search_space.json_values import identity
 from .arguments import integer, one_of, positive
 from .embedding import Embedding
-from .explored import ready
+from .explored import key_of, ready
 from .layout import Floats, Layout
 from .learner import LearningTuner
 
@@ -67,7 +66,7 @@ class CMAESTuner(LearningTuner):
         self._asked: Any = None
         self._solutions: dict[int, tuple[int, Any]] = {}  # by row: of which search, and what it was there
         self._generation: list[tuple[Any, float]] = []
-        self._known: dict[Hashable, float] = {}  # losses of points that can come twice
+        self._known: dict[Hashable, float] = {}  # losses by point
         self._searches = 0
 
     def _proposals(self) -> Iterator[Floats]:
@@ -78,10 +77,13 @@ class CMAESTuner(LearningTuner):
                 self._asked = strategy.ask(self._rng)
                 vector = self._axes.vector(self._asked)
                 yield vector
-                loss = self._known.get(identity(ready(self._explored).space.decode(vector)))
+                loss = self._known.get(self._key(vector))
                 if loss is not None:
                     self._learn(self._asked, loss)
         self._asked = None
+
+    def _key(self, vector: Floats) -> Hashable:
+        return key_of(ready(self._explored).space.decode(vector))
 
     def _current(self) -> _Strategy:
         if self._strategy is None:
@@ -104,10 +106,7 @@ class CMAESTuner(LearningTuner):
 
     def _settled(self, row: int) -> None:
         loss = self._history.loss(row)
-        explored = ready(self._explored)
-        point = explored.space.decode(self._history.units(np.array([row]))[0])
-        if explored.repeatable(point):
-            self._known[identity(point)] = loss
+        self._known[self._key(self._history.units(np.array([row]))[0])] = loss
         search, solution = self._solutions.pop(row, (-1, None))
         if search == self._searches:
             self._learn(solution, loss)

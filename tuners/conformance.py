@@ -110,6 +110,7 @@ SPACES: dict[str, dict[str, Any]] = {
 
 
 MANY = 10_000
+CORNER = 50  # trials after which a tuner that would repeat the best point has found it
 
 
 def value_of(parameters: Any) -> float:
@@ -147,6 +148,10 @@ class TunerConformance:
     constrained: ClassVar[tuple[dict[str, Any], list[str]]] = (
         _space(a=("randint", [0, 20]), b=("uniform", [0, 20])),
         ["a < b", "a + b <= 25"],
+    )
+    #: A space with a continuous parameter, whose best point is in a corner; None when the tuner cannot have one.
+    corner: ClassVar[dict[str, Any] | None] = _space(
+        x=("uniform", [0, 1]), c=("choice", [0, 1, "a"]), n=("randint", [1, 9])
     )
     seeded: ClassVar[bool] = True
     exhausts: ClassVar[bool] = True
@@ -317,6 +322,19 @@ class TunerConformance:
         space, size = self.small
         points = self.started(space).generate_multiple_parameters(list(range(size + 5)))
         assert len(points) == len({json.dumps(point, sort_keys=True) for point in points}) == size
+
+    @pytest.mark.parametrize("parallel", [1, 2])
+    def test_no_point_is_suggested_twice(self, parallel: int) -> None:
+        if self.corner is None or not self.exhausts:
+            pytest.skip("the tuner may repeat a point")
+        tuner, points = self.started(self.corner), []
+        for first in range(0, CORNER, parallel):
+            batch = tuner.generate_multiple_parameters(list(range(first, first + parallel)))
+            for parameter_id, point in enumerate(batch, first):
+                tuner.receive_trial_result(parameter_id, point, value_of(point))
+                tuner.trial_end(parameter_id, True)
+            points += batch
+        assert len(points) == len({json.dumps(point, sort_keys=True) for point in points})
 
     def test_imported_points_of_a_small_space_are_not_suggested(self) -> None:
         if self.small is None or not self.exhausts:

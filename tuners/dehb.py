@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import integer
-from .explored import Explored, ready
+from .explored import ready
 from .hyperband import bracket_plan, halvings
 from .layout import Floats
 from .scheduled import Member, ScheduledTuner
@@ -103,8 +103,6 @@ class DEHBTuner(ScheduledTuner):
     def update_search_space(self, search_space: Any) -> None:
         """Take a search space; populations begin anew, and what runs in the old one is not their business."""
         super().update_search_space(search_space)
-        # Offspring may equal their target even where a parameter is continuous.
-        self._explored = Explored(ready(self._explored).space, self._explored, everything=True)
         self._age += 1
         self._populations = [self._new_population(level) for level in range(self._s_max + 1)]
 

@@ -1,25 +1,18 @@
-"""Which points of a space were suggested or measured before, as far as a point can come twice.
-
-A point with an active continuous parameter never does by chance, so only the others are remembered, unless
-everything is asked for.
-"""
+"""Which points of a space were suggested or measured before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
-from ..search_space import Parameter, SearchSpace
+from ..search_space import SearchSpace
 from ..search_space.json_values import identity
 from .base import NoMoreTrialError
 from .grid import GridWalk
 
 _RESAMPLES = 50  # draws before the grid is asked for a point that is left
+_DIGITS = 12  # of a float that tell points apart
 _GRID_STEPS = 200_000  # grid points looked at for one suggestion before the search counts as over
-
-
-def _continuous(parameter: Parameter) -> bool:
-    return parameter.size is None and parameter.q is None
 
 
 class Explored:
@@ -31,27 +24,20 @@ class Explored:
     ['a', 'b']
     """
 
-    def __init__(
-        self, space: SearchSpace, earlier: Explored | None = None, *, everything: bool = False
-    ) -> None:
+    def __init__(self, space: SearchSpace, earlier: Explored | None = None) -> None:
         self.space = space
-        self._everything = everything
         self._points: set[Hashable] = set() if earlier is None else earlier._points
         self._walk = GridWalk(space)
-        self._always = any(_continuous(p) and p.parent is None for p in space.parameters)
-        self._sometimes = [p.key for p in space.parameters if _continuous(p)]
-
-    def repeatable(self, parameters: dict[str, Any]) -> bool:
-        """Whether this point can come twice: whether no continuous parameter is active in it."""
-        return not self._always and not any(_present(key, parameters) for key in self._sometimes)
 
     def add(self, parameters: dict[str, Any]) -> bool:
         """Remember a point; return False if it was known already."""
-        if not (self._everything or self.repeatable(parameters)):
-            return True
-        key, before = identity(parameters), len(self._points)
+        key, before = key_of(parameters), len(self._points)
         self._points.add(key)
         return len(self._points) > before
+
+    def forget(self, parameters: dict[str, Any]) -> None:
+        """Let a point be suggested once more."""
+        self._points.discard(key_of(parameters))
 
     def new_point(self, draw: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the first new point among those drawn, else the next of the grid that is left.
@@ -76,12 +62,20 @@ class Explored:
         raise NoMoreTrialError(f"none of {_GRID_STEPS} further points is new and satisfies the constraints")
 
 
-def _present(key: tuple[str | int, ...], parameters: Any) -> bool:
-    """Whether a parameter is active; the option index before each inner name is not in the parameters."""
-    *outer, name = [part for part in key if isinstance(part, str)]
-    for part in outer:
-        parameters = parameters.get(part) if isinstance(parameters, dict) else None
-    return isinstance(parameters, dict) and name in parameters
+def key_of(parameters: dict[str, Any]) -> Hashable:
+    """Return what equal points have in common; floats count as equal up to rounding errors.
+
+    A normal value that goes to the unit interval and back may differ from itself in the last digits.
+    """
+    return identity(_rounded(parameters))
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
 def ready(explored: Explored | None) -> Explored:

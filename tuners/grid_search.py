@@ -28,8 +28,7 @@ class GridSearchTuner(Tuner):
 
     def update_search_space(self, search_space: Any) -> None:
         """Take a search space and start its grid; points of an earlier one are left out."""
-        space = SearchSpace.parse(search_space, self.constraints)
-        self._explored = Explored(space, self._explored, everything=True)
+        self._explored = Explored(SearchSpace.parse(search_space, self.constraints), self._explored)
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Return the next point of the grid that meets the constraints and was not measured before."""

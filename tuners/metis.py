@@ -87,14 +87,18 @@ class MetisTuner(GaussianProcessTuner):
 
     def _doubtful(self, model: Posterior, training: Training) -> list[Floats]:
         """Return the worst misfit that can be repeated and was not yet, if there is one."""
-        explored = ready(self._explored)
         for units in _misfits(model, training):
-            if units.tobytes() not in self._measured_again and not explored.repeatable(
-                explored.space.decode(units)
-            ):
+            if units.tobytes() not in self._measured_again and self._is_continuous(units):
                 self._measured_again.add(units.tobytes())
+                explored = ready(self._explored)
+                explored.forget(explored.space.decode(units))
                 return [units]
         return []
+
+    def _is_continuous(self, units: Floats) -> bool:
+        """Whether a continuous parameter is active in a point."""
+        active = np.flatnonzero(~np.isnan(units))
+        return any(self._embedding.edges[i] is None for i in np.intersect1d(active, self._layout.numeric))
 
     def _likely(self, training: Training) -> Floats:
         """Return draws from a density of the good results, those first that are rare among the others; (m, d)."""

@@ -77,6 +77,7 @@ class TestBatch(TunerConformance):
         "twenty": batch(*({"x": i, "y": [i, {"z": None}]} for i in range(20))),
     }
     small = (batch(*({"x": i} for i in range(6))), 6)
+    corner = batch({"x": 0}, {"x": 1})
     constrained = (batch({"a": 1, "b": 2}, {"a": 2, "b": 1}, {"a": 3}), ["a < b"])
 
     def make(self, seed: int) -> Tuner:
@@ -183,6 +184,7 @@ ONE = SPACES["uniform"]
         (Unseeded, "test_the_same_seed_gives_the_same_suggestions", [ONE]),
         (LeaksItsState, "test_a_pickled_tuner_continues_as_the_original", [ONE]),
         (Repeats, "test_a_small_space_is_visited_once_and_ends", []),
+        (Repeats, "test_no_point_is_suggested_twice", [1]),
         (IgnoresImports, "test_imported_points_of_a_small_space_are_not_suggested", []),
         (NotJson, "test_suggestions_are_plain_json", [ONE]),
         (NotJson, "test_suggestions_are_points_of_the_space", [ONE]),

@@ -40,6 +40,7 @@ class TestGP(TunerConformance):
 class TestMetis(TunerConformance):
     trials = 9
     many_results = 25
+    no_resampling = False
 
     def make(self, seed: int) -> Tuner:
         return self.make_directed(seed, "minimize")
@@ -47,13 +48,18 @@ class TestMetis(TunerConformance):
     def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
         tuner = MetisTuner(
             optimize_mode,
-            no_resampling=False,
+            no_resampling=self.no_resampling,
             cold_start_num=4,
             selection_num_starting_points=20,
             seed=seed,
         )
         tuner._rounds = 1
         return tuner
+
+    @pytest.mark.parametrize("parallel", [1, 2])
+    def test_no_point_is_suggested_twice(self, parallel: int) -> None:
+        self.no_resampling = True
+        super().test_no_point_is_suggested_twice(parallel)
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,17 @@ def test_the_first_proposal_that_is_new_and_allowed_is_taken() -> None:
     assert points[2]["a"] <= points[2]["b"]
 
 
+def test_a_point_that_differs_by_a_rounding_error_is_not_new() -> None:
+    tuner = started()
+    tuner.update_search_space({"x": {"_type": "normal", "_value": [0, 1]}})
+    tuner.import_data([{"parameter": {"x": 1 / 3}, "value": 0.0}])
+    tuner.script = tuple(
+        tuner._explored.space.encode({"x": x}).tolist()  # type: ignore[union-attr]
+        for x in (1 / 3, math.nextafter(1 / 3, 1), 0.5)
+    )
+    assert tuner.generate_parameters(0)["x"] == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize(("mode", "best"), [("minimize", 1), ("maximize", 0)])
 def test_failures_and_nan_are_the_worst_in_either_direction(mode: str, best: int) -> None:
     tuner = started(mode=mode)
