@@ -120,7 +120,8 @@ class Bench:
     def _python(self, distribution: str) -> str | None:
         if distribution == "pitchpipe":
             return sys.executable
-        return str(self.peers / "bin" / "python") if self.peers is not None else None
+        # Absolute, since probes run in other folders; not resolved, since a link leads out of the environment.
+        return str(self.peers.absolute() / "bin" / "python") if self.peers is not None else None
 
     def _run(self, probe: Probe) -> dict[str, float] | str:
         """The numbers that a probe answered, or why there are none."""

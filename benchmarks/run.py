@@ -1,6 +1,6 @@
 """Prints the budget table: Pitchpipe's own limits, and its peers measured side by side.
 
-    make bench                                          with the peers, where build/peers has them
+    make bench                                          with the peers, where .peers has them
     .venv/bin/python benchmarks/run.py --quick          does it work at all?
     .venv/bin/python benchmarks/run.py --peers DIR functions scripts
 

@@ -17,6 +17,7 @@ FOLDERS += ["trial_agent", "dispatcher", "manager", "server", "cli"]
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(300),  # only bounds a hang: the type checker has all the packages to look at
     pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed"),
 ]
 

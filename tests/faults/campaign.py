@@ -3,7 +3,7 @@
     python tests/faults/campaign.py --seed 1 --minutes 10 [--experiments N] [--jobs 2] [--simulated N] [--ray N]
 
 Every experiment is drawn from the seed and its number: `--only NUMBER` runs one again. The table says how often
-processes died at each named crash point (hooks/sitecustomize.py), and what was acknowledged, lost, doubled, different.
+processes died at each named crash point (hooks/crash_points.py), and what was acknowledged, lost, doubled, different.
 The exit code is 1 when anything was. docs/faults.md says more.
 """
 

@@ -12,7 +12,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "hooks"))
 
-from sitecustomize import POINTS  # noqa: E402
+from crash_points import POINTS  # noqa: E402
 
 __all__ = ["POINTS", "STEPS", "TRIALS", "Kill", "Plan", "Round", "plan_for", "possible_points"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -17,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def hooks() -> Any:
-    spec = importlib.util.spec_from_file_location("faults_hooks", HERE / "hooks" / "sitecustomize.py")
+    spec = importlib.util.spec_from_file_location("faults_hooks", HERE / "hooks" / "crash_points.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -32,6 +33,21 @@ def test_every_crash_point_names_a_function() -> None:
             assert hasattr(found, part), name
             found = getattr(found, part)
         assert callable(found), name
+
+
+def test_crash_points_are_found_where_python_has_a_sitecustomize_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("LOADED_FIRST = True\n")
+    script = f"import sys; sys.path.insert(0, {str(HERE)!r}); import sitecustomize, plan\n"
+    script += "print(sitecustomize.LOADED_FIRST, *plan.POINTS)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", *hooks().POINTS]
 
 
 @pytest.mark.parametrize(

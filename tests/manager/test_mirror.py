@@ -26,7 +26,6 @@ from pitchpipe.manager.trial import Trial, TrialStatus
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A storage of each kind."""
     if request.param == "memory URL":
-        pytest.importorskip("fsspec")
         return f"memory://{tmp_path.name}"
     prefix = "file://" if request.param == "file URL" else ""
     return f"{prefix}{tmp_path / 'shared'}"

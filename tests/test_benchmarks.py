@@ -1,0 +1,76 @@
+"""The budget table: its probes run, and peers are found in the folder that `make peers` fills."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# All but `functions` and `start`, which start a Ray.
+GROUPS = ["scripts", "results", "verdicts", "dispatcher", "tpe", "imports", "memory", "resume", "recovery"]
+LATER = {"script trials, started warm"}  # nothing measures it yet
+NOT_QUICK = ("10,000", "50,000")  # a quick run learns from fewer results
+
+
+@pytest.fixture
+def folder(tree: Path, tmp_path: Path) -> Path:
+    """A copy of what `make bench` needs, and peers in .peers: those that the test environment has."""
+    shutil.copytree(tree / "benchmarks", tmp_path / "benchmarks")
+    python = tmp_path / ".peers" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    return tmp_path
+
+
+def bench(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
+    """Run the benchmarks in a folder; gives what they printed and the rows of the table."""
+    done = subprocess.run(
+        [sys.executable, "benchmarks/run.py", "--quick", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done, json.loads((folder / "build" / "benchmarks.json").read_text())["rows"]
+
+
+def test_peers_are_found_by_a_relative_path(folder: Path) -> None:
+    done, rows = bench(folder, "--peers", ".peers", "tpe")
+    assert "failed" not in done.stderr
+    assert rows[0]["peers"]["Optuna TPE"]["median"] > 0
+
+
+def test_peers_that_are_not_there_are_skipped(folder: Path) -> None:
+    done, rows = bench(folder, "--peers", "nowhere", "imports")
+    assert "no peers: " in done.stderr
+    assert "Optuna: skipped, optuna is not installed" in done.stderr
+    assert rows[0]["ours"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_every_probe_of_ours_runs(folder: Path) -> None:
+    done, rows = bench(folder, *GROUPS)
+    assert "failed" not in done.stderr
+    expected = [row for row in rows if row["what"] not in LATER]
+    missing = [row["what"] for row in expected if row["ours"] is None]
+    assert [what for what in missing if not any(size in what for size in NOT_QUICK)] == []
+
+
+def test_make_bench_passes_its_arguments_on(tree: Path) -> None:
+    words = [
+        "make",
+        "--dry-run",
+        "--always-make",
+        "READY=",
+        "bench",
+        "PEERS=somewhere",
+        "BENCH_ARGS=--quick tpe",
+    ]
+    done = subprocess.run(words, cwd=tree, capture_output=True, text=True, check=True)
+    assert "benchmarks/run.py --peers somewhere --quick tpe" in done.stdout
