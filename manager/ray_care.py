@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from .agent_executor import spool_path
+from .daemon_thread import in_daemon_thread
 from .effects import AttemptOrder
 from .executor import RunSetup
 from .ray_files import forget_checkpoints, pack, trial_files, unpack
-from .ray_join import in_daemon_thread
 from .ray_nodes import Node
 from .ray_strays import Remains, Whereabouts, sweep, sweep_there
 

@@ -17,8 +17,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .daemon_thread import in_daemon_thread
 from .executor import ExecutorError
-from .ray_join import connected_to, import_ray, in_daemon_thread, is_connected_elsewhere, join, leave
+from .ray_join import connected_to, import_ray, is_connected_elsewhere, join, leave
 from .ray_lease import RayLease, acquire
 from .ray_nodes import ClusterAway, ClusterReplaced, Node, live_nodes
 

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from .agent_executor import AgentLink, AgentTrialExecutor
+from .daemon_thread import in_daemon_thread
 from .effects import AttemptOrder
 from .events import ExecutorFailed, TotalsChanged
 from .executor import Deliver, ExecutorError, RunSetup
@@ -19,7 +20,6 @@ from .ray_agent import AgentSetup, RayAgent
 from .ray_care import AgentCare
 from .ray_connection import ConnectionListener, RayConnection
 from .ray_files import SharedMark
-from .ray_join import in_daemon_thread
 from .ray_link import RayLink
 from .ray_nodes import Node, totals_of
 from .ray_process import named_actors

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import importlib
 import logging
 import os
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from .daemon_thread import in_daemon_thread
 from .executor import ExecutorError
 from .ray_address import find_cluster
 from .ray_places import TEMP_PREFIX
@@ -22,14 +21,12 @@ from .ray_process import take_back_signals
 __all__ = [
     "connected_to",
     "import_ray",
-    "in_daemon_thread",
     "is_connected_elsewhere",
     "join",
     "leave",
 ]
 
 _log = logging.getLogger(__name__)
-_Result = TypeVar("_Result")
 
 _JOIN_TIMEOUT = 60.0
 # So long Ray tries to reach a cluster that does not answer as one (s), while we ask whether it takes our token.
@@ -86,32 +83,6 @@ async def leave() -> None:
     import ray
 
     await in_daemon_thread(ray.shutdown)
-
-
-async def in_daemon_thread(work: Callable[[], _Result], *, stay: bool = False) -> _Result:
-    """Like `asyncio.to_thread`, in a thread that a stuck call cannot make the interpreter wait for.
-
-    With `stay` the thread lives on when the work is done: the kernel kills Ray's processes with their parent thread.
-    """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[_Result] = loop.create_future()
-
-    def settle(finish: Callable[[], None]) -> None:
-        if not done.done():
-            finish()
-
-    def run() -> None:
-        try:
-            finish = functools.partial(done.set_result, work())
-        except BaseException as error:  # noqa: BLE001  (whatever it is belongs to whoever waits)
-            finish = functools.partial(done.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, finish)
-        if stay:
-            threading.Event().wait()
-
-    threading.Thread(target=run, daemon=True).start()
-    return await done
 
 
 def _init(address: str, namespace: str, token_path: str | None, runtime_env: dict[str, Any] | None) -> None:

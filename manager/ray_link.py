@@ -19,9 +19,9 @@ from typing import Any
 import orjson
 
 from .agent_executor import AgentLink, Listener
+from .daemon_thread import in_daemon_thread
 from .heartbeat import Heartbeat
 from .ray_care import AgentCare
-from .ray_join import in_daemon_thread
 from .ray_reasons import ray_error, reason_of, task_error
 from .ray_strays import Whereabouts
 from .socket_link import SUSPECT_AFTER

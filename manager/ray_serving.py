@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 import psutil
 
+from .daemon_thread import in_daemon_thread
 from .ray_idle import IdleClock
-from .ray_join import in_daemon_thread
 from .ray_places import KeeperPlace, KeeperState, StartLock
 from .ray_process import take_back_signals
 

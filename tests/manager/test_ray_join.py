@@ -7,8 +7,9 @@ import threading
 
 import pytest
 
+from pitchpipe.manager.daemon_thread import in_daemon_thread
 from pitchpipe.manager.executor import ExecutorError
-from pitchpipe.manager.ray_join import _why_not_joined, in_daemon_thread, join
+from pitchpipe.manager.ray_join import _why_not_joined, join
 
 
 def refused(address: str) -> str:
