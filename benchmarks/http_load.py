@@ -26,13 +26,13 @@ from urllib.parse import urlsplit
 
 from synthetic_experiment import make
 
-from pitchpipe.manager.effects import AttemptOrder
-from pitchpipe.manager.events import AttemptEnded, AttemptStarted, Reported
-from pitchpipe.manager.executor import Deliver, RunSetup, TrialExecutor
+from pitchpipe.executors.base import Deliver, RunSetup, TrialExecutor
+from pitchpipe.manager.control.connection.extension import Extension, extend_experiment
 from pitchpipe.manager.experiments import resume_experiment
-from pitchpipe.manager.extension import Extension, extend_experiment
-from pitchpipe.manager.ledger import Totals
 from pitchpipe.manager.manager import Manager
+from pitchpipe.runner.effects import AttemptOrder
+from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported
+from pitchpipe.runner.ledger import Totals
 from pitchpipe.server.process import ServerProcess
 
 RESULTS = 10

@@ -13,12 +13,12 @@ import math
 import random
 from pathlib import Path
 
-from pitchpipe.manager.changes import Changes, MetricRow
-from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.experiments import create_experiment
-from pitchpipe.manager.folder import ExperimentFolder
-from pitchpipe.manager.store import Tick
-from pitchpipe.manager.trial import FailureKind, Trial, TrialStatus, new_trial_id
+from pitchpipe.runner.changes import Changes, MetricRow
+from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus, new_trial_id
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.store import Tick
 
 SPACE = {
     "lr": {"_type": "loguniform", "_value": [1e-5, 1]},

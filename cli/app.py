@@ -61,7 +61,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.table:
             return None
         module, _, attribute = self.table[cmd_name][0].partition(":")
-        return getattr(import_module(f".{module}", __package__), attribute)
+        return getattr(import_module(f".verbs.{module}", __package__), attribute)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

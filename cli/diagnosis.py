@@ -17,8 +17,8 @@ from typing import Literal
 
 import psutil
 
-from ..manager.folder import ExperimentFolder
-from ..manager.runtime_directory import RuntimeDirectoryError, runtime_directory
+from ..store.folder import ExperimentFolder
+from ..store.runtime_folder import RuntimeDirectoryError, runtime_directory
 from .trying import size_text
 
 __all__ = ["Finding", "Level", "findings"]
@@ -96,8 +96,8 @@ def _open_files(_directory: Path) -> Finding:
 
 
 def _gpus(_directory: Path) -> Finding:
-    from ..manager.ledger import Request
-    from ..manager.local_resources import local_totals
+    from ..executors.local.resources import local_totals
+    from ..runner.ledger import Request
 
     every = local_totals(Request(gpus=1), use_active_gpus=True).devices
     free = local_totals(Request(gpus=1)).devices
@@ -161,7 +161,7 @@ def _runtime(_directory: Path) -> Finding:
 
 
 def _abandoned(directory: Path) -> Finding:
-    from ..manager.store import StoreError
+    from ..store.store import StoreError
     from .reading import is_abandoned, viewed
 
     running, left, torn = 0, [], []
@@ -184,7 +184,7 @@ def _abandoned(directory: Path) -> Finding:
 
 
 def _private_ray(_directory: Path) -> Finding:
-    from ..manager.ray_lease import ray_status
+    from ..executors.private_ray.lease import ray_status
 
     try:
         found = ray_status()

@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from ..manager.config import ExperimentConfig, check_plugins
-from ..manager.config.problems import ConfigError
+from ..config import ExperimentConfig, check_plugins
+from ..config.problems import ConfigError
 from ..search_space import check
 from .failures import USAGE, Failure
 from .script_facts import ScriptFacts, guessed_spec

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from ..manager.changes import AttemptRow
-from ..manager.store import ExperimentRow, Store
-from ..manager.trial import Trial
-from ..manager.words import flat
+from ..runner.changes import AttemptRow
+from ..runner.trial import Trial
+from ..store.reading.words import flat
+from ..store.store import ExperimentRow, Store
 
 __all__ = ["attempt_object", "csv_rows", "experiment_object", "metrics_of", "plain_number", "trial_object"]
 

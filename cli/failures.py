@@ -54,13 +54,13 @@ def explained() -> Iterator[None]:
 
 
 def _failure(error: Exception) -> Failure | None:
-    from ..manager.config.problems import ConfigError
-    from ..manager.control import ControlError
-    from ..manager.executor import ExecutorError
-    from ..manager.folder import FolderError
-    from ..manager.runtime_directory import RuntimeDirectoryError
-    from ..manager.storage import StorageError
-    from ..manager.store import StoreError
+    from ..config.problems import ConfigError
+    from ..executors.base import ExecutorError
+    from ..manager.control.connection import ControlError
+    from ..store.folder import FolderError
+    from ..store.runtime_folder import RuntimeDirectoryError
+    from ..store.storage import StorageError
+    from ..store.store import StoreError
 
     if isinstance(error, ConfigError):
         return BadConfig([str(problem) for problem in error.problems])

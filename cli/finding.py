@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ..manager.folder import ExperimentFolder, FolderError, default_directory
-from ..manager.store import Store, StoreError
+from ..store.folder import ExperimentFolder, FolderError, default_directory
+from ..store.store import Store, StoreError
 from .failures import USAGE, Failure
 
 __all__ = ["chosen_experiment", "chosen_name"]

@@ -13,7 +13,7 @@ from .failures import USAGE, Failure
 from .interrupts import Interrupts
 
 if TYPE_CHECKING:
-    from ..manager.config import ExperimentConfig
+    from ..config import ExperimentConfig
     from ..manager.manager import Manager
 
 __all__ = ["checked_config", "make_experiment"]
@@ -21,7 +21,7 @@ __all__ = ["checked_config", "make_experiment"]
 
 def checked_config(path: Path) -> ExperimentConfig:
     """The config, checked as a whole, with its plug-ins; what has no effect is said on stderr."""
-    from ..manager.config import load_config
+    from ..config import load_config
 
     if not path.is_file():
         raise Failure(f"there is no file {path}" if not path.exists() else f"{path} is not a file", USAGE)
@@ -45,5 +45,5 @@ def make_experiment(
 
 def _import_ahead() -> None:
     """Import what running an experiment needs while the check of the plug-ins is waited for."""
-    for name in ("..manager.experiments", "..manager.local_executor", ".running"):
+    for name in ("..manager.experiments", "..executors.local", ".running"):
         import_module(name, __package__)

@@ -9,11 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..manager.folder import ExperimentFolder
-from ..manager.store import ExperimentRow, Store
-from ..manager.trial import Trial, TrialStatus
 from ..protocol import MetricError, metric_value
+from ..runner.trial import Trial, TrialStatus
 from ..search_space import Parameter, SearchSpace
+from ..store.folder import ExperimentFolder
+from ..store.store import ExperimentRow, Store
 from .failures import FAILED, USAGE, Failure
 from .reading import objectives_of_row, viewed
 

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..manager.failed_trial import hint_text
-from ..manager.folder import ExperimentFolder, default_directory
-from ..manager.words import counts_text, duration_text, flat, number_text
+from ..store.folder import ExperimentFolder, default_directory
+from ..store.reading.failed_trial import hint_text
+from ..store.reading.words import counts_text, duration_text, flat, number_text
 from .progress import Best
 from .reading import ViewedExperiment
 

@@ -11,8 +11,8 @@ import click
 from .interrupts import Interrupts
 
 if TYPE_CHECKING:
-    from ..manager.folder import ExperimentFolder
     from ..server.process import ServerProcess
+    from ..store.folder import ExperimentFolder
 
 __all__ = ["RunPages", "pages_options"]
 

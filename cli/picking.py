@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..manager.folder import ExperimentFolder
-from ..manager.store import Store
-from ..manager.trial import Trial
+from ..runner.trial import Trial
+from ..store.folder import ExperimentFolder
+from ..store.store import Store
 from .failures import USAGE, Failure
 from .finding import chosen_experiment
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..manager.failed_trial import FailedTrial
 from ..manager.manager import Manager
-from ..manager.trial import Trial
-from ..manager.trial_runner import TrialRunner
+from ..runner.trial import Trial
+from ..runner.trial_runner import TrialRunner
+from ..store.reading.failed_trial import FailedTrial
 
 __all__ = ["Best", "Progress", "ProgressMeter"]
 

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..manager.experiment_status import ExperimentStatus
-from ..manager.failed_trial import FailedTrial, failures_alike, retries_by_kind
-from ..manager.folder import ExperimentFolder
-from ..manager.results import BestTrials, Objective
-from ..manager.store import ExperimentRow, Store
-from ..manager.trial import Trial
+from ..runner.experiment_status import ExperimentStatus
+from ..runner.objectives import BestTrials, Objective
+from ..runner.trial import Trial
+from ..store.folder import ExperimentFolder
+from ..store.reading.failed_trial import FailedTrial, failures_alike, retries_by_kind
+from ..store.store import ExperimentRow, Store
 from .progress import Best
 
 __all__ = ["ViewedExperiment", "is_abandoned", "objectives_of_row", "viewed"]

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..manager.config import ExperimentConfig
-from ..manager.folder import ExperimentFolder
-from ..manager.limits import run_of
-from ..manager.trial import Trial
+from ..config import ExperimentConfig
+from ..manager.settings import run_of
+from ..runner.trial import Trial
+from ..store.folder import ExperimentFolder
 from ..trial_agent import Job, RunSpec, read_spool
 from ..trial_agent.command_line import StartError, arguments_of, with_interpreter
 from ..trial_agent.environ import base_environment

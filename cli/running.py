@@ -11,13 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..manager.control import ControlServer
-from ..manager.executor import ExecutorError
-from ..manager.experiment_status import ExperimentStatus
-from ..manager.live_changes import LiveChanges
+from ..executors.base import ExecutorError
+from ..manager.control.connection import ControlServer
+from ..manager.control.operations import LiveChanges
+from ..manager.control.trial_reading import tell_part
 from ..manager.manager import Manager
-from ..manager.store import Store, StoreError
-from ..manager.trial_reading import tell_part
+from ..runner.experiment_status import ExperimentStatus
+from ..store.store import Store, StoreError
 from .display import Display
 from .interrupts import Interrupts
 from .last_resort import Deadline, kill_descendants

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..manager.config import ExperimentConfig
+from ..config import ExperimentConfig
 from ..manager.experiments import create_experiment
-from ..manager.failed_trial import FailedTrial
-from ..manager.words import duration_text, number_text, parameters_text, result_text
+from ..store.reading.failed_trial import FailedTrial
+from ..store.reading.words import duration_text, number_text, parameters_text, result_text
 from .display import SilentDisplay
 from .interrupts import Interrupts
 from .reading import viewed
 from .running import RunningExperiment
 
 if TYPE_CHECKING:
-    from ..manager.folder import ExperimentFolder
-    from ..manager.store import Store
+    from ..store.folder import ExperimentFolder
+    from ..store.store import Store
 
 __all__ = ["Tried", "forecast_lines", "size_text", "tried_lines", "try_config"]
 

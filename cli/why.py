@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..manager.folder import ExperimentFolder
-from ..manager.words import number_text
-from ..server.reading import ExperimentView
-from ..server.trial_query import Condition, TrialQuery
 from ..server.trial_story import ending_of
+from ..store.folder import ExperimentFolder
+from ..store.reading.trial_query import Condition, TrialQuery
+from ..store.reading.view import ExperimentView
+from ..store.reading.words import number_text
 
 __all__ = ["why_lines"]
 

@@ -17,8 +17,8 @@ from types import ModuleType
 from typing import Any
 
 from ..assessors.registry import REGISTRY as ASSESSORS
+from ..plugins.algorithms import UnknownAlgorithm, check, signature_problems
 from ..search_space import Problem
-from ..search_space.algorithms import UnknownAlgorithm, check, signature_problems
 from ..tuners.registry import REGISTRY as TUNERS
 from .errors import PluginNotLoaded
 

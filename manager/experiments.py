@@ -9,16 +9,16 @@ from pathlib import Path
 
 import cloudpickle
 
-from .config import ExperimentConfig, LocalConfig
-from .executor import TrialExecutor
-from .experiment_status import ExperimentStatus
-from .folder import ExperimentFolder, FolderError, default_directory
-from .limits import objectives_of
-from .listeners import Listeners
+from ..config import ExperimentConfig, LocalConfig
+from ..executors.base import TrialExecutor
+from ..runner.experiment_status import ExperimentStatus
+from ..store.clock import steady_clock
+from ..store.folder import ExperimentFolder, FolderError, default_directory
+from ..store.store import ExperimentRow, Store
+from .hooks.listeners import Listeners
+from .hooks.stoppers import Stopper
 from .manager import Manager
-from .steady_clock import steady_clock
-from .stoppers import Stopper
-from .store import ExperimentRow, Store
+from .settings import objectives_of
 
 __all__ = ["create_experiment", "executor_for", "experiment_config", "resume_experiment"]
 
@@ -125,12 +125,12 @@ def executor_for(config: ExperimentConfig) -> TrialExecutor:
     """The executor that the configuration's training service names."""
     service = config.training_service
     if isinstance(service, LocalConfig):
-        from .local_executor import LocalTrialExecutor
+        from ..executors.local.executor import LocalTrialExecutor
 
         return LocalTrialExecutor(
             service.gpu_indices, service.max_trial_number_per_gpu, service.use_active_gpu, service.resources
         )
-    from .ray_executor import RayTrialExecutor
+    from ..executors.ray.executor import RayTrialExecutor
 
     return RayTrialExecutor(
         service.address,

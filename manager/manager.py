@@ -18,15 +18,11 @@ from typing import Any
 
 import orjson
 
+from ..config import ExperimentConfig
+from ..executors.base import Cursors, ExecutorError, RunSetup, TrialExecutor
 from ..protocol import CommandType, Frame
-from .asked import asked_events, asked_rows
-from .checkpoint_copies import clone_checkpoint
-from .config import ExperimentConfig
-from .conversation import Conversation, Record, SavedState
-from .description import troubles_of
-from .dispatcher_replies import REPLIES, meaning_of
-from .dispatcher_session import DispatcherSession, DispatcherSetup
-from .effects import (
+from ..runner.description import troubles_of
+from ..runner.effects import (
     CopyCheckpoint,
     Effect,
     Finish,
@@ -36,29 +32,26 @@ from .effects import (
     StartTrial,
     StopTrial,
 )
-from .events import (
-    AttemptEnded,
-    DispatcherAnswered,
-    Event,
-    ExecutorFailed,
-    StopAsked,
-    Tick,
-)
-from .executor import Cursors, ExecutorError, RunSetup, TrialExecutor
-from .experiment_status import ExperimentStatus
-from .folder import ExperimentFolder
-from .ledger import Ledger
-from .limits import agent_timeout_of, limits_of, objectives_of, request_of, run_of
-from .listeners import Listeners
-from .mirror import Mirror
-from .payloads import added_trial
-from .retelling import history_of, user_imports
-from .room import Room
-from .rows import committed_results, experiment_row
-from .store import NoRoomError, Store, StoreError
-from .store import Tick as StoreTick
-from .trial import Cause
-from .trial_runner import TrialRunner
+from ..runner.events import AttemptEnded, DispatcherAnswered, Event, ExecutorFailed, StopAsked, Tick
+from ..runner.experiment_status import ExperimentStatus
+from ..runner.ledger import Ledger
+from ..runner.payloads import added_trial
+from ..runner.trial import Cause
+from ..runner.trial_runner import TrialRunner
+from ..store.checkpoint_copies import clone_checkpoint
+from ..store.conversation import Conversation, Record, SavedState
+from ..store.disk_space import Room
+from ..store.folder import ExperimentFolder
+from ..store.mirror import Mirror
+from ..store.store import NoRoomError, Store, StoreError
+from ..store.store import Tick as StoreTick
+from .accepted import asked_events, asked_rows
+from .dispatcher_link.replies import REPLIES, meaning_of
+from .dispatcher_link.retelling import history_of, user_imports
+from .dispatcher_link.session import DispatcherSession, DispatcherSetup
+from .hooks.listeners import Listeners
+from .hooks.rows import committed_results, experiment_row
+from .settings import agent_timeout_of, limits_of, objectives_of, request_of, run_of
 
 __all__ = ["Manager"]
 

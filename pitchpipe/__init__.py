@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from .assessors.base import Assessor, AssessResult
     from .experiment import Experiment
-    from .manager.callbacks import Callback
-    from .manager.stoppers import (
+    from .manager.hooks.callbacks import Callback
+    from .manager.hooks.stoppers import (
         CombinedStopper,
         CriteriaStopper,
         ExperimentPlateauStopper,
@@ -47,31 +47,31 @@ if TYPE_CHECKING:
     from .server.tune import TuneClient, TuneServer
     from .trial_agent.sdk import TrialStopped
     from .trial_agent.trainable import FunctionTrainable, Trainable, wrap_function
-    from .tuners.base import NoMoreTrialError, Tuner
+    from .tuners.base.tuner import NoMoreTrialError, Tuner
 
     __version__: str
 
 _HOMES = {
     "AssessResult": ".assessors.base",
     "Assessor": ".assessors.base",
-    "Callback": ".manager.callbacks",
-    "CombinedStopper": ".manager.stoppers",
-    "CriteriaStopper": ".manager.stoppers",
+    "Callback": ".manager.hooks.callbacks",
+    "CombinedStopper": ".manager.hooks.stoppers",
+    "CriteriaStopper": ".manager.hooks.stoppers",
     "Experiment": ".experiment",
-    "ExperimentPlateauStopper": ".manager.stoppers",
+    "ExperimentPlateauStopper": ".manager.hooks.stoppers",
     "ExperimentResult": ".results",
-    "FunctionStopper": ".manager.stoppers",
+    "FunctionStopper": ".manager.hooks.stoppers",
     "FunctionTrainable": ".trial_agent.trainable",
-    "MaximumIterationStopper": ".manager.stoppers",
-    "NoMoreTrialError": ".tuners.base",
-    "Stopper": ".manager.stoppers",
-    "TimeoutStopper": ".manager.stoppers",
+    "MaximumIterationStopper": ".manager.hooks.stoppers",
+    "NoMoreTrialError": ".tuners.base.tuner",
+    "Stopper": ".manager.hooks.stoppers",
+    "TimeoutStopper": ".manager.hooks.stoppers",
     "Trainable": ".trial_agent.trainable",
-    "TrialPlateauStopper": ".manager.stoppers",
+    "TrialPlateauStopper": ".manager.hooks.stoppers",
     "TrialStopped": ".trial_agent.sdk",
     "TuneClient": ".server.tune",
     "TuneServer": ".server.tune",
-    "Tuner": ".tuners.base",
+    "Tuner": ".tuners.base.tuner",
     "make_env": ".registry",
     "register_env": ".registry",
     "register_trainable": ".registry",

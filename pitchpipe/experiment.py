@@ -59,9 +59,9 @@ class Experiment(Plots):
         stop: Any = None,
         **config: Any,
     ) -> None:
-        from .manager.config import ExperimentConfig, with_plugins_checked
+        from .config import ExperimentConfig, with_plugins_checked
         from .manager.experiments import create_experiment
-        from .manager.stoppers import as_stopper
+        from .manager.hooks.stoppers import as_stopper
 
         function = _checked(trial)
         data = {"search_space": dict(search_space), **config}
@@ -104,10 +104,10 @@ class Experiment(Plots):
         that is done goes on. Raises `StoreError` if there is no experiment in the folder, `ValueError` if both ways
         to try again are asked for; `run` raises `ExtensionError` for limits that make no sense.
         """
+        from .manager.control.extension import Extension
         from .manager.experiments import experiment_config
-        from .manager.extension import Extension
-        from .manager.folder import ExperimentFolder
-        from .manager.stoppers import as_stopper
+        from .manager.hooks.stoppers import as_stopper
+        from .store.folder import ExperimentFolder
 
         if resume_errored and restart_errored:
             raise ValueError("resume_errored and restart_errored exclude each other")
@@ -210,8 +210,8 @@ class Experiment(Plots):
 
     async def _watched(self, manager: Any) -> bool:
         """Run it, and serve its control socket; True if Ctrl-C stopped it."""
-        from .manager.control import ControlServer
-        from .manager.live_changes import LiveChanges
+        from .manager.control.connection import ControlServer
+        from .manager.control.operations import LiveChanges
 
         async with ControlServer(manager.folder.path, LiveChanges(manager).operations()):
             return await self._run_manager(manager)
@@ -235,8 +235,8 @@ class Experiment(Plots):
 
     def _first_events(self, runner: Any, now: float) -> list[Any]:
         """What `restore` and earlier calls of `add_trial` asked for, when it is known where the experiment stands."""
-        from .manager.events import ReviveAsked, TrialKillAsked
-        from .manager.payloads import added_trial
+        from .runner.events import ReviveAsked, TrialKillAsked
+        from .runner.payloads import added_trial
 
         events: list[Any] = []
         if not self._resume_unfinished:
@@ -249,8 +249,8 @@ class Experiment(Plots):
 
 
 def _resumed(folder: Any, extension: Any, stopper: Any) -> Any:
+    from .manager.control.extension import extend_experiment
     from .manager.experiments import resume_experiment
-    from .manager.extension import extend_experiment
 
     if extension.changes():
         extend_experiment(folder, extension)

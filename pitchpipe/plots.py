@@ -86,7 +86,7 @@ class Plots:
 
 def _table(folder: Path, *, curves: int = 0, attempts: bool = False) -> Any:
     from .server.experiment_table import read_table
-    from .server.reading import ExperimentView
+    from .store.reading.view import ExperimentView
 
     with ExperimentView(folder) as view:
         return read_table(view, curves=curves, attempts=attempts)

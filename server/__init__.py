@@ -6,7 +6,7 @@ works also when nothing else runs, and asks for changes through the manager's co
 
 from __future__ import annotations
 
-from .reading import ExperimentView
-from .trial_query import Condition, QueryError, TrialQuery
+from ..store.reading.trial_query import Condition, QueryError, TrialQuery
+from ..store.reading.view import ExperimentView
 
 __all__ = ["Condition", "ExperimentView", "QueryError", "TrialQuery"]

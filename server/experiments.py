@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..manager.folder import ExperimentFolder, FolderError
+from ..store.folder import ExperimentFolder, FolderError
+from ..store.reading.view import ExperimentView
 from .answers import Answers
-from .reading import ExperimentView
 
 __all__ = ["Experiments", "Shown"]
 

@@ -23,8 +23,8 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
+from ..store.reading.plain import to_json
 from .guarded_request import COOKIE, GuardedRequest
-from .plain import to_json
 from .token_bucket import PeerBuckets, TokenBucket
 
 __all__ = ["Guard", "Limits", "Refusal", "SecurityError", "ServerSettings"]

@@ -36,8 +36,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # What a wheel is built from, and what the checks look at.
 SOURCES = ["Makefile", "README.md", "pyproject.toml", "setup.cfg"]
-FOLDERS = ["pitchpipe", "protocol", "search_space", "tuners", "assessors"]
-FOLDERS += ["trial_agent", "dispatcher", "manager", "server", "cli"]
+FOLDERS = ["pitchpipe", "protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent"]
+FOLDERS += ["runner", "dispatcher", "store", "executors", "manager", "server", "cli"]
 
 LEFT_OVER = pytest.StashKey[list[str]]()
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-FOLDERS = ["pitchpipe", "protocol", "search_space", "tuners", "assessors"]
-FOLDERS += ["trial_agent", "dispatcher", "manager", "server", "cli"]
+FOLDERS = ["pitchpipe", "protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent"]
+FOLDERS += ["runner", "dispatcher", "store", "executors", "manager", "server", "cli"]
 
 pytestmark = [
     pytest.mark.slow,

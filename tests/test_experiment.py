@@ -28,12 +28,12 @@ from pitchpipe import (
     register_trainable,
     report_intermediate_result,
 )
-from pitchpipe.manager.config import ConfigError
+from pitchpipe.config import ConfigError
 from pitchpipe.manager.experiments import resume_experiment
-from pitchpipe.manager.folder import ExperimentFolder, FolderError
-from pitchpipe.manager.stoppers import StopperError
-from pitchpipe.manager.store import StoreError
+from pitchpipe.manager.hooks.stoppers import StopperError
 from pitchpipe.registry import NotRegistered, make_env, registered_trainable
+from pitchpipe.store.folder import ExperimentFolder, FolderError
+from pitchpipe.store.store import StoreError
 
 SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}}
 GRID = {"x": {"_type": "choice", "_value": [0, 1, 2]}}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from pitchpipe.dispatcher.base import MsgDispatcherBase
-from pitchpipe.manager.vocabulary import TUNE_STATUS
+from pitchpipe.runner.vocabulary import TUNE_STATUS
 
 # Every name that the page must have a row for, by section.
 NAMES = {
@@ -152,11 +152,11 @@ def test_statuses_are_those_of_the_table(tree: Path) -> None:
 
 
 def test_planted_errors_are_seen(tree: Path) -> None:
-    assert problem("pitchpipe.manager.trial_runner.TrialRunner.add_trail") == (
-        "pitchpipe.manager.trial_runner.TrialRunner.add_trail: there is no add_trail"
+    assert problem("pitchpipe.runner.trial_runner.TrialRunner.add_trail") == (
+        "pitchpipe.runner.trial_runner.TrialRunner.add_trail: there is no add_trail"
     )
     assert problem("nowhere.at_all") == "nowhere.at_all: there is no such module"
-    assert problem("pitchpipe.manager.executor.AttemptOrder.slot") is None
+    assert problem("pitchpipe.executors.base.AttemptOrder.slot") is None
     wrong = ["tests/test_lineage.py::test_nothing", "tests/nowhere.py::test_x", "tests/test_lineage.py::rows"]
     assert lacking_tests(tree, wrong) == wrong
     assert rows("## A\n| `x` | good | `a` | `b` | |\n") == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pitchpipe import Experiment, ExperimentResult
-from pitchpipe.manager.store import StoreError
+from pitchpipe.store.store import StoreError
 
 SPACE = {
     "x": {"_type": "uniform", "_value": [0, 1]},

@@ -5,9 +5,9 @@ Importing this package imports neither numpy nor an algorithm; the classes are l
 
 from typing import TYPE_CHECKING, Any
 
-from .base import NoMoreTrialError, Tuner
+from .base.requests import Suggestion, TrialControl
+from .base.tuner import NoMoreTrialError, Tuner
 from .registry import UnknownAlgorithm, check, create, find, names
-from .requests import Suggestion, TrialControl
 
 if TYPE_CHECKING:
     from .anneal import AnnealTuner

@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .arguments import integer
-from .base import Tuner
+from .base.arguments import integer
+from .base.scheduled import Member, ScheduledTuner
+from .base.tuner import Tuner
 from .registry import create, find
-from .scheduled import Member, ScheduledTuner
 
 
 @dataclass(slots=True, eq=False)

@@ -14,18 +14,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .auto_model import AutoModel
-from .auto_settings import Settings
-from .climbing import climb
-from .embedding import Embedding
-from .explored import ready
-from .initial_design import initial_design
-from .layout import Floats
-from .learner import LearningTuner
-from .learning_curves import LearningCurves, Stage
-from .local_moves import mutants
-from .regions import Box, Branch, Everywhere, Region, neglected_branch, principal_axes
-from .trust_region import TrustRegion
+from .base.embedding import Embedding
+from .base.explored import ready
+from .base.layout import Floats
+from .base.learner import LearningTuner
+from .models.auto_model import AutoModel
+from .models.auto_settings import Settings
+from .models.learning_curves import LearningCurves, Stage
+from .moves.climbing import climb
+from .moves.first_points import initial_design
+from .moves.local_moves import mutants
+from .moves.regions import Box, Branch, Everywhere, Region, neglected_branch, principal_axes
+from .moves.trust_region import TrustRegion
 
 _MOST_BRANCHES = 0.35  # of the suggestions
 _EARLY = 100  # suggestions; by twice as many, the late shares hold

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..search_space import SearchSpace
 from ..search_space.json_values import identity, plain_copy
-from .base import NoMoreTrialError, Tuner
+from .base.tuner import NoMoreTrialError, Tuner
 
 
 class BatchTuner(Tuner):

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..search_space import SearchSpace
-from .arguments import integer, positive
-from .explored import measurements, ready
+from .base.arguments import integer, positive
+from .base.explored import measurements, ready
+from .base.layout import Floats, Layout
+from .base.scheduled import Member
 from .hyperband import HyperbandTuner, halvings
-from .layout import Floats, Layout
-from .parzen import Mixture, features_of
-from .scheduled import Member
+from .models.parzen import Mixture, features_of
 
 _FLIP = 0.3  # how often a kernel leaves the option of a choice, at one observation; less with more
 _LARGEST_SET = 500  # points in the density of the bad; beyond it, every n-th by rank

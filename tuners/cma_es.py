@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from ..search_space import SearchSpace
-from .arguments import integer, one_of, positive
-from .embedding import Embedding
-from .explored import key_of, ready
-from .layout import Floats, Layout
-from .learner import LearningTuner
+from .base.arguments import integer, one_of, positive
+from .base.embedding import Embedding
+from .base.explored import key_of, ready
+from .base.layout import Floats, Layout
+from .base.learner import LearningTuner
 
 _PROPOSALS = 50
 _MOST_VALUES = 500  # of a parameter with a step; with more, it is as good as continuous

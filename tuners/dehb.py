@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import integer
-from .explored import ready
+from .base.arguments import integer
+from .base.explored import ready
+from .base.layout import Floats
+from .base.scheduled import Member, ScheduledTuner
 from .hyperband import bracket_plan, halvings
-from .layout import Floats
-from .scheduled import Member, ScheduledTuner
 
 _TRIES = 50  # offspring looked at for one that is new and meets the constraints
 

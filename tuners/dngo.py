@@ -5,11 +5,11 @@ Snoek et al., Scalable Bayesian Optimization Using Deep Neural Networks, ICML 20
 
 from __future__ import annotations
 
-from .acquisition import log_expected_improvement
-from .arguments import integer
-from .neural_features import LinearPosterior, Network, regress
-from .regions import Everywhere
-from .surrogate import Model, Score, SurrogateTuner, Training
+from .base.arguments import integer
+from .models.neural_features import LinearPosterior, Network, regress
+from .models.surrogate import Model, Score, SurrogateTuner, Training
+from .moves.acquisition import log_expected_improvement
+from .moves.regions import Everywhere
 
 _LAYERS = (50, 50, 50)  # Snoek et al. 2015, section 3.1
 _SCALE = 3.0  # of inputs: features of the unit interval have a variance of about 1/12

@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .acquisition import log_expected_improvement
-from .arguments import integer, one_of, positive
-from .embedding import active_dimension
-from .gaussian_process import Posterior, Prior, condition, fit
-from .layout import Floats
-from .matern import SMOOTHNESSES
-from .regions import Everywhere
-from .surrogate import Model, Score, SurrogateTuner, Training
+from .base.arguments import integer, one_of, positive
+from .base.embedding import active_dimension
+from .base.layout import Floats
+from .models.gaussian_process import Posterior, Prior, condition, fit
+from .models.matern_kernel import SMOOTHNESSES
+from .models.surrogate import Model, Score, SurrogateTuner, Training
+from .moves.acquisition import log_expected_improvement
+from .moves.regions import Everywhere
 
 _LARGEST_SET = 300
 _FIRST_ITERATIONS, _ITERATIONS = 40, 12

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..search_space import SearchSpace
-from .base import Tuner
-from .explored import Explored, measurements, ready
+from .base.explored import Explored, measurements, ready
+from .base.tuner import Tuner
 
 
 class GridSearchTuner(Tuner):

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from .arguments import integer, one_of
-from .base import NoMoreTrialError
-from .scheduled import Member, ScheduledTuner
+from .base.arguments import integer, one_of
+from .base.scheduled import Member, ScheduledTuner
+from .base.tuner import NoMoreTrialError
 
 
 @dataclass(slots=True, eq=False)

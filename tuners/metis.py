@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import integer, one_of
-from .explored import ready
-from .gaussian_process import Posterior
+from .base.arguments import integer, one_of
+from .base.explored import ready
+from .base.layout import Floats
 from .gp import GaussianProcessTuner
-from .layout import Floats
-from .parzen import Mixture, features_of
-from .regions import Everywhere
-from .surrogate import Model, Score, Training
+from .models.gaussian_process import Posterior
+from .models.parzen import Mixture, features_of
+from .models.surrogate import Model, Score, Training
+from .moves.regions import Everywhere
 
 _GOOD = 0.25  # of the results are in the density of the good ones
 _BANDWIDTH, _FLIP = 0.1, 0.2

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..search_space import Parameter
-from .arguments import one_of
-from .explored import ready
-from .layout import Floats
-from .learner import LearningTuner
+from .base.arguments import one_of
+from .base.explored import ready
+from .base.layout import Floats
+from .base.learner import LearningTuner
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..search_space import SearchSpace
-from .embedding import Embedding
-from .explored import ready
-from .gaussian_process import matern
-from .layout import Floats
+from .base.embedding import Embedding
+from .base.explored import ready
+from .base.layout import Floats
+from .base.scheduled import Member
+from .models.gaussian_process import matern
 from .pbt import Legacy, PBTTuner
-from .scheduled import Member
 
 _LARGEST_SET = 100  # of the latest measurements that the model is fitted to
 _CANDIDATES = 500

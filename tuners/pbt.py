@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ..search_space import SearchSpace
-from .arguments import integer
-from .base import NoMoreTrialError
-from .explored import ready
-from .requests import Suggestion
-from .scheduled import Member, ScheduledTuner
+from .base.arguments import integer
+from .base.explored import ready
+from .base.requests import Suggestion
+from .base.scheduled import Member, ScheduledTuner
+from .base.tuner import NoMoreTrialError
 
 _TRIES = 100
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import integer, one_of, seed_of
-from .explored import Explored, ready
-from .layout import Floats
-from .learner import latin_hypercube
+from .base.arguments import integer, one_of, seed_of
+from .base.explored import Explored, ready
+from .base.layout import Floats
+from .base.learner import latin_hypercube
 from .random import RandomTuner
 
 _BLOCK = 64  # points drawn from a sequence at a time; a power of two keeps Sobol's points balanced

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..search_space import SearchSpace
-from .arguments import seed_of
-from .base import Tuner
-from .explored import Explored, measurements, ready
+from .base.arguments import seed_of
+from .base.explored import Explored, measurements, ready
+from .base.tuner import Tuner
 
 
 class RandomTuner(Tuner):

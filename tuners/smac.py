@@ -6,11 +6,11 @@ Lindauer et al., SMAC3: A Versatile Bayesian Optimization Package, JMLR 23, 2022
 
 from __future__ import annotations
 
-from .acquisition import log_expected_improvement
-from .arguments import integer, one_of
-from .layout import Floats
-from .random_forest import Forest, grow
-from .surrogate import Model, Score, SurrogateTuner, Training
+from .base.arguments import integer, one_of
+from .base.layout import Floats
+from .models.random_forest import Forest, grow
+from .models.surrogate import Model, Score, SurrogateTuner, Training
+from .moves.acquisition import log_expected_improvement
 
 _RANDOM_SHARE = 0.1  # of the suggestions: nothing is ever left out for good
 _LARGEST_SET = 500

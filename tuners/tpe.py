@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import integer, merged, one_of, positive
-from .layout import Floats, Ints, Layout
-from .learner import LearningTuner, latin_hypercube
-from .parzen import Mixture, ParzenHistory, features_of
+from .base.arguments import integer, merged, one_of, positive
+from .base.layout import Floats, Ints, Layout
+from .base.learner import LearningTuner, latin_hypercube
+from .models.parzen import Mixture, ParzenHistory, features_of
 
 DEFAULTS = {
     "constant_liar_type": "worst",

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from harness import SPACE, answer, options
 
-from pitchpipe.manager.dispatcher_process import DISPATCHER_COMMAND, dispatcher_environment
-from pitchpipe.manager.payloads import metric_payload
+from pitchpipe.manager.dispatcher_link.process import DISPATCHER_COMMAND, dispatcher_environment
 from pitchpipe.protocol import CommandType, Frame, FrameDecoder, dumps, encode_frame, loads
+from pitchpipe.runner.payloads import metric_payload
 
 CONFIG = {"tuner": {"name": "Random"}, "assessor": {"name": "Medianstop"}, "seed": 1}
 STEPS = 500

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from harness import SPACE, answer, options, resident
 
-from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.manager.experiments import create_experiment
-from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 
 chosen = options()
 memory: dict[int, int] = {}

@@ -21,10 +21,10 @@ from typing import Any
 import psutil
 from harness import SPACE, answer, options
 
-from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.manager.manager import Manager
-from pitchpipe.manager.trial import Trial
+from pitchpipe.runner.trial import Trial
 
 PATIENCE = 60.0
 # Reports every 10 ms; where trials are to be short, it ends after eight.

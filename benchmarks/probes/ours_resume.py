@@ -11,11 +11,11 @@ from pathlib import Path
 
 from harness import SPACE, answer, options
 
-from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
-from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.trial import TrialStatus
+from pitchpipe.runner.trial import TrialStatus
 
 
 def trial(parameters: dict) -> float:
@@ -65,7 +65,7 @@ def make(directory: Path, size: int, tuner: str, killed: bool) -> int:
 
 def resume(directory: Path) -> float:
     """Seconds from here to the end of the next trial."""
-    from pitchpipe.manager.folder import ExperimentFolder
+    from pitchpipe.store.folder import ExperimentFolder
 
     began = time.perf_counter()
     manager = resume_experiment(ExperimentFolder.find(directory, "made"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from ...manager.steering import (
+from ...manager.control.steering import (
     add_trial,
     change_experiment,
     import_results,

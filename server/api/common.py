@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
 
+from ...store.reading.plain import to_json
+from ...store.reading.view import ExperimentView
 from ..experiments import Experiments, Shown
-from ..plain import to_json
-from ..reading import ExperimentView
 
 __all__ = ["ExperimentName", "LogName", "Offset", "TrialName", "answered", "given", "shown", "view_of"]
 

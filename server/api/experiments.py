@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ...manager.store import StoreError
+from ...store.reading.view import ExperimentView
+from ...store.store import StoreError
 from ..experiments import Experiments, Shown
-from ..reading import ExperimentView
 from .common import ExperimentName, answered, shown
 from .models import Best, ExperimentSummary, Failure, HistoryPoint, Importance
 

@@ -8,11 +8,11 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from ...manager.control import ControlError
-from ...manager.store import StoreError
-from ..plain import to_json
+from ...manager.control.connection import ControlError
+from ...store.reading.plain import to_json
+from ...store.reading.trial_query import QueryError
+from ...store.store import StoreError
 from ..security import Refusal
-from ..trial_query import QueryError
 from .models import Problem
 
 __all__ = ["PROBLEMS", "add_problem_handlers"]

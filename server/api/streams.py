@@ -9,9 +9,9 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import StreamingResponse
 
-from ..log_files import FilePiece
-from ..plain import to_json
-from ..reading import ExperimentView, Follow
+from ...store.reading.log_files import FilePiece
+from ...store.reading.plain import to_json
+from ...store.reading.view import ExperimentView, Follow
 from ..security import Refusal
 
 __all__ = ["EVENT_STREAM", "Streams", "event_stream", "log_stream", "stream_response"]

@@ -12,7 +12,7 @@ from .downsampling import chosen_numbers, downsampled
 from .edf import plot_edf
 from .example import example_table
 from .history import plot_history
-from .importance import Importance, importance, plot_importance
+from .importances import Importance, importance, plot_importance
 from .parallel import plot_parallel
 from .pareto import plot_pareto
 from .slices import plot_slice

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from ...manager.experiment_status import ExperimentStatus
+from ...runner.experiment_status import ExperimentStatus
+from ...store.reading.view import ExperimentView
 from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers
 from ..figures.drawing import value_name, written
-from ..reading import ExperimentView
 from .secrecy import hidden
 
 if TYPE_CHECKING:
-    from ..failure_groups import FailureGroup
+    from ...store.reading.failure_groups import FailureGroup
 
 __all__ = ["Facts", "TrialsTable", "facts_of"]
 

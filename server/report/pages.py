@@ -8,8 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ...store.reading.view import ExperimentView
 from ..experiment_table import read_table
-from ..reading import ExperimentView
 from .drawings import drawings_of, packed_drawings, packed_plotly
 from .facts import facts_of, shown_of
 from .reproducing import configuration_text, steps_of

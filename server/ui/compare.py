@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...manager.words import duration_text, flat, number_text
+from ...store.reading.words import duration_text, flat, number_text
 from .curve_figure import curve_figure
 from .elements import badge, panel, table
 from .frame import experiment_frame
@@ -15,8 +15,8 @@ from .theme import theme_name
 from .wording import TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:
-    from ..curves import Curve
-    from ..reading import ExperimentView
+    from ...store.reading.curves import Curve
+    from ...store.reading.view import ExperimentView
     from .frame import Where
     from .live import Event
     from .site import Site

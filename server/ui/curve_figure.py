@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..curves import Curve
+from ...store.reading.curves import Curve
 from ..figures.drawing import base_figure, nothing, short
 from ..figures.theme import SERIES, ThemeName
 

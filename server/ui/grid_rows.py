@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...manager.words import duration_text, moment_text, number_text
-from ..trial_query import Condition, QueryError, TrialQuery
+from ...store.reading.trial_query import Condition, QueryError, TrialQuery
+from ...store.reading.words import duration_text, moment_text, number_text
 from .wording import TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:
-    from ..reading import ExperimentView
+    from ...store.reading.view import ExperimentView
     from .grid_columns import Column
 
 __all__ = ["GridRequest", "read_rows"]

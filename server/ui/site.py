@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ...store.reading.view import ExperimentView
     from ..experiments import Experiments
-    from ..reading import ExperimentView
 
 __all__ = ["Site"]
 

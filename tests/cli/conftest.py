@@ -15,10 +15,10 @@ import psutil
 import pytest
 
 from pitchpipe.cli.app import run
-from pitchpipe.manager.changes import AttemptRow, Changes, MetricRow
-from pitchpipe.manager.folder import ExperimentFolder
-from pitchpipe.manager.store import ExperimentRow, Store, Tick
-from pitchpipe.manager.trial import Trial, TrialStatus
+from pitchpipe.runner.changes import AttemptRow, Changes, MetricRow
+from pitchpipe.runner.trial import Trial, TrialStatus
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.store import ExperimentRow, Store, Tick
 
 MARK = "PPTEST_CLI"
 SECONDS_TO_LEAVE = 10.0

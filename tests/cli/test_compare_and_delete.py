@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.folder import ExperimentFolder
+from pitchpipe.store.folder import ExperimentFolder
 
 
 @pytest.fixture

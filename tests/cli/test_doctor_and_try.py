@@ -11,7 +11,7 @@ import pytest
 
 from pitchpipe.cli.diagnosis import Finding, findings
 from pitchpipe.cli.trying import Tried, forecast_lines
-from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.config import ExperimentConfig
 
 
 def config_with(**fields: Any) -> ExperimentConfig:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import pitchpipe
-from pitchpipe.manager.config import ExperimentConfig
-from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.experiments import create_experiment
-from pitchpipe.manager.schema import MIGRATIONS
-from pitchpipe.manager.store import Store
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.store.schema import MIGRATIONS
+from pitchpipe.store.store import Store
 
 
 def make_class() -> type:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.cli.script_facts import read_script
-from pitchpipe.manager.config import load_config
+from pitchpipe.config import load_config
 
 SCRIPT = """\
 import pitchpipe

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.changes import MetricRow
+from pitchpipe.runner.changes import MetricRow
 
 SPACE = {
     "lr": {"_type": "loguniform", "_value": [1e-4, 1]},

@@ -13,10 +13,10 @@ from pitchpipe.cli.display import PlainDisplay, SilentDisplay, plain_line
 from pitchpipe.cli.displays import make_display
 from pitchpipe.cli.live import LiveDisplay, render
 from pitchpipe.cli.progress import Best, Progress, ProgressMeter
-from pitchpipe.manager.effects import AttemptOrder
-from pitchpipe.manager.failed_trial import FailedTrial
-from pitchpipe.manager.results import Objective
-from pitchpipe.manager.trial import TrialStatus
+from pitchpipe.runner.effects import AttemptOrder
+from pitchpipe.runner.objectives import Objective
+from pitchpipe.runner.trial import TrialStatus
+from pitchpipe.store.reading.failed_trial import FailedTrial
 
 HALF = Progress(
     "k3x9a2bq",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.cli.ray import staying_line
+from pitchpipe.cli.verbs.ray import staying_line
 
 RUNS: dict[str, Any] = {
     "pid": 123,
@@ -24,7 +24,9 @@ RAY = {"trainingService": {"platform": "ray"}}
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
     """A function that sets what the keeper answers."""
-    return lambda answer: monkeypatch.setattr("pitchpipe.manager.ray_lease.ray_status", lambda: answer)
+    return lambda answer: monkeypatch.setattr(
+        "pitchpipe.executors.private_ray.lease.ray_status", lambda: answer
+    )
 
 
 @pytest.mark.parametrize(

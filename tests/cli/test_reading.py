@@ -12,9 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from pitchpipe.manager.changes import AttemptRow
-from pitchpipe.manager.trial import FailureKind
-from pitchpipe.manager.trial_runner import MetricRow
+from pitchpipe.runner.changes import AttemptRow, MetricRow
+from pitchpipe.runner.trial import FailureKind
 
 NESTED = {"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.executor import ExecutorError
+from pitchpipe.executors.base import ExecutorError
 from pitchpipe.manager.manager import Manager
 
 ABANDONED = {

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pitchpipe.cli.top import screen
-from pitchpipe.manager.changes import MetricRow
-from pitchpipe.manager.folder import ExperimentFolder
-from pitchpipe.server.reading import ExperimentView
+from pitchpipe.cli.verbs.top import screen
+from pitchpipe.runner.changes import MetricRow
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.reading.view import ExperimentView
 
 
 def shown(folder: ExperimentFolder, width: int = 100, height: int = 30) -> list[str]:

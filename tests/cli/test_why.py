@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.changes import MetricRow
+from pitchpipe.runner.changes import MetricRow
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from pitchpipe.manager.folder import ManagerInfo
+from pitchpipe.store.folder import ManagerInfo
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ WORDS = {
     "dispatcher": b"pitchpipe.dispatcher\0",
     "trial": b"trial.py\0",
     "watchdog": b"watchdog.py\0",
-    "keeper": b"pitchpipe.manager.ray_keeper\0",
+    "keeper": b"pitchpipe.executors.private_ray.keeper\0",
 }
 WORDS_ON_RAY = {**WORDS, "agent": b"ray::RayAgent"}
 

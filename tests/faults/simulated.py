@@ -16,12 +16,12 @@ from check import Findings
 from laboratory import Outcome
 from plan import Plan
 
-from pitchpipe.manager.config import ExperimentConfig
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
-from pitchpipe.manager.folder import ExperimentFolder
 from pitchpipe.manager.manager import Manager
-from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.store import Store
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.store import Store
 
 __all__ = ["POINTS", "run_simulated"]
 

@@ -22,7 +22,7 @@ def load_train(path: str):  # type: ignore[no-untyped-def]
 
 def main() -> int:
     """Make the experiment of a plan and run it to its end."""
-    from pitchpipe.manager.config import ExperimentConfig
+    from pitchpipe.config import ExperimentConfig
     from pitchpipe.manager.experiments import create_experiment
 
     plan = json.loads(Path(sys.argv[1]).read_text())

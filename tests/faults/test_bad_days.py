@@ -20,14 +20,14 @@ from typing import Any
 import psutil
 import pytest
 
-from pitchpipe.manager.config import ExperimentConfig
-from pitchpipe.manager.control import ControlError, ask_manager
-from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.control.connection.connection import ControlError, ask_manager
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
-from pitchpipe.manager.folder import ExperimentFolder
 from pitchpipe.manager.manager import Manager
-from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.store import Store, StoreError
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.store import Store, StoreError
 
 PATIENCE = 60.0
 SCRIPT = """
@@ -267,7 +267,7 @@ def test_experiment_without_room_waits_and_goes_on_as_if_nothing_had_happened(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pitchpipe.manager.room._TRY_AGAIN", 0.01)
+    monkeypatch.setattr("pitchpipe.store.disk_space._TRY_AGAIN", 0.01)
     run(simulated(tmp_path / "whole", VirtualClock(1000.0)))
     manager = simulated(tmp_path, VirtualClock(1000.0))
     ticks, releases, waits = itertools.count(), list[Callable[[], None]](), 0

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.agent_executor import AgentLink, AgentTrialExecutor, Listener
-from pitchpipe.manager.config import ExperimentConfig
-from pitchpipe.manager.executor import Deliver, RunSetup
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.agents import AgentLink, AgentTrialExecutor, Listener
+from pitchpipe.executors.base import Deliver, RunSetup
 from pitchpipe.manager.experiments import create_experiment
-from pitchpipe.manager.ledger import Totals
 from pitchpipe.manager.manager import Manager
-from pitchpipe.manager.store import NoRoomError, Store, StoreError, Tick
+from pitchpipe.runner.ledger import Totals
+from pitchpipe.store.store import NoRoomError, Store, StoreError, Tick
 from pitchpipe.trial_agent import events
 from pitchpipe.trial_agent.outbox import Outbox
 
@@ -166,7 +166,7 @@ def test_result_that_came_while_there_was_no_room_is_kept_until_it_is_committed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pitchpipe.manager.room._TRY_AGAIN", 0.01)
+    monkeypatch.setattr("pitchpipe.store.disk_space._TRY_AGAIN", 0.01)
     manager, executor = experiment
     disk = Disk(manager)
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.config import ExperimentConfig
-from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
-from pitchpipe.manager.folder import ExperimentFolder
 from pitchpipe.manager.manager import Manager
-from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.store import Store
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.store import Store
 
 # Pauses each trial at its third result; the better of two goes on, the other takes over its checkpoint.
 SCHEDULER = """

@@ -10,11 +10,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from pitchpipe.manager.config import ExperimentConfig
-from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
-from pitchpipe.manager.store import Store
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.store.store import Store
 
 SCRIPT = """
 import pitchpipe

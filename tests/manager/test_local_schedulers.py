@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.config import ExperimentConfig
-from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.experiments import create_experiment
-from pitchpipe.manager.store import Store
-from pitchpipe.manager.trial import Trial, TrialStatus
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.trial import Trial, TrialStatus
+from pitchpipe.store.store import Store
 
 pytestmark = pytest.mark.slow
 

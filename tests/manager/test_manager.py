@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.config import ExperimentConfig
-from pitchpipe.manager.dispatcher_process import DispatcherProcess
-from pitchpipe.manager.dispatcher_session import DispatcherSession
-from pitchpipe.manager.effects import AttemptOrder
-from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.control.connection.extension import Extension, ExtensionError, extend_experiment
+from pitchpipe.manager.dispatcher_link.process import DispatcherProcess
+from pitchpipe.manager.dispatcher_link.session import DispatcherSession
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
-from pitchpipe.manager.extension import Extension, ExtensionError, extend_experiment
-from pitchpipe.manager.folder import ExperimentFolder, FolderError
-from pitchpipe.manager.ledger import Totals
 from pitchpipe.manager.manager import Manager
-from pitchpipe.manager.simulated_executor import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.steady_clock import clock_mark
-from pitchpipe.manager.store import Store
-from pitchpipe.manager.trial import Trial, TrialStatus
+from pitchpipe.runner.effects import AttemptOrder
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.ledger import Totals
+from pitchpipe.runner.trial import Trial, TrialStatus
+from pitchpipe.store.clock import clock_mark
+from pitchpipe.store.folder import ExperimentFolder, FolderError
+from pitchpipe.store.store import Store
 
 SPACE = {"x": {"_type": "uniform", "_value": [-5, 5]}, "y": {"_type": "choice", "_value": ["a", "b"]}}
 

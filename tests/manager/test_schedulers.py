@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.experiment_status import ExperimentStatus
+from pitchpipe.executors.simulated import SimulatedRun, VirtualClock
 from pitchpipe.manager.manager import Manager
-from pitchpipe.manager.simulated_executor import SimulatedRun, VirtualClock
-from pitchpipe.manager.store import Store
-from pitchpipe.manager.trial import TrialStatus
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.trial import TrialStatus
+from pitchpipe.store.store import Store
 
 from .test_manager import resumed, run, run_with_crash, simulated, story, trials_of
 

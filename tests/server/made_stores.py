@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pitchpipe.manager.changes import AttemptRow, Changes, MetricRow
-from pitchpipe.manager.config import ExperimentConfig
-from pitchpipe.manager.folder import ExperimentFolder
-from pitchpipe.manager.store import ExperimentRow, Store, Tick
-from pitchpipe.manager.trial import FailureKind, Trial, TrialStatus
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.runner.changes import AttemptRow, Changes, MetricRow
+from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.store import ExperimentRow, Store, Tick
 
 SPACE = {"lr": {"_type": "uniform", "_value": [0, 1]}, "units": {"_type": "choice", "_value": [16, 32]}}
 

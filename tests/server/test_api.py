@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.control import ControlError
+from pitchpipe.manager.control.connection.connection import ControlError
 from pitchpipe.server.answers import Answers
 from pitchpipe.server.experiments import Experiments
 
@@ -77,7 +77,7 @@ def test_events_and_logs(made: MadeExperiment, asking: Asking) -> None:
 
 
 def test_export_is_what_the_command_writes(made: MadeExperiment, asking: Asking) -> None:
-    from pitchpipe.cli import export
+    from pitchpipe.cli.verbs import export
 
     written, rows = io.StringIO(), io.StringIO()
     export._write_json(made.folder, written)

@@ -10,15 +10,15 @@ import pytest
 
 from pitchpipe.server import ExperimentView
 from pitchpipe.server.api.streams import Streams, event_stream, log_stream
-from pitchpipe.server.log_files import NoSuchFile
 from pitchpipe.server.security import Refusal
+from pitchpipe.store.reading.log_files import NoSuchFile
 
 from .made_stores import MadeExperiment, a_trial
 
 
 @pytest.fixture
 def view(made: MadeExperiment, monkeypatch: pytest.MonkeyPatch) -> ExperimentView:
-    monkeypatch.setattr("pitchpipe.server.feed._COST", 0.0)
+    monkeypatch.setattr("pitchpipe.store.reading.feed._COST", 0.0)
     opened = ExperimentView(made.folder)
     opened._feed._clock = iter(range(1000)).__next__  # every look is a moment later
     return opened

@@ -12,12 +12,12 @@ import pytest
 
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import AutoTuner, NoMoreTrialError, RandomTuner, Tuner
-from pitchpipe.tuners.auto_settings import Settings
-from pitchpipe.tuners.embedding import Embedding
-from pitchpipe.tuners.initial_design import initial_design
-from pitchpipe.tuners.local_moves import mutants
-from pitchpipe.tuners.regions import Box, Branch, principal_axes
-from pitchpipe.tuners.trust_region import TrustRegion
+from pitchpipe.tuners.base.tuner.embedding import Embedding
+from pitchpipe.tuners.models.auto_settings import Settings
+from pitchpipe.tuners.moves.first_points import initial_design
+from pitchpipe.tuners.moves.local_moves import mutants
+from pitchpipe.tuners.moves.regions import Box, Branch, principal_axes
+from pitchpipe.tuners.moves.trust_region import TrustRegion
 
 PLANE = {"x": {"_type": "uniform", "_value": [-5, 5]}, "y": {"_type": "loguniform", "_value": [1e-3, 1e3]}}
 TREE: dict[str, Any] = {

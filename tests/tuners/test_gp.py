@@ -11,9 +11,9 @@ import pytest
 from pitchpipe.tuners import GPTuner, MetisTuner, Tuner
 from pitchpipe.tuners.comparison import TASKS, advantage
 from pitchpipe.tuners.conformance import TunerConformance
-from pitchpipe.tuners.gaussian_process import Posterior, Prior, condition, fit
 from pitchpipe.tuners.metis import _knowledge_gradient, _misfits
-from pitchpipe.tuners.surrogate import Training
+from pitchpipe.tuners.models.gaussian_process import Posterior, Prior, condition, fit
+from pitchpipe.tuners.models.surrogate import Training
 
 LINE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 

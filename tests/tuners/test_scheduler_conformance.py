@@ -22,8 +22,8 @@ from pitchpipe.tuners import (
     Suggestion,
     Tuner,
 )
+from pitchpipe.tuners.base.tuner.requests import TrialControl
 from pitchpipe.tuners.conformance import SPACES, TunerConformance
-from pitchpipe.tuners.requests import TrialControl
 
 
 class Obeys(TrialControl):

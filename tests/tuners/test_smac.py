@@ -10,9 +10,9 @@ import pytest
 from pitchpipe.tuners import DNGOTuner, SMACTuner, Tuner
 from pitchpipe.tuners.comparison import TASKS, advantage
 from pitchpipe.tuners.conformance import TunerConformance
-from pitchpipe.tuners.random_forest import Forest
-from pitchpipe.tuners.regions import Everywhere
-from pitchpipe.tuners.surrogate import Training
+from pitchpipe.tuners.models.random_forest import Forest
+from pitchpipe.tuners.models.surrogate import Training
+from pitchpipe.tuners.moves.regions import Everywhere
 
 QUICK = Everywhere(random=40, around=12)
 

@@ -34,26 +34,30 @@ class Point(NamedTuple):
     places: tuple[str, ...] = ("local", "ray")
 
 
-_M, _A, _D = "pitchpipe.manager.", "pitchpipe.trial_agent.", "pitchpipe.dispatcher."
+_P, _A, _D = "pitchpipe.", "pitchpipe.trial_agent.", "pitchpipe.dispatcher."
 _COMMAND, _FUNCTION = ("command",), ("function",)
 
 POINTS: dict[str, Point] = {
-    "manager:before-commit": Point(_M + "store", "Store.commit", False, 40),
-    "manager:after-commit": Point(_M + "store", "Store.commit", True, 40),
-    "manager:told-dispatcher": Point(_M + "dispatcher_session", "DispatcherSession.write", True, 30),
-    "manager:before-start": Point(_M + "agent_executor", "AgentTrialExecutor.start_trial", False, 4),
-    "manager:after-start": Point(_M + "agent_executor", "AgentTrialExecutor.start_trial", True, 4),
+    "manager:before-commit": Point(_P + "store.store", "Store.commit", False, 40),
+    "manager:after-commit": Point(_P + "store.store", "Store.commit", True, 40),
+    "manager:told-dispatcher": Point(
+        _P + "manager.dispatcher_link.session", "DispatcherSession.write", True, 30
+    ),
+    "manager:before-start": Point(_P + "executors.agents", "AgentTrialExecutor.start_trial", False, 4),
+    "manager:after-start": Point(_P + "executors.agents", "AgentTrialExecutor.start_trial", True, 4),
     "manager:agent-spawned": Point(
-        _M + "local_executor", "LocalTrialExecutor._spawn", True, 2, places=("local",)
+        _P + "executors.local.executor", "LocalTrialExecutor._spawn", True, 2, places=("local",)
     ),
-    "manager:reports-taken": Point(_M + "agent_executor", "AgentTrialExecutor.on_batch", True, 30),
-    "manager:replies-taken": Point(_M + "dispatcher_session", "DispatcherSession._on_frames", True, 10),
-    "manager:before-acknowledge": Point(_M + "agent_executor", "AgentTrialExecutor.acknowledge", False, 40),
+    "manager:reports-taken": Point(_P + "executors.agents", "AgentTrialExecutor.on_batch", True, 30),
+    "manager:replies-taken": Point(
+        _P + "manager.dispatcher_link.session", "DispatcherSession._on_frames", True, 10
+    ),
+    "manager:before-acknowledge": Point(_P + "executors.agents", "AgentTrialExecutor.acknowledge", False, 40),
     "manager:dispatcher-restored": Point(
-        _M + "dispatcher_session", "DispatcherSession.start", True, 1, needs="resume"
+        _P + "manager.dispatcher_link.session", "DispatcherSession.start", True, 1, needs="resume"
     ),
-    "manager:attached": Point(_M + "agent_executor", "AgentTrialExecutor.attach", True, 1, needs="resume"),
-    "manager:before-the-end": Point(_M + "manager", "Manager._write_end", False, 1),
+    "manager:attached": Point(_P + "executors.agents", "AgentTrialExecutor.attach", True, 1, needs="resume"),
+    "manager:before-the-end": Point(_P + "manager.manager", "Manager._write_end", False, 1),
     "agent:start-taken": Point(_A + "core", "Agent._start", True, 2),
     "agent:process-started": Point(_A + "command_trial", "CommandTrial._start", True, 2, _COMMAND),
     "agent:reports-read": Point(_A + "command_trial", "CommandTrial._send", False, 5, _COMMAND),

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.folder import ExperimentFolder
-from pitchpipe.manager.store import StoreError
-from pitchpipe.server.reading import ExperimentView
 from pitchpipe.server.report import render_report, write_report
 from pitchpipe.server.report.secrecy import hidden
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.reading.view import ExperimentView
+from pitchpipe.store.store import StoreError
 
 from ..made_stores import MadeExperiment, a_config, a_trial, results
 

@@ -1,0 +1,40 @@
+"""`pitchpipe create`: an experiment in the background."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..interrupts import Interrupts
+from ..verb import new_experiment_options, verb, watch_options
+
+__all__ = ["create"]
+
+
+@verb(
+    "create",
+    "pitchpipe create experiment.yml",
+    "pitchpipe create experiment.yml --experiment-id nightly --json",
+)
+@new_experiment_options
+@watch_options
+def create(
+    config: Path, experiment_id: str | None, directory: Path | None, as_json: bool, quiet: bool
+) -> int:
+    """Start the experiment that CONFIG describes in the background.
+
+    The config is checked first, as `run` does. Then the experiment gets a process of its own, and its id is
+    printed as soon as trials can run. That process writes to logs/manager.log in the experiment's folder.
+    """
+    from ..background import run_in_background
+    from ..making import make_experiment
+
+    with Interrupts() as interrupts:
+        manager = make_experiment(config, experiment_id, directory, interrupts)
+        if manager.config.direction_note and not quiet and not as_json:
+            click.echo(manager.config.direction_note, err=True)  # stdout has the id alone
+        # The background process takes it over.
+        manager.store.close()
+        manager.folder.disown()
+        return run_in_background(manager.folder, interrupts, as_json=as_json, quiet=quiet)

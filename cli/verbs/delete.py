@@ -1,0 +1,84 @@
+"""`pitchpipe delete`: experiments that are over, with all that they kept."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..failures import FAILED, USAGE, Failure
+from ..verb import complete_experiment, directory_option, verb
+
+if TYPE_CHECKING:
+    from ...store.folder import ExperimentFolder
+
+__all__ = ["delete"]
+
+
+@verb("delete", "pitchpipe delete k3x9a2bq", "pitchpipe delete k3x9a2bq nightly --yes")
+@click.argument("experiments", nargs=-1, required=True, metavar="ID...", shell_complete=complete_experiment)
+@directory_option
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+def delete(experiments: tuple[str, ...], directory: Path | None, yes: bool) -> None:
+    """Delete experiments with their results, logs and checkpoints; it cannot be undone.
+
+    One that runs, or that left trials running, is refused: stop it first. A copy at its `storage_path` stays.
+    """
+    from ..finding import chosen_experiment
+
+    folders = [chosen_experiment(name, None, directory) for name in dict.fromkeys(experiments)]
+    for folder in folders:
+        _refuse_if_running(folder)
+    for folder in folders:
+        if yes or _is_meant(folder):
+            _delete(folder)
+
+
+def _refuse_if_running(folder: ExperimentFolder) -> None:
+    from ...runner.experiment_status import ExperimentStatus
+    from ...store.store import StoreError
+    from ..outcome import command_for
+    from ..reading import viewed
+
+    if (manager := folder.manager()) is not None:
+        by = f"process {manager.pid} on {manager.host}"
+        raise Failure(
+            f"experiment {folder.experiment_id} is run by {by}: {command_for(folder, 'stop')}", FAILED
+        )
+    try:
+        with viewed(folder) as store:
+            status = store.experiment().status
+    except StoreError:
+        return  # what cannot be read can be deleted all the same
+    if not ExperimentStatus(status).is_final:
+        said = f"the manager of experiment {folder.experiment_id} is gone, and its trials may still run"
+        raise Failure(f"{said}: {command_for(folder, 'stop')}", FAILED)
+
+
+def _is_meant(folder: ExperimentFolder) -> bool:
+    if not sys.stdin.isatty():
+        raise Failure(f"nothing was deleted: to delete {folder.path} without being asked, add --yes", USAGE)
+    return click.confirm(f"Delete {folder.path} with {_content(folder)}?", default=False)
+
+
+def _content(folder: ExperimentFolder) -> str:
+    from ...store.store import StoreError
+    from ..reading import viewed
+
+    try:
+        with viewed(folder) as store:
+            trials = sum(store.counts().values())
+    except (StoreError, json.JSONDecodeError):
+        return "a database that cannot be read"
+    return "1 trial" if trials == 1 else f"{trials} trials"
+
+
+def _delete(folder: ExperimentFolder) -> None:
+    """Own it first: nobody may take it up while it goes."""
+    folder.own()
+    shutil.rmtree(folder.path)
+    click.echo(f"experiment {folder.experiment_id} is deleted")

@@ -1,0 +1,93 @@
+"""`pitchpipe doctor`: is everything here that experiments need, and does a small one run?"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..failures import FAILED
+from ..interrupts import INTERRUPTED, Interrupts
+from ..verb import directory_option, verb
+
+if TYPE_CHECKING:
+    from ..diagnosis import Finding
+
+__all__ = ["doctor"]
+
+_MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", "red")}
+_PATIENCE = 60.0
+_SCRIPT = 'echo \'{"final": 1}\' >> "$PITCHPIPE_REPORTS"'
+
+
+@verb("doctor", "pitchpipe doctor", "pitchpipe doctor --ray --json")
+@directory_option
+@click.option("--ray", "with_ray", is_flag=True, help="Run the small experiment on Ray, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def doctor(directory: Path | None, with_ray: bool, as_json: bool) -> int:
+    """Look at this machine and this installation, and run an experiment of one trial.
+
+    A line a subject: ok, warn or FAIL, with what to do. Exit code: 0, or 1 if something fails.
+    """
+    from ...store.folder import default_directory
+
+    directory = (directory or default_directory()).expanduser().absolute()
+    found = []
+    with Interrupts() as interrupts:
+        interrupts.hold()
+        for finding in _all(directory, with_ray, interrupts):
+            found.append(finding)
+            if not as_json:
+                _show(finding)
+            if interrupts.count:
+                return INTERRUPTED
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in found]))
+    return FAILED if any(finding.level == "fail" for finding in found) else 0
+
+
+def _all(directory: Path, with_ray: bool, interrupts: Interrupts) -> Iterator[Finding]:
+    from ..diagnosis import findings
+
+    yield from findings(directory)
+    for platform in ("local", *(["ray"] if with_ray else [])):
+        yield _one_trial(platform, interrupts)
+
+
+def _one_trial(platform: str, interrupts: Interrupts) -> Finding:
+    """Run one trial: manager, dispatcher, agent and store work together."""
+    from ...config import ExperimentConfig
+    from ...executors.base import ExecutorError
+    from ..diagnosis import Finding
+    from ..trying import tried_lines, try_config
+
+    service = {"platform": platform} | ({"idle_timeout": 0} if platform == "ray" else {})
+    config = ExperimentConfig.from_dict(
+        {
+            "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
+            "trial_command": _SCRIPT,
+            "tuner": {"name": "Random"},
+            "training_service": service,
+        }
+    )
+    began = time.monotonic()
+    subject = f"a trial ({platform})"
+    try:
+        tried = try_config(config, _PATIENCE, interrupts)
+    except ExecutorError as error:
+        return Finding("fail", subject, str(error))
+    if not tried.is_whole:
+        return Finding("fail", subject, "; ".join(tried_lines(tried)))
+    return Finding("ok", subject, f"ran and reported, {time.monotonic() - began:.1f} s in all")
+
+
+def _show(finding: Finding) -> None:
+    mark, colour = _MARKS[finding.level]
+    click.echo(f"{click.style(mark, fg=colour)}  {finding.subject:16}  {finding.text}")
+    if finding.hint:
+        click.echo(f"{'':24}{finding.hint}")

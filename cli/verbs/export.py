@@ -1,0 +1,124 @@
+"""`pitchpipe export`: all trials, for other programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from ..failures import FAILED, USAGE, Failure
+from ..verb import experiment_options, verb
+
+if TYPE_CHECKING:
+    from ...store.folder import ExperimentFolder
+
+__all__ = ["export"]
+
+
+@verb(
+    "export",
+    "pitchpipe export --format json > trials.json",
+    "pitchpipe export k3x9a2bq --format csv -o trials.csv",
+    "pitchpipe export k3x9a2bq --format optuna -o study.db",
+)
+@experiment_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["json", "csv", "optuna"]),
+    help="What to write.  [default: csv for a FILE that is named so, else json]",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where.  [default: stdout]",
+)
+def export(
+    experiment: str | None,
+    experiment_id: str | None,
+    directory: Path | None,
+    form: str | None,
+    output: Path | None,
+) -> None:
+    """Write the trials of an experiment as JSON, CSV or an Optuna study, while it runs or after.
+
+    JSON: {"experiment": {...}, "trials": [{"id", "sequence_id", "status", "parameters", "intermediate",
+    "final", "start_time", "end_time", "reason"}]}; times are seconds since the epoch, NaN is null. CSV: one
+    row a trial; nested parameters and results are flattened with dots, intermediate results are left out.
+    Optuna: a new SQLite file with one study, named as the experiment; trials that were stopped early are pruned.
+    """
+    from ..finding import chosen_experiment
+
+    folder = chosen_experiment(experiment, experiment_id, directory)
+    if form == "optuna":
+        _write_study(folder, output)
+        return
+    write = _write_csv if (form or _form_of(output)) == "csv" else _write_json
+    with _opened(output) as file:
+        write(folder, file)
+
+
+def _form_of(output: Path | None) -> str:
+    """What a file is to hold, by its name; raises `Failure` for an ending that says something else."""
+    ending = "" if output is None else output.suffix.lower()
+    if ending not in ("", ".csv", ".json"):
+        raise Failure(f"what is {ending}? add --format json, csv or optuna", USAGE)
+    return "csv" if ending == ".csv" else "json"
+
+
+def _write_study(folder: ExperimentFolder, output: Path | None) -> None:
+    from ..optuna_study import write_study
+
+    if output is None:
+        raise Failure("--format optuna writes a file: add -o study.db", USAGE)
+    count = write_study(folder, output)
+    click.echo(f"study {folder.experiment_id} with {count} trials: sqlite:///{output}", err=True)
+
+
+def _write_json(folder: ExperimentFolder, file: IO[str]) -> None:
+    """Written trial by trial, so that the text of many trials is never held as a whole."""
+    from ..exporting import all_metrics, experiment_object, trial_object
+    from ..reading import viewed
+
+    with viewed(folder) as store:
+        metrics = all_metrics(store)
+        head = json.dumps(experiment_object(store.experiment(), str(folder.path)), ensure_ascii=False)
+        file.write(f'{{"experiment": {head}, "trials": [')
+        for number, trial in enumerate(store.trials()):
+            found = trial_object(trial, metrics.get(trial.sequence_id, []))
+            file.write((",\n" if number else "\n") + json.dumps(found, ensure_ascii=False))
+        file.write("\n]}\n")
+
+
+def _write_csv(folder: ExperimentFolder, file: IO[str]) -> None:
+    from ..exporting import csv_rows
+    from ..reading import viewed
+
+    with viewed(folder) as store:
+        csv.writer(file, lineterminator="\n").writerows(csv_rows(store.trials()))
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[IO[str]]:
+    """Stdout, or a file that is there only when all of it is."""
+    if path is None or str(path) == "-":
+        yield sys.stdout
+        return
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with unfinished.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            yield file
+        unfinished.replace(path)
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}", FAILED) from error
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -1,0 +1,63 @@
+"""`pitchpipe import`: results measured elsewhere, for the tuner to learn from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..failures import USAGE, Failure
+from ..verb import experiment_options, verb
+
+__all__ = ["import_verb"]
+
+_FORM = '[{"parameter": {"lr": 0.1}, "value": 0.9}, ...]'
+
+
+@verb("import", "pitchpipe import --file results.json", "pitchpipe import k3x9a2bq --file trials.json")
+@experiment_options
+@click.option(
+    "--file",
+    "-f",
+    "path",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A JSON list, or what `pitchpipe export` wrote of another experiment.",
+)
+def import_verb(
+    experiment: str | None, experiment_id: str | None, directory: Path | None, path: Path
+) -> None:
+    """Tell the tuner of a running experiment results that were measured elsewhere.
+
+    FILE holds [{"parameter": {"lr": 0.1}, "value": 0.9}, ...], or the JSON of `pitchpipe export`, of which
+    the trials that succeeded count. All of it is checked before the first is told. They become no trials of
+    the experiment, but `resume` keeps what the tuner was told.
+    """
+    from ...manager.control.steering import import_results
+    from ..finding import chosen_experiment
+
+    results = list(_results(path))
+    folder = chosen_experiment(experiment, experiment_id, directory)
+    count = import_results(folder, results)
+    click.echo(f"the tuner of experiment {folder.experiment_id} is told {count} results")
+
+
+def _results(path: Path) -> Iterator[Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise Failure(f"there is no file {path}", USAGE) from None
+    except ValueError as error:
+        raise Failure(f"{path} is not JSON ({error}): it must hold {_FORM}", USAGE) from error
+    if isinstance(found, dict) and isinstance(found.get("trials"), list):
+        for trial in found["trials"]:
+            if trial.get("status") == "SUCCEEDED" and trial.get("final") is not None:
+                yield {"parameter": trial["parameters"], "value": trial["final"]}
+        return
+    if not isinstance(found, list):
+        raise Failure(f"{path} must hold {_FORM}, or what pitchpipe export wrote", USAGE)
+    yield from found

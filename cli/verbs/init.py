@@ -1,0 +1,140 @@
+"""`pitchpipe init`: an experiment.yml for a script, by asking or by options."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import click
+
+from ..failures import USAGE, Failure
+from ..verb import verb
+
+__all__ = ["init"]
+
+
+@verb(
+    "init",
+    "pitchpipe init train.py",
+    "pitchpipe init train.py --param lr=loguniform:1e-5:1e-1 --param units=choice:32,64 --maximize --yes",
+)
+@click.argument("script", type=click.Path(dir_okay=False, path_type=Path), required=False, metavar="[SCRIPT]")
+@click.option("--command", metavar="LINE", help="What a trial runs.  [default: python SCRIPT]")
+@click.option(
+    "--param",
+    "specs",
+    multiple=True,
+    metavar="NAME=TYPE:...",
+    help="A parameter: uniform:LOW:HIGH, loguniform:LOW:HIGH, randint:LOW:HIGH, quniform:LOW:HIGH:Q, normal:MU:SIGMA, "
+    "choice:A,B,C ...; may be given several times.",
+)
+@click.option("--maximize/--minimize", "maximize", default=None, help="Which results are better.")
+@click.option("--trials", type=click.IntRange(min=1), help="max_trial_number.  [default: 100]")
+@click.option("--concurrency", type=click.IntRange(min=1), help="trial_concurrency.  [default: 2]")
+@click.option("--platform", type=click.Choice(["local", "ray"]), help="Where trials run.  [default: local]")
+@click.option("--tuner", metavar="NAME", help="The search algorithm.  [default: the default tuner]")
+@click.option("--assessor", metavar="NAME", help="The rule for early stopping.  [default: none]")
+@click.option(
+    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), default=Path("experiment.yml"),
+    show_default=True, metavar="FILE", help="Where.",
+)  # fmt: skip
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing: what is not given is guessed.")
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
+def init(
+    script: Path | None,
+    command: str | None,
+    specs: tuple[str, ...],
+    maximize: bool | None,
+    trials: int | None,
+    concurrency: int | None,
+    platform: str | None,
+    tuner: str | None,
+    assessor: str | None,
+    output: Path,
+    yes: bool,
+    force: bool,
+) -> None:
+    """Write an experiment.yml for SCRIPT.
+
+    A Python script is read, not run: the parameters that it looks up and their defaults are proposed. What is
+    not given by options is asked for on a terminal. The file is checked before it is written.
+    """
+    from ..drafting import Draft, asked, proposed_parameters
+    from ..script_facts import read_script
+
+    if output.exists() and not force:
+        raise Failure(f"{output} exists already: choose another with -o, or add --force", USAGE)
+    if script is None and command is None:
+        raise Failure("give a SCRIPT, or a --command", USAGE)
+    text = _text_of(script)
+    facts = read_script(text) if text is not None else None
+    draft = Draft(
+        command or f"python {shlex.quote(os.path.relpath(script or '', output.parent))}",
+        proposed_parameters(facts, specs),
+        maximize,
+        trials,
+        concurrency,
+        platform,
+        tuner,
+        assessor,
+    )
+    if not yes and sys.stdin.isatty():
+        draft = asked(draft)
+    output.write_text(draft.checked_text(output.parent), encoding="utf-8")
+    click.echo(f"{output} is written: {', '.join(draft.parameters)}")
+    if draft.maximize is None:
+        click.echo("lower results are taken to be better: --maximize if it is the other way round")
+    for line in (*_remarks(draft.parameters, facts), *_advice(script, facts)):
+        click.echo(line)
+    click.echo(f"next: pitchpipe validate {shlex.quote(str(output))} --try")
+
+
+def _text_of(script: Path | None) -> str | None:
+    """The text of a Python script; None for other programs."""
+    if script is None or script.suffix != ".py":
+        return None
+    if not script.is_file():
+        raise Failure(f"there is no file {script}", USAGE)
+    text = script.read_text(encoding="utf-8", errors="replace")
+    try:
+        compile(text, str(script), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise Failure(f"{script} is not a Python script that can be read: {error}", USAGE) from error
+    return text
+
+
+def _remarks(parameters: Mapping[str, str], facts: object) -> Iterator[str]:
+    """What is odd about the parameters."""
+    from ..script_facts import ScriptFacts
+
+    for name, spec in parameters.items():
+        if spec.startswith("choice:") and "," not in spec:
+            yield f"{name} has one option so far: add others to the file"
+        known = isinstance(facts, ScriptFacts) and (name in facts.parameters or name in facts.flags)
+        if isinstance(facts, ScriptFacts) and (facts.parameters or facts.flags) and not known:
+            yield f"the script does not look up {name}"
+
+
+def _advice(script: Path | None, facts: object) -> list[str]:
+    """What the script still lacks, as the lines to add."""
+    from ..script_facts import ScriptFacts
+
+    if not isinstance(facts, ScriptFacts):
+        return []
+    missing = []
+    structured = [name for name, value in facts.parameters.items() if isinstance(value, dict | list | tuple)]
+    if not facts.asks:
+        missing.append("parameters = pitchpipe.get_next_parameter()   # a dict")
+    if not facts.reports_intermediate:
+        missing.append(
+            "pitchpipe.report_intermediate_result(value)   # now and then, if you want early stopping"
+        )
+    if not facts.reports_final:
+        missing.append("pitchpipe.report_final_result(value)          # once, at the end")
+    lines = [f"left out, because it has a structure: {name} (docs/search_space.md)" for name in structured]
+    if missing:
+        lines += [f"{script} still needs (import pitchpipe):", *(f"    {line}" for line in missing)]
+    return lines

@@ -1,0 +1,42 @@
+"""`pitchpipe report`: an experiment as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..failures import FAILED, Failure
+from ..verb import experiment_options, verb
+
+__all__ = ["report"]
+
+
+@verb("report", "pitchpipe report", "pitchpipe report k3x9a2bq -o report.html")
+@experiment_options
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where.  [default: report-ID.html in the present folder]",
+)
+def report(
+    experiment: str | None, experiment_id: str | None, directory: Path | None, output: Path | None
+) -> None:
+    """Write an experiment as one HTML file that opens in any browser, offline.
+
+    It holds the summary, the best parameters, the figures, what failed and why, the trials, the settings and how to do
+    it again; about 2 MB, most of which is the program that draws the figures. The experiment may be over, run, or have
+    failed. What is named like a password or a key is not in it.
+    """
+    from ...server.report import write_report
+    from ..finding import chosen_experiment
+
+    folder = chosen_experiment(experiment, experiment_id, directory)
+    path = output or Path(f"report-{folder.experiment_id}.html")
+    try:
+        size = write_report(folder.path, path)
+    except OSError as error:
+        raise Failure(f"{path} cannot be written: {error.strerror or error}", FAILED) from error
+    click.echo(f"{path} ({size / 1e6:.1f} MB)")

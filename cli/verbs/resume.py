@@ -1,0 +1,130 @@
+"""`pitchpipe resume`: an experiment that nobody runs goes on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..duration import Duration
+from ..failures import USAGE, Failure
+from ..interrupts import Interrupts
+from ..verb import experiment_options, verb, watch_options
+
+if TYPE_CHECKING:
+    from ...manager.control.extension import Extension
+    from ...store.folder import ExperimentFolder
+
+__all__ = ["resume"]
+
+
+@verb(
+    "resume",
+    "pitchpipe resume k3x9a2bq",
+    "pitchpipe resume k3x9a2bq --detach",
+    "pitchpipe resume k3x9a2bq --max-trial-number 200",
+    "pitchpipe resume k3x9a2bq --from /mnt/shared",
+)
+@experiment_options
+@watch_options
+@click.option(
+    "--extend", is_flag=True, help="Continue an experiment that is DONE; a new limit alone means this too."
+)
+@click.option(
+    "--max-trial-number", type=click.IntRange(min=1), metavar="N", help="From now on: N trials in all."
+)
+@click.option(
+    "--max-experiment-duration",
+    type=Duration(),
+    metavar="D",
+    help="From now on: D of running time in all (2h).",
+)
+@click.option(
+    "--trial-concurrency",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="From now on: N trials at the same time.",
+)
+@click.option(
+    "--from",
+    "storage",
+    metavar="STORAGE",
+    help="Fetch the experiment from its copy in this folder or URL (the config's storage_path) first.",
+)
+@click.option("--detach", is_flag=True, help="Go on in the background, as `create` does.")
+@click.option("--announce-fd", type=int, hidden=True)
+def resume(
+    experiment: str | None,
+    experiment_id: str | None,
+    directory: Path | None,
+    as_json: bool,
+    quiet: bool,
+    extend: bool,
+    max_trial_number: int | None,
+    max_experiment_duration: float | None,
+    trial_concurrency: int | None,
+    storage: str | None,
+    detach: bool,
+    announce_fd: int | None,
+) -> int:
+    """Go on with an experiment that was stopped, failed, or lost its manager.
+
+    Nothing is computed twice: results are kept, and trials that went on without a manager are taken up. ID is
+    an experiment's id or the beginning of one; without it, the newest is meant.
+    """
+    from ...manager.control.extension import Extension
+    from ...manager.experiments import resume_experiment
+    from ..background import run_in_background
+    from ..finding import chosen_experiment, chosen_name
+    from .run import watched
+
+    if announce_fd is not None:
+        os.set_inheritable(announce_fd, False)
+    with Interrupts() as interrupts:
+        if storage is not None:
+            folder = _fetch(storage, chosen_name(experiment, experiment_id), directory)
+        else:
+            folder = chosen_experiment(experiment, experiment_id, directory)
+        _prepare(folder, extend, Extension(max_trial_number, max_experiment_duration, trial_concurrency))
+        interrupts.hold()
+        if detach:
+            folder.own()
+            folder.disown()
+            return run_in_background(folder, interrupts, as_json=as_json, quiet=quiet)
+        return watched(
+            resume_experiment(folder), interrupts, as_json=as_json, quiet=quiet, announce_fd=announce_fd
+        )
+
+
+def _fetch(storage: str, name: str | None, directory: Path | None) -> ExperimentFolder:
+    from ...store.folder import default_directory
+    from ...store.mirror import fetch_experiment
+
+    if name is None:
+        raise Failure("--from needs the ID of the experiment", USAGE)
+    return fetch_experiment(storage, name, (directory or default_directory()).expanduser().absolute())
+
+
+def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> None:
+    """Refuse what cannot go on, and write down new limits."""
+    from ...manager.control.extension import ExtensionError, extend_experiment
+    from ..outcome import command_for
+    from ..reading import viewed
+
+    with viewed(folder) as store:
+        status = store.experiment().status
+    again = command_for(folder, "resume", "--max-trial-number N")
+    if status == "VIEWED" or (status == "DONE" and not extend and not extension.changes()):
+        hint = f"; to extend it: {again}" if status == "DONE" else ""
+        raise Failure(
+            f"experiment {folder.experiment_id} is {status}: there is nothing to go on with{hint}", USAGE
+        )
+    if extend and not extension.changes():
+        raise Failure(f"--extend needs a new limit, such as: {again}", USAGE)
+    if extension.changes():
+        try:
+            extend_experiment(folder, extension)
+        except ExtensionError as error:
+            raise Failure(str(error), USAGE) from error

@@ -1,0 +1,126 @@
+"""`pitchpipe stop`: end an experiment, whoever runs it, or what is left of one that nobody runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..failures import FAILED, USAGE, Failure
+from ..interrupts import Interrupts
+from ..verb import experiment_options, verb
+
+if TYPE_CHECKING:
+    from ...store.folder import ExperimentFolder, ManagerInfo
+
+__all__ = ["stop"]
+
+# Beyond the grace of the trials: the manager itself kills what does not end long before.
+_PATIENCE = 20.0
+
+
+@verb("stop", "pitchpipe stop", "pitchpipe stop k3x9a2bq", "pitchpipe stop --all")
+@experiment_options
+@click.option("--all", "every", is_flag=True, help="Stop all experiments of the directory.")
+def stop(experiment: str | None, experiment_id: str | None, directory: Path | None, every: bool) -> None:
+    """Stop an experiment and wait until it is gone; what is done is kept, and `resume` can go on with it.
+
+    If its manager was killed, what it left running is ended.
+    """
+    from ...store.folder import ExperimentFolder, default_directory
+    from ..finding import chosen_experiment, chosen_name
+
+    if not every:
+        _stop(chosen_experiment(experiment, experiment_id, directory))
+        return
+    if chosen_name(experiment, experiment_id) is not None:
+        raise Failure("give an ID or --all, not both", USAGE)
+    directory = (directory or default_directory()).expanduser().absolute()
+    stoppable = [folder for folder in ExperimentFolder.all(directory) if not _is_over(folder)]
+    for folder in stoppable:
+        _stop(folder)
+    if not stoppable:
+        click.echo(f"no experiment runs in {directory}")
+
+
+def _is_over(folder: ExperimentFolder) -> bool:
+    from ...runner.experiment_status import ExperimentStatus
+    from ..reading import viewed
+
+    if folder.manager() is not None:
+        return False
+    with viewed(folder) as store:
+        return ExperimentStatus(store.experiment().status).is_final
+
+
+def _stop(folder: ExperimentFolder) -> None:
+    from ..reading import viewed
+
+    manager = folder.manager()
+    if manager is not None:
+        _end_running(folder, manager)
+    elif _is_over(folder):
+        click.echo(f"experiment {folder.experiment_id} does not run")
+        return
+    else:
+        _end_abandoned(folder)
+    with viewed(folder) as store:
+        row, counts = store.experiment(), store.counts()
+    click.echo(
+        f"experiment {row.id} is {row.status}, {sum(counts.values())} trials are kept in {folder.path}"
+    )
+
+
+def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
+    from ...manager.control.connection import ControlError, ask_manager
+    from ..reading import viewed
+
+    with viewed(folder) as store:
+        patience = float(store.experiment().config.get("killGrace", 0.0)) + _PATIENCE
+    try:
+        ask_manager(folder.path, {"op": "stop"})
+    except ControlError:
+        if manager.host != socket.gethostname():
+            where = f"experiment {folder.experiment_id} is run on {manager.host}"
+            raise Failure(f"{where}: stop it there", FAILED) from None
+        _send_signal(manager.pid)
+    if not manager.wait(patience):
+        raise Failure(f"process {manager.pid} still runs after {patience:g} s: kill -9 {manager.pid}", FAILED)
+
+
+def _send_signal(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return  # it was quicker
+
+
+def _end_abandoned(folder: ExperimentFolder) -> None:
+    """Become its manager for as long as it takes to collect what its trials reported and to end them."""
+    from ...manager.experiments import resume_experiment
+    from ...runner.experiment_status import ExperimentStatus
+    from ...store.store import Store
+    from ..display import SilentDisplay
+    from ..running import RunningExperiment
+
+    with Interrupts() as interrupts:
+        interrupts.hold()
+        running = RunningExperiment(
+            resume_experiment(folder, ending=True), SilentDisplay(sys.stderr), interrupts, ending=True
+        )
+        running.run()
+    if running.error and running.has_executor:
+        where = folder.path / "logs" / "manager.log"
+        raise Failure(
+            f"experiment {folder.experiment_id} was not stopped in order: {running.error} ({where})", FAILED
+        )
+    if running.error:
+        # Nothing can be reached where the trials ran: nobody will ever hear of them.
+        store = Store.open(folder.database)
+        store.set_status(ExperimentStatus.STOPPED.value, f"stopped by the user; {running.error}")
+        store.close()

@@ -1,0 +1,186 @@
+"""`pitchpipe top`: an experiment on the whole screen, from another terminal than its own."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import termios
+import time
+import tty
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..failures import USAGE, Failure
+from ..verb import experiment_options, verb
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from ...store.reading.view import ExperimentView
+
+__all__ = ["screen", "top"]
+
+_QUIT = ("q", "Q", "\x03")
+_MOST_BEST, _MOST_FAILURES = 5, 3
+# Lines that are always there, and those of a table besides its rows.
+_FRAME, _TABLE = 3, 3
+
+
+@verb("top", "pitchpipe top", "pitchpipe top k3x9a2bq --every 5")
+@experiment_options
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.1),
+    default=1.0,
+    show_default=True,
+    help="Seconds between two looks.",
+)
+def top(experiment: str | None, experiment_id: str | None, directory: Path | None, every: float) -> None:
+    """Watch an experiment on the whole screen: q leaves, and the experiment goes on.
+
+    Running trials with their latest results, the best, those that ended last, and why trials failed. It is
+    read from the experiment's database: nothing is disturbed. When the experiment ends, so does the screen.
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    from ...store.reading.view import ExperimentView
+    from ..finding import chosen_experiment
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Failure("top needs a terminal: see pitchpipe status, and pitchpipe trials", USAGE)
+    folder = chosen_experiment(experiment, experiment_id, directory)
+    console = Console()
+    drawn = Live(console=console, screen=True, auto_refresh=False)
+    with ExperimentView(folder) as view, _keys() as next_key, drawn:
+        while True:
+            summary = view.summary()
+            drawn.update(screen(view, summary, console.height), refresh=True)
+            if not summary["is_running"] or _is_left(next_key, every):
+                break
+    click.echo(f"experiment {folder.experiment_id} is {summary['status']}: pitchpipe status tells more")
+
+
+def _is_left(next_key: Any, seconds: float) -> bool:
+    """Wait for a key or for the next look; True if the key was one that leaves."""
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        if next_key(left) in _QUIT:
+            return True
+    return False
+
+
+@contextmanager
+def _keys() -> Iterator[Any]:
+    """Keys as they are pressed, without Return and without showing; a function that waits for one."""
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+
+    def next_key(seconds: float) -> str:
+        ready, _, _ = select.select([descriptor], [], [], seconds)
+        return os.read(descriptor, 1).decode(errors="replace") if ready else ""
+
+    try:
+        tty.setcbreak(descriptor)
+        yield next_key
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def screen(view: ExperimentView, summary: Mapping[str, Any], height: int) -> RenderableType:
+    """All that fits on so many lines: the running trials come before those that have ended."""
+    from rich.console import Group
+    from rich.text import Text
+
+    failures = view.failures()[: max(0, min(_MOST_FAILURES, height - _FRAME - 9))]
+    left = height - _FRAME - len(failures)
+    parts: list[RenderableType] = [_head(summary), _counts(summary)]
+    for title, trials, value in _tables(view, left):
+        parts += [Text(), _table(title, trials, value)]
+    for group in failures:
+        text = f"{group.count} failed: {group.reason}"
+        parts.append(Text(text, style="red", no_wrap=True, overflow="ellipsis"))
+    parts.append(Text("q leaves; the experiment goes on", style="dim"))
+    return Group(*parts)
+
+
+def _tables(view: ExperimentView, left: int) -> Iterator[tuple[str, list[dict[str, Any]], str]]:
+    """The tables that fit on `left` lines, each with its title and the field that is its result."""
+    from ...store.reading.trial_query import TrialQuery
+
+    running = TrialQuery(statuses=("RUNNING", "PAUSED"), limit=max(1, left // 3))
+    ended = TrialQuery(statuses=_ENDED, sort="end_time", descending=True, limit=left)
+    few = min(_MOST_BEST, max(1, left // 4))
+    for title, find, value in (
+        ("running", lambda: view.trials(running).trials, "last"),
+        ("best", lambda: view.best(few)[:few], "value"),
+        ("ended last", lambda: view.trials(ended).trials, "value"),
+    ):
+        room = left - _TABLE
+        if room > 0 and (trials := find()[:room]):
+            left = room - len(trials)
+            yield title, trials, value
+
+
+_ENDED = ("SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED")
+
+
+def _head(summary: Mapping[str, Any]) -> RenderableType:
+    from rich.text import Text
+
+    from ...store.reading.words import duration_text, left_text, rate_text
+
+    text = Text(no_wrap=True, overflow="ellipsis")
+    if summary["name"]:
+        text.append(f"{summary['name']}  ", style="bold")
+    text.append(summary["id"], style="cyan")
+    text.append(f"  {summary['status']}", style="bold")
+    text.append(f"  ran for {duration_text(summary['run_time'])}")
+    if summary["trials_per_minute"]:
+        text.append(f"  {rate_text(summary['trials_per_minute'] / 60)}")
+    if summary["remaining"] is not None:
+        text.append(f"  {left_text(summary['remaining'], at_most=False)}")
+    return text
+
+
+def _counts(summary: Mapping[str, Any]) -> RenderableType:
+    from rich.text import Text
+
+    from ...store.reading.words import counts_text
+
+    total = summary["limits"]["max_trial_number"]
+    of = f" of {total}" if total is not None else ""
+    return Text(
+        f"{summary['trials']}{of} trials: {counts_text(summary['counts']) or 'none yet'}", style="dim"
+    )
+
+
+def _table(title: str, trials: list[dict[str, Any]], value: str) -> RenderableType:
+    from rich.table import Table
+
+    from ...store.reading.words import duration_text, parameters_text, result_text
+
+    table = Table(
+        title=f"{title} ({len(trials)})", title_justify="left", box=None, expand=True, pad_edge=False
+    )
+    for name, width in (("#", 6), ("status", 13), ("result", 12), ("took", 10)):
+        table.add_column(name, width=width, no_wrap=True)
+    table.add_column("parameters", ratio=1, no_wrap=True, overflow="ellipsis")
+    for trial in trials:
+        began, end = trial["start_time"], trial["end_time"] or time.time()
+        shown = trial.get(value) if value == "last" else trial.get("values") or trial.get("value")
+        if isinstance(shown, dict) and len(shown) == 1:
+            shown = next(iter(shown.values()))
+        table.add_row(
+            str(trial["sequence_id"]),
+            trial["status"],
+            "" if shown is None else result_text(shown),
+            "" if began is None else duration_text(max(0.0, end - began)),
+            parameters_text(trial["parameters"]),
+        )
+    return table

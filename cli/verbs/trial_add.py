@@ -1,0 +1,80 @@
+"""`pitchpipe trial add`: a trial with parameters of one's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..failures import USAGE, Failure
+from ..verb import experiment_options, verb
+
+if TYPE_CHECKING:
+    from ...store.folder import ExperimentFolder
+
+__all__ = ["add"]
+
+
+@verb(
+    "add",
+    "pitchpipe trial add --parameters '{\"lr\": 0.1}'",
+    "pitchpipe trial add k3x9a2bq --like 17",
+)
+@experiment_options
+@click.option("--parameters", "text", metavar="JSON", help="The parameters, as a JSON object.")
+@click.option("--like", metavar="TRIAL", help="The parameters of another trial: its id or number.")
+@click.option("--anyway", is_flag=True, help="Also with parameters that are outside the search space.")
+def add(
+    experiment: str | None,
+    experiment_id: str | None,
+    directory: Path | None,
+    text: str | None,
+    like: str | None,
+    anyway: bool,
+) -> None:
+    """Run a trial with your own parameters, or once more with those of another trial.
+
+    Parameters that are no point of the search space (a misspelt or missing name, a value out of its range) are
+    refused, unless --anyway. The experiment must run. The trial counts like any other, also against max_trial_number.
+    """
+    from ...manager.control.steering import add_trial, rerun_trial
+    from ..finding import chosen_experiment
+
+    parameters = None if text is None else _read(text)
+    folder = chosen_experiment(experiment, experiment_id, directory)
+    if parameters is not None and like is None:
+        if not anyway:
+            _refuse_strange(folder, parameters)
+        made = add_trial(folder, parameters)
+    elif like is not None and parameters is None:
+        made = rerun_trial(folder, int(like) if like.isdecimal() else like)
+    else:
+        raise Failure("give --parameters or --like, and not both", USAGE)
+    click.echo(f"trial {made['sequence_id']} ({made['trial_id']}) of experiment {folder.experiment_id}")
+
+
+def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> None:
+    """Raise `Failure` with all that keeps the parameters from being a point of the search space."""
+    from ...manager.experiments import experiment_config
+    from ...search_space import SearchSpace, format_path
+
+    config = experiment_config(folder)
+    problems = SearchSpace.parse(config.search_space or {}).validate(parameters)
+    if problems:
+        told = "; ".join(
+            f"{format_path(problem.path)}: {problem.message}{f' ({problem.hint})' if problem.hint else ''}"
+            for problem in problems
+        )
+        raise Failure(f"this is no point of the search space: {told}; --anyway runs it all the same", USAGE)
+
+
+def _read(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise Failure(f"--parameters is not JSON: {error}", USAGE) from error
+    if not isinstance(found, dict):
+        raise Failure('--parameters must be an object, such as {"lr": 0.1}', USAGE)
+    return found

@@ -1,0 +1,129 @@
+"""`pitchpipe trial log`: what a trial printed, and what it goes on printing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from ..failures import FAILED, Failure
+from ..verb import trial_options, verb
+
+if TYPE_CHECKING:
+    from ...store.folder import ExperimentFolder
+
+__all__ = ["log"]
+
+_CHUNK = 1 << 16
+# Files on other nodes give no notice when they grow: somebody has to look.
+_LOOK_EVERY = 0.2
+
+
+@verb("log", "pitchpipe trial log 17", "pitchpipe trial log k3x9a2bq 17 --follow")
+@trial_options
+@click.option("--follow", "-f", is_flag=True, help="Go on until the trial ends.")
+@click.option("--stderr", "only", flag_value="stderr", help="Only what it wrote to stderr.")
+@click.option("--stdout", "only", flag_value="stdout", help="Only what it wrote to stdout.")
+def log(
+    names: tuple[str, ...], experiment_id: str | None, directory: Path | None, follow: bool, only: str | None
+) -> None:
+    """Print what a trial printed: its stdout to stdout, its stderr to stderr."""
+    from ..picking import chosen_trial, split_names
+    from ..reading import viewed
+
+    folder, word = split_names(names, experiment_id, directory)
+    with viewed(folder) as store:
+        found = chosen_trial(store, word)
+    wanted = [only] if only else ["stdout", "stderr"]
+    here = folder.trial(found.sequence_id)
+    runs = found.status == "RUNNING" and folder.manager() is not None
+    if not follow and not runs and not any((here / name).exists() for name in wanted):
+        which = f"trial {found.sequence_id} ({found.trial_id})"
+        raise Failure(f"{which} has no output in {here}; what functions print is in logs/agents.log", FAILED)
+    with ExitStack() as stack:
+        tails = [
+            stack.enter_context(_Tail(here / name, _stream(name), _asking(folder, found.trial_id, name)))
+            for name in wanted
+        ]
+        _copy(folder, found.trial_id, tails, follow)
+        if not any(tail.copied for tail in tails):
+            where = f" to {only}" if only else ""
+            click.echo(f"trial {found.sequence_id} ({found.trial_id}) has printed nothing{where}", err=True)
+
+
+def _copy(folder: ExperimentFolder, trial_id: str, tails: list[_Tail], follow: bool) -> None:
+    while True:
+        # Asked before the copying: what the trial printed before its end is copied after it.
+        is_over = not follow or _has_ended(folder, trial_id)
+        for tail in tails:
+            tail.copy()
+        if is_over:
+            return
+        time.sleep(_LOOK_EVERY)
+
+
+def _has_ended(folder: ExperimentFolder, trial_id: str) -> bool:
+    from ..picking import chosen_trial
+    from ..reading import viewed
+
+    with viewed(folder) as store:
+        return chosen_trial(store, trial_id).status.is_final or folder.manager() is None
+
+
+def _stream(name: str) -> IO[bytes]:
+    return sys.stdout.buffer if name == "stdout" else sys.stderr.buffer
+
+
+def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int], bytes]:
+    """Reads a part of a file of a trial that runs on a node which does not see the folder, from an offset on."""
+
+    def ask(offset: int) -> bytes:
+        from ...manager.control.trial_reading import read_running
+
+        return b"" if folder.manager() is None else read_running(folder.path, trial_id, name, offset)
+
+    return ask
+
+
+class _Tail:
+    """Copies what a file has and gets to a stream; the file may come into being later, or be `elsewhere` till then."""
+
+    def __init__(self, path: Path, output: IO[bytes], elsewhere: Callable[[int], bytes]) -> None:
+        self._path = path
+        self._output = output
+        self._elsewhere = elsewhere
+        self._copied_from_elsewhere = 0
+        self._file: IO[bytes] | None = None
+        self.copied = False
+
+    def __enter__(self) -> _Tail:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def copy(self) -> None:
+        if self._file is None:
+            try:
+                self._file = self._path.open("rb")
+                self._file.seek(self._copied_from_elsewhere)
+            except FileNotFoundError:
+                self._copy_from_elsewhere()
+                return
+        while data := self._file.read(_CHUNK):
+            self._output.write(data)
+            self.copied = True
+        self._output.flush()
+
+    def _copy_from_elsewhere(self) -> None:
+        while data := self._elsewhere(self._copied_from_elsewhere):
+            self._output.write(data)
+            self._copied_from_elsewhere += len(data)
+            self.copied = True
+        self._output.flush()

@@ -1,0 +1,70 @@
+"""`pitchpipe trial rerun`: a trial once more, in this terminal."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..failures import FAILED
+from ..verb import trial_options, verb
+
+if TYPE_CHECKING:
+    from ...runner.trial import Trial
+    from ..rerunning import Rerun
+
+__all__ = ["rerun"]
+
+_SHOWN = 10
+
+
+@verb("rerun", "pitchpipe trial rerun 17", "pitchpipe trial rerun k3x9a2bq 17 --pdb")
+@trial_options
+@click.option("--pdb", "debug", is_flag=True, help="Enter the debugger where it raises.")
+def rerun(names: tuple[str, ...], experiment_id: str | None, directory: Path | None, debug: bool) -> int:
+    """Run a trial again in this terminal, to see why it failed or to reproduce its result.
+
+    It gets the same parameters, environment, code directory and GPUs, and begins anew: not from a checkpoint.
+    The experiment need not run, and is not changed; what the trial writes to its own folder goes to a temporary
+    one. Exit code: 0, or 1 if the trial fails.
+    """
+    from ...manager.experiments import experiment_config
+    from ..picking import chosen_trial, split_names
+    from ..reading import viewed
+    from ..rerunning import job_of
+    from ..rerunning import rerun as run_again
+
+    folder, word = split_names(names, experiment_id, directory)
+    with viewed(folder) as store:
+        found = chosen_trial(store, word)
+    config = experiment_config(folder)
+    click.echo(f"trial {found.sequence_id} ({found.trial_id}) of experiment {folder.experiment_id}", err=True)
+    click.echo(f"parameters {json.dumps(json.loads(found.record)['parameters'])}", err=True)
+    with tempfile.TemporaryDirectory(prefix="pitchpipe-rerun-") as scratch:
+        again = run_again(job_of(folder, config, found, Path(scratch)), debug=debug)
+    for line in _outcome(found, again):
+        click.echo(line, err=True)
+    return FAILED if again.exit_code or again.final is None else 0
+
+
+def _outcome(found: Trial, again: Rerun) -> Iterator[str]:
+    from ...store.reading.failed_trial import ending_text
+    from ...store.reading.words import result_text
+
+    if again.error:
+        yield from again.error.rstrip().splitlines()
+    if again.exit_code:
+        yield f"it ended with {ending_text(again.exit_code)}"
+    values = [result_text(json.loads(value)) for value in again.intermediate]
+    if values:
+        shown = ", ".join(values[-_SHOWN:])
+        yield f"intermediate results: {len(values)}, the last: {shown}"
+    if again.final is None:
+        yield "it reported no final result"
+        return
+    before = "none" if found.final is None else result_text(json.loads(found.final))
+    yield f"final result: {result_text(json.loads(again.final))} (in the experiment: {before})"

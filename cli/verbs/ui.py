@@ -1,0 +1,103 @@
+"""`pitchpipe ui`: the web pages, from this terminal until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..failures import USAGE, Failure
+from ..verb import experiment_options, verb
+
+if TYPE_CHECKING:
+    from ...server.serving import Serving
+
+__all__ = ["ui"]
+
+_USUAL_PORT = 8080
+
+
+@verb("ui", "pitchpipe ui", "pitchpipe ui k3x9a2bq --port 8888 --no-browser")
+@experiment_options
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="The port; 0 takes any.  [default: 8080, if free]"
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--no-browser", is_flag=True, help="Open no browser, only print the address.")
+def ui(
+    experiment: str | None,
+    experiment_id: str | None,
+    directory: Path | None,
+    port: int | None,
+    host: str,
+    no_browser: bool,
+) -> None:
+    """Show the experiments of a directory in a web browser, and steer those that run.
+
+    It needs no network, and shows experiments that are over as well. On an address that other machines reach, a
+    token is required: $PITCHPIPE_SERVER_TOKEN, or one that is drawn and part of the printed address.
+    """
+    from ...store.folder import default_directory
+    from ..finding import chosen_experiment, chosen_name
+
+    chosen = chosen_name(experiment, experiment_id)
+    page = "/ui/"
+    if chosen is not None:
+        folder = chosen_experiment(chosen, None, directory)
+        directory, page = folder.path.parent, f"/ui/{folder.experiment_id}"
+    directory = (directory or default_directory()).expanduser().absolute()
+    if not directory.is_dir():
+        raise Failure(f"there is no folder {directory}: pitchpipe run CONFIG, or --dir DIR", USAGE)
+    _serve(directory, page, host, port, open_browser=not no_browser)
+
+
+def _serve(directory: Path, page: str, host: str, port: int | None, *, open_browser: bool) -> None:
+    token = _token(host)
+    address_end = f"{page}?token={token}" if token else page
+
+    def say(url: str) -> None:
+        click.echo(f"{url}{address_end}")
+        click.echo(f"the experiments in {directory}; Ctrl-C ends the pages, not the experiments", err=True)
+        if open_browser:
+            _open(url + address_end)
+
+    _listening(directory, host, port, token, say).run()
+
+
+def _token(host: str) -> str | None:
+    from ...server.__main__ import TOKEN_VARIABLE
+    from ...server.security import is_loopback
+
+    given = os.environ.pop(TOKEN_VARIABLE, None)
+    return given if given or is_loopback(host) else secrets.token_urlsafe(24)
+
+
+def _listening(
+    directory: Path, host: str, port: int | None, token: str | None, say: Callable[[str], None]
+) -> Serving:
+    """The server on the port that was asked for, else on the usual one, else on any."""
+    from ...server.experiments import Experiments
+    from ...server.security import SecurityError, ServerSettings
+    from ...server.serving import Serving, ServingError
+
+    why: Exception | None = None
+    for number in (_USUAL_PORT, 0) if port is None else (port,):
+        try:
+            return Serving(Experiments(directory), ServerSettings(host, number, token), on_ready=say)
+        except SecurityError as error:
+            raise Failure(str(error), USAGE) from error
+        except ServingError as error:
+            why = error
+    raise Failure(str(why), USAGE)
+
+
+def _open(address: str) -> None:
+    """Open a browser, without waiting for it; where there is none, the address is printed already."""
+    import threading
+    import webbrowser
+
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

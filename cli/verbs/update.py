@@ -1,0 +1,86 @@
+"""`pitchpipe update`: other limits or another search space for an experiment, while it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..duration import Duration
+from ..failures import USAGE, Failure
+from ..verb import experiment_options, verb
+
+if TYPE_CHECKING:
+    from ...store.folder import ExperimentFolder
+
+__all__ = ["update"]
+
+
+@verb(
+    "update",
+    "pitchpipe update --trial-concurrency 8",
+    "pitchpipe update k3x9a2bq --max-trial-number 200 --max-experiment-duration 3h",
+    "pitchpipe update k3x9a2bq --search-space wider.yml",
+)
+@experiment_options
+@click.option("--max-trial-number", type=click.IntRange(min=1), metavar="N", help="N trials in all.")
+@click.option(
+    "--max-experiment-duration", type=Duration(), metavar="D", help="D of running time in all (2h)."
+)
+@click.option("--trial-concurrency", type=click.IntRange(min=1), metavar="N", help="N trials at a time.")
+@click.option(
+    "--search-space",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A search space, JSON or YAML, for the trials that come.",
+)
+def update(
+    experiment: str | None,
+    experiment_id: str | None,
+    directory: Path | None,
+    max_trial_number: int | None,
+    max_experiment_duration: float | None,
+    trial_concurrency: int | None,
+    search_space: Path | None,
+) -> None:
+    """Change the limits of an experiment, or its search space while it runs.
+
+    What is given holds from now on and is kept: `resume` goes on with it. Trials that run are not ended when
+    fewer may run. The limits of an experiment that nobody runs are those of its next run.
+    """
+    from ...manager.control.steering import change_experiment
+    from ..finding import chosen_experiment
+
+    changes: dict[str, Any] = {
+        "max_trial_number": max_trial_number,
+        "max_experiment_duration": max_experiment_duration,
+        "trial_concurrency": trial_concurrency,
+    }
+    changes = {name: value for name, value in changes.items() if value is not None}
+    if search_space is not None:
+        changes["search_space"] = _read(search_space)
+    if not changes:
+        raise Failure("give what to change, such as --trial-concurrency 8", USAGE)
+    folder = chosen_experiment(experiment, experiment_id, directory)
+    click.echo(_told(folder, change_experiment(folder, changes)))
+
+
+def _read(path: Path) -> Any:
+    from ...config.source import read_source
+
+    if not path.is_file():
+        raise Failure(f"there is no file {path}", USAGE)
+    return read_source(path).data
+
+
+def _told(folder: ExperimentFolder, limits: dict[str, Any]) -> str:
+    from ...store.reading.words import length_text
+
+    duration = limits.get("max_experiment_duration")
+    number = limits.get("max_trial_number")
+    bounds = [f"{limits['trial_concurrency']} at a time"]
+    bounds.append("any number of trials" if number is None else f"at most {number} trials")
+    if duration is not None:
+        bounds.append(f"at most {length_text(duration)}")
+    return f"experiment {folder.experiment_id}: {', '.join(bounds)}"

@@ -1,0 +1,121 @@
+"""What the fields of a config say together: what is required, algorithms, directions, GPUs, the space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .draft import Draft
+from .models import AlgorithmConfig, ConfigFields, LocalConfig
+from .problems import MISSING, Finding, Path, did_you_mean, shown
+
+DIRECTIONS = ("minimize", "maximize")
+
+
+def fill_defaults(values: dict[str, Any]) -> None:
+    """Set the fields whose default depends on other fields: log_level and objectives.
+
+    Where no algorithm is given an `optimize_mode`, the objectives stay unset: only a dispatcher knows the default of
+    a class (see `directions`).
+    """
+    if "log_level" not in values and values.get("debug") is True:
+        values["log_level"] = "debug"
+    if "objectives" not in values:
+        modes = [mode for section in ("tuner", "assessor") if (mode := _raw_mode(values.get(section)))]
+        if modes:
+            values["objectives"] = [{"direction": modes[0]}]
+
+
+def _raw_mode(section: Any) -> str | None:
+    arguments = section.get("class_args") if isinstance(section, dict) else None
+    mode = arguments.get("optimize_mode") if isinstance(arguments, dict) else None
+    return mode if isinstance(mode, str) and mode in DIRECTIONS else None
+
+
+def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> list[Finding]:
+    """Everything but the search space; fields that are wrong by themselves have defaults in `config`."""
+    findings = []
+    if needs_command and not _given(draft, "trial_command"):
+        findings.append(Finding(("trial_command",), MISSING, "trial_command: python train.py"))
+    for name in ("tuner", "assessor"):
+        section = getattr(config, name)
+        if section is not None:
+            findings += _check_algorithm(section, name)
+    return findings + _check_objectives(draft) + _check_directions(config, draft) + _check_gpus(config)
+
+
+def _given(draft: Draft, name: str) -> bool:
+    return name in draft.values
+
+
+def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
+    if section.name is None and section.class_name is None:
+        return [Finding((name,), "needs a name, or class_name and code_directory")]
+    if section.name is not None and section.class_name is not None:
+        return [
+            Finding((name, "class_name"), "name and class_name exclude each other", "keep one", at_key=True)
+        ]
+    if section.class_name is not None and section.code_directory is None:
+        hint = "code_directory: . for the folder of this file"
+        return [Finding((name,), "class_name needs a code_directory", hint)]
+    if section.name is not None and section.code_directory is not None:
+        return [Finding((name, "code_directory"), "goes with class_name, not with name", at_key=True)]
+    return []
+
+
+def _check_objectives(draft: Draft) -> list[Finding]:
+    given = draft.values.get("objectives")
+    items = given if isinstance(given, list) else []
+    names = [item.get("name", "default") if isinstance(item, dict) else None for item in items]
+    if names and None not in names and "default" not in names:
+        what = "no objective is named default, which is what the tuner and the assessor look at"
+        return [Finding(("objectives", 0, "name"), what, 'report {"default": ...} and name it default')]
+    return [
+        Finding(("objectives", index, "name"), f"a second objective named {shown(name)}")
+        for index, name in enumerate(names)
+        if name is not None and name in names[:index]
+    ]
+
+
+def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
+    """optimize_mode of the tuner and of the assessor, and the objectives: one direction."""
+    findings = []
+    said: tuple[Path, str] | None = None
+    if _given(draft, "objectives") and ("objectives",) in draft.origins:
+        index = next((i for i, objective in enumerate(config.objectives) if objective.name == "default"), 0)
+        said = (("objectives", index, "direction"), config.objectives[index].direction)
+    for name in ("tuner", "assessor"):
+        section = getattr(config, name)
+        mode = section.class_args.get("optimize_mode") if section is not None else None
+        place: Path = (name, "class_args", "optimize_mode")
+        if mode in DIRECTIONS and said is not None and mode != said[1]:
+            findings.append(Finding(place, f"{mode} contradicts {said[1]} of", also=said[0]))
+        elif mode in DIRECTIONS:
+            said = said or (place, mode)
+        elif mode is not None and section is not None and section.name is not None:
+            hint = did_you_mean(mode, DIRECTIONS)
+            findings.append(Finding(place, f"must be minimize or maximize, not {shown(mode)}", hint))
+    return findings
+
+
+def _check_gpus(config: ConfigFields) -> list[Finding]:
+    service = config.training_service
+    if (
+        isinstance(service, LocalConfig)
+        and service.max_trial_number_per_gpu != 1
+        and not config.trial_gpu_number
+    ):
+        place = ("training_service", "max_trial_number_per_gpu")
+        return [Finding(place, "needs trial_gpu_number", "trial_gpu_number: 1", at_key=True)]
+    return []
+
+
+def check_space(config: ConfigFields) -> list[Finding]:
+    """The problems of the search space and of the constraints over it."""
+    from ..search_space import check
+
+    findings = []
+    for problem in check(config.search_space, config.constraints):
+        of_constraint = problem.path[:1] == ("constraints",) and isinstance((*problem.path, "")[1], int)
+        path = problem.path if of_constraint else ("search_space", *problem.path)
+        findings.append(Finding(tuple(path), problem.message, problem.hint))
+    return findings

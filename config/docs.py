@@ -1,0 +1,166 @@
+"""Writes docs/config.md from the models: `python -m pitchpipe.config.docs > docs/config.md`."""
+
+from __future__ import annotations
+
+import types
+import typing
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from .models import (
+    AlgorithmConfig,
+    CheckpointConfig,
+    ConfigFields,
+    Directory,
+    Duration,
+    Environment,
+    ExistingFile,
+    GpuIndices,
+    LocalConfig,
+    MaxFailures,
+    Memory,
+    ObjectiveConfig,
+    PositiveDuration,
+    RayConfig,
+    Section,
+    Storage,
+    WorkingDirectory,
+)
+
+_HEAD = """\
+# The config file
+
+Every field of `experiment.yml`. Field names may be written `trial_command`, `trialCommand` or in any other
+mix of case and underscores; `null` means not set. YAML 1.2 or JSON. Relative paths start from the folder of
+the file, `~` is the home directory. `pitchpipe validate experiment.yml` lists all that is wrong with a file.
+
+- **duration**: a number of seconds, or text with a unit: `30s`, `10m`, `1.5h`, `2d`.
+- **memory**: a whole number of bytes, or text with a unit: `512mb`, `4gb`.
+- **GPU indices**: an index, a list of them, or text such as `"0,1"`.
+
+The smallest config:
+
+```yaml
+search_space:
+  lr: {_type: loguniform, _value: [1e-5, 1e-1]}
+trial_command: python train.py
+trial_concurrency: 2
+max_trial_number: 20
+```
+"""
+_OBJECTIVES = """\
+A list of these; the tuner's and the assessor's `optimize_mode` must agree. The direction of `default` is given to both.
+
+A config without `objectives` has one objective, `default`. The first of these that there is sets its direction:
+
+1. `optimize_mode` in the `class_args` of the tuner, or else of the assessor;
+2. the tuner's own default: that of its argument `optimize_mode` ([tuners](tuners.md)), also for a class of yours;
+3. the assessor's own default ([assessors](assessors.md));
+4. `minimize`, where the classes leave it open, as `Random` and `GridSearch` do.
+
+`pitchpipe validate`, `pitchpipe run` and the log say so when the direction is such a default (2 to 4). The best
+trials in all tables, pages and files are those in this direction."""
+# What the default is where it depends on other fields.
+_DEFAULTS_IN_WORDS = {"objectives": "that of the tuner"}
+_SECTIONS: list[tuple[str, type[Section], str]] = [
+    ("Root", ConfigFields, ""),
+    (
+        "tuner, assessor",
+        AlgorithmConfig,
+        "`tuner: TPE` is short for `tuner: {name: TPE}`. `advisor` is an older name of `tuner`.",
+    ),
+    (
+        "objectives",
+        ObjectiveConfig,
+        _OBJECTIVES,
+    ),
+    ("checkpoint", CheckpointConfig, ""),
+    ("training_service, platform: local", LocalConfig, ""),
+    ("training_service, platform: ray", RayConfig, "What runs when `training_service` is not set."),
+]
+_SHARED = (
+    "`trial_command`, `trial_code_directory`, `trial_gpu_number`, `nni_manager_ip` and `debug` may also "
+    "stand in `training_service`, where they win over the root."
+)
+_NAMES: list[tuple[Any, str]] = [
+    (Duration, "duration"),
+    (PositiveDuration, "duration"),
+    (Memory, "memory"),
+    (GpuIndices, "GPU indices"),
+    (Directory, "directory"),
+    (WorkingDirectory, "directory"),
+    (ExistingFile, "file"),
+    (Environment, "mapping of text"),
+    (MaxFailures, "integer or mapping of integers"),
+    (Storage, "directory or URL"),
+]
+_SIMPLE = {
+    str: "text",
+    int: "integer",
+    float: "number",
+    bool: "true or false",
+    tuple: "list",
+    dict: "mapping",
+}
+
+
+def render_reference() -> str:
+    """The whole page."""
+    parts = [_HEAD, *(_section(*section) for section in _SECTIONS), _SHARED]
+    return "\n".join(parts) + "\n"
+
+
+def _section(title: str, model: type[Section], note: str) -> str:
+    hints = typing.get_type_hints(model, include_extras=True)
+    rows = [
+        f"| `{name}` | {_type(hints[name])} | {_DEFAULTS_IN_WORDS.get(name) or _default(info)} | {info.description} |"
+        for name, info in model.model_fields.items()
+    ]
+    head = [f"## {title}", "", *([note, ""] if note else [])]
+    return "\n".join([*head, "| field | type | default | meaning |", "|---|---|---|---|", *rows, ""])
+
+
+def _type(hint: Any) -> str:
+    for known, name in _NAMES:
+        if hint == known:
+            return name
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return _type(arguments[0])
+    if origin is Literal:
+        return ", ".join(f"`{value}`" for value in arguments)
+    if origin in (typing.Union, types.UnionType):
+        kinds = dict.fromkeys(_type(part) for part in arguments if part is not type(None))
+        return " or ".join(kinds)
+    if isinstance(hint, type) and issubclass(hint, Section):
+        return "section"
+    return _SIMPLE[origin or hint]
+
+
+def _default(info: FieldInfo) -> str:
+    if info.is_required():
+        return "required"
+    value = info.get_default(call_default_factory=True, validated_data={})
+    return "" if value is None or value is PydanticUndefined else f"`{_written(value)}`"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Section):
+        given = [name for name in type(value).model_fields if name in value.model_fields_set]
+        return "{" + ", ".join(f"{name}: {getattr(value, name)}" for name in given) + "}"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_written(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value) if not isinstance(value, Path) else value.as_posix()
+
+
+if __name__ == "__main__":
+    print(render_reference(), end="")

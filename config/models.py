@@ -1,0 +1,379 @@
+"""The fields of a config: one frozen model per section, with type, range, default and meaning of each field.
+
+Everything here is about one field alone; what several fields say together is in `checks`.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+
+from ..runner.trial import FailureKind
+from .problems import did_you_mean, shown
+from .units import UnitError, parse_duration, parse_gpu_indices, parse_memory
+
+DEFAULT_WORKING_DIRECTORY = "~/pitchpipe-experiments"
+
+
+class Section(BaseModel):
+    """A part of the config: strict types, no unknown fields, no changes after it is made."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    def canonical(self) -> dict[str, Any]:
+        """The section as JSON with camelCase keys; fields that are not set are left out."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return {camel_case(name): _plain(value) for name, value in values.items() if value is not None}
+
+
+def camel_case(name: str) -> str:
+    """The canonical spelling of a field name.
+
+    >>> camel_case("max_trial_number")
+    'maxTrialNumber'
+    """
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Section):
+        return value.canonical()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else copy.deepcopy(value)
+
+
+def _not_zero(seconds: float) -> float:
+    if seconds <= 0:
+        raise UnitError(f"must be more than 0 seconds, not {seconds:g}")
+    return seconds
+
+
+def _path(value: Any, info: ValidationInfo) -> Path:
+    """The absolute path; `info.context["base"]` is the folder that relative ones start from."""
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise UnitError(f"must be a path, not {shown(value)}")
+    text = os.path.expanduser(os.fspath(value))
+    if "\0" in text:
+        raise UnitError("must be a path, but has a NUL character")
+    base = (info.context or {}).get("base")
+    return Path(os.path.realpath(os.path.join(base, text))) if base is not None else Path(text)
+
+
+def _existing(kind: str, exists: Any) -> Any:
+    def check(path: Path, info: ValidationInfo) -> Path:
+        if (info.context or {}).get("check_files") and not exists(path):
+            raise UnitError(f"no such {kind}: {path}")
+        return path
+
+    return check
+
+
+def _directory(value: Any, info: ValidationInfo) -> Path:
+    return _existing("directory", os.path.isdir)(_path(value, info), info)
+
+
+def _file(value: Any, info: ValidationInfo) -> Path:
+    return _existing("file", os.path.isfile)(_path(value, info), info)
+
+
+def _working_directory(value: Any, info: ValidationInfo) -> Path:
+    path = _path(value, info)
+    if (info.context or {}).get("check_files") and os.path.exists(path) and not os.path.isdir(path):
+        raise UnitError(f"is not a directory: {path}")
+    return path
+
+
+def _gpu_number(value: Any) -> Any:
+    if isinstance(value, float) and value > 1 and value != int(value):
+        raise UnitError(f"must be a whole number or less than 1, not {shown(value)}")
+    return value
+
+
+def _log_level(value: Any) -> Any:
+    level = value.lower() if isinstance(value, str) else value
+    return "fatal" if level == "critical" else level
+
+
+def _experiment_type(value: Any) -> Any:
+    if value != "hpo":
+        raise UnitError(f"must be hpo, not {shown(value)}", "architecture search is not supported")
+    return value
+
+
+def _no_annotation(value: Any) -> Any:
+    if value is True:
+        raise UnitError("annotations are not supported", "call get_next_parameter() in the trial script")
+    return value
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _environment_name(name: str) -> str:
+    if not name or "=" in name or "\0" in name:
+        raise UnitError(f"{shown(name)} is not a name of an environment variable")
+    return name
+
+
+def _environment_value(value: Any) -> Any:
+    return str(value) if _is_number(value) else value
+
+
+def _max_failures(value: Any) -> Any:
+    """A count for all kinds of failure together, or one for each kind."""
+    hint = "an integer for all kinds together, or a mapping such as {INFRA: 3, OOM: 1}"
+    if not isinstance(value, Mapping):
+        if not _is_count(value):
+            raise UnitError(
+                f"must be an integer from 0 on, -1 for no limit, or a mapping, not {shown(value)}", hint
+            )
+        return value
+    for kind, count in value.items():
+        if not isinstance(kind, str) or kind.upper() not in FailureKind.__members__:
+            known = ", ".join(FailureKind)
+            raise UnitError(
+                f"{shown(kind)} is not a kind of failure",
+                did_you_mean(str(kind).upper(), FailureKind.__members__) or f"the kinds are {known}",
+            )
+        if not _is_count(count):
+            raise UnitError(
+                f"{kind} must be an integer from 0 on, or -1 for no limit, not {shown(count)}", hint
+            )
+    return {kind.upper(): count for kind, count in value.items()}
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= -1
+
+
+def _storage(value: Any, info: ValidationInfo) -> Any:
+    """A URL as it is, or the absolute path of a folder."""
+    if isinstance(value, str) and "://" in value:
+        return value
+    return str(_path(value, info))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+Duration = Annotated[float, BeforeValidator(parse_duration)]
+PositiveDuration = Annotated[float, BeforeValidator(lambda value: _not_zero(parse_duration(value)))]
+Memory = Annotated[int, BeforeValidator(parse_memory), Field(gt=0)]
+Directory = Annotated[Path, BeforeValidator(_directory)]
+ExistingFile = Annotated[Path, BeforeValidator(_file)]
+WorkingDirectory = Annotated[Path, BeforeValidator(_working_directory)]
+GpuNumber = Annotated[float, BeforeValidator(_gpu_number), Field(ge=0)]
+GpuIndices = Annotated[tuple[int, ...], BeforeValidator(parse_gpu_indices)]
+Text = Annotated[str, Field(min_length=1)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
+Environment = dict[
+    Annotated[str, AfterValidator(_environment_name)], Annotated[str, BeforeValidator(_environment_value)]
+]
+MaxFailures = Annotated[int | dict[str, int], BeforeValidator(_max_failures)]
+Storage = Annotated[str, BeforeValidator(_storage)]
+LogLevel = Annotated[
+    Literal["fatal", "error", "warning", "info", "debug", "trace"], BeforeValidator(_log_level)
+]
+
+
+class AlgorithmConfig(Section):
+    """A tuner or an assessor: a known one by `name`, or your class by `class_name` and `code_directory`."""
+
+    name: Text | None = Field(
+        default=None, description="A built-in algorithm, or one that a package registers."
+    )
+    class_name: Text | None = Field(
+        default=None, description="Your class: `module.ClassName` in `code_directory`."
+    )
+    code_directory: Directory | None = Field(
+        default=None, description="The folder of your class; goes with `class_name`."
+    )
+    class_args: dict[str, Any] = Field(
+        default_factory=dict, description="Keyword arguments of the class, passed on as they are."
+    )
+
+
+class ObjectiveConfig(Section):
+    """A metric to optimise and its direction."""
+
+    name: Text = Field(default="default", description="The key of the metric in the reported dict.")
+    direction: Literal["minimize", "maximize"] = Field(description="`minimize` or `maximize`.")
+
+
+class CheckpointConfig(Section):
+    """Checkpoints of trials: how many are kept, and when those of classes are made."""
+
+    keep: int = Field(
+        default=1, gt=0, description="How many checkpoints of a trial are kept; the latest always is."
+    )
+    rank_by: Literal["recency", "score"] = Field(
+        default="recency", description="Which are kept: the latest, or those with the best result."
+    )
+    frequency: int = Field(
+        default=0, ge=0, description="`Trainable` classes save one every so many steps; 0 = never."
+    )
+    at_end: bool = Field(default=False, description="`Trainable` classes save one when they end, too.")
+
+
+class LocalConfig(Section):
+    """Trials run on this machine, without Ray."""
+
+    platform: Literal["local"] = Field(description="`local`")
+    use_active_gpu: bool = Field(default=False, description="Use GPUs on which other programs run, too.")
+    max_trial_number_per_gpu: int = Field(
+        default=1, ge=1, description="Trials that share a GPU; more than 1 needs `trial_gpu_number`."
+    )
+    gpu_indices: GpuIndices | None = Field(
+        default=None, description="The GPUs to use; all of them when not set."
+    )
+    resources: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict, description="Custom resources that this machine has: name and amount."
+    )
+    reuse_mode: bool = Field(default=False, description="Accepted and ignored.")
+
+
+class RayConfig(Section):
+    """Trials run on Ray workers."""
+
+    platform: Literal["ray"] = Field(description="`ray`")
+    address: Text | None = Field(
+        default=None, description="The cluster to join; a private Ray is started when not set."
+    )
+    idle_timeout: Duration = Field(
+        default=300.0, description="How long a private Ray stays after its last experiment."
+    )
+    runtime_env: dict[str, Any] | None = Field(
+        default=None, description="Ray's runtime environment, passed on as it is."
+    )
+    reconnect_timeout: Duration = Field(
+        default=600.0,
+        description="How long a cluster that is gone is waited for; then the experiment ends, to be resumed.",
+    )
+
+
+class ConfigFields(Section):
+    """The root of the config."""
+
+    experiment_name: str | None = Field(default=None, description="A name for people.")
+    experiment_type: Annotated[str, BeforeValidator(_experiment_type)] = Field(
+        default="hpo", description="Only `hpo`."
+    )
+    search_space: dict[str, Any] | None = Field(
+        default=None, description="The search space, or use `search_space_file`."
+    )
+    search_space_file: ExistingFile | None = Field(
+        default=None,
+        description="A JSON or YAML file with the search space; exactly one of the two is needed.",
+    )
+    constraints: Texts = Field(
+        default=(), description="Expressions over parameters that every trial satisfies."
+    )
+    objectives: Annotated[tuple[ObjectiveConfig, ...], BeforeValidator(_tuple), Field(min_length=1)] = Field(
+        default=(ObjectiveConfig(direction="minimize"),),
+        description="What to optimise, and in which direction; see [objectives](#objectives).",
+    )
+    trial_command: Text | None = Field(default=None, description="The shell command of a trial. Required.")
+    trial_code_directory: Directory = Field(
+        default=Path("."), description="The folder in which the command runs.", validate_default=True
+    )
+    trial_concurrency: int = Field(default=1, gt=0, description="How many trials run at the same time.")
+    trial_cpu_number: float | None = Field(default=None, gt=0, description="CPUs of a trial.")
+    trial_gpu_number: GpuNumber | None = Field(
+        default=None,
+        description="GPUs of a trial: whole, or a fraction below 1. 0 hides all GPUs, not set hides none.",
+    )
+    trial_memory_size: Memory | None = Field(default=None, description="Memory of a trial, such as `4gb`.")
+    trial_resources: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict, description="Custom resources of a trial: name and amount."
+    )
+    trial_environment: Environment = Field(
+        default_factory=dict, description="Environment variables of a trial, added to those there are."
+    )
+    max_experiment_duration: PositiveDuration | None = Field(
+        default=None,
+        description="The experiment ends after this much running time; trials that run then are stopped.",
+    )
+    max_trial_number: int | None = Field(default=None, gt=0, description="No new trials after this many.")
+    max_trial_duration: PositiveDuration | None = Field(
+        default=None,
+        description="An attempt of a trial that runs longer is stopped and counts as failed (TIMEOUT).",
+    )
+    max_identical_failures: int = Field(
+        default=5,
+        ge=0,
+        description="The experiment stops when its first so many trials fail in the same way; 0 = never.",
+    )
+    max_failures: MaxFailures = Field(
+        default={FailureKind.INFRA.value: 3},
+        description=(
+            "How often a failed trial is run again, from its last checkpoint: in all, or by kind of failure, such as"
+            f" `{{INFRA: 3, OOM: 1}}`; -1 = without end. The kinds are {', '.join(FailureKind)}; those not named are"
+            " not retried, except INFRA (3 times)."
+        ),
+    )
+    fail_fast: bool = Field(
+        default=False, description="The first trial that fails for good ends the experiment."
+    )
+    checkpoint: CheckpointConfig = Field(
+        default=CheckpointConfig(), description="What is kept of the checkpoints of trials."
+    )
+    storage_path: Storage | None = Field(
+        default=None,
+        description=(
+            "A folder or URL (what fsspec knows) where a copy of the experiment is kept every 10 seconds, with its"
+            " checkpoints, to go on with on another machine: `pitchpipe resume ID --from`."
+        ),
+    )
+    reuse_actors: bool = Field(
+        default=True,
+        description="A `Trainable` whose `reset_config` answers true goes on to the next trial as the same object.",
+    )
+    seed: int | None = Field(
+        default=None, ge=0, description="Seed of the tuner; not set means a different run each time."
+    )
+    durability: Literal["process", "power"] = Field(
+        default="process",
+        description="What committed results survive: the death of processes, or a power cut too (slower).",
+    )
+    kill_grace: Duration = Field(default=5.0, description="From asking a trial to end to killing it.")
+    orphan_timeout: Duration = Field(
+        default=600.0, description="How long trials continue without a manager; then they are ended."
+    )
+    agent_timeout: PositiveDuration | None = Field(
+        default=None,
+        description=(
+            "An agent without a sign of life for so long is given up and its trial run again; not set: 10 s, and 60 s"
+            " where trials are Python functions. After 3 s it gets nothing new to do."
+        ),
+    )
+    dispatcher_timeout: PositiveDuration = Field(
+        default=600.0,
+        description="A dispatcher without a sign of life for so long is replaced; a tuner may think longer.",
+    )
+    nni_manager_ip: str | None = Field(default=None, description="Accepted and ignored.")
+    use_annotation: Annotated[bool, BeforeValidator(_no_annotation)] = Field(
+        default=False, description="Only `false`."
+    )
+    debug: bool = Field(default=False, description="Sets the log level to `debug`.")
+    log_level: LogLevel = Field(default="info", description="How much is logged (`critical` means `fatal`).")
+    experiment_working_directory: WorkingDirectory = Field(
+        default=Path(DEFAULT_WORKING_DIRECTORY),
+        description="The folder that holds the folders of experiments.",
+        validate_default=True,
+    )
+    tuner_gpu_indices: GpuIndices | None = Field(default=None, description="The GPUs that the tuner may use.")
+    tuner: AlgorithmConfig = Field(default=AlgorithmConfig(name="Auto"), description="The search algorithm.")
+    assessor: AlgorithmConfig | None = Field(default=None, description="The early-stopping rule.")
+    training_service: Annotated[LocalConfig | RayConfig, Field(discriminator="platform")] = Field(
+        default=RayConfig(platform="ray"), description="Where trials run."
+    )
+    shared_storage: dict[str, Any] | None = Field(default=None, description="Accepted and ignored.")

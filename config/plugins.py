@@ -1,0 +1,153 @@
+"""Asks a dispatcher process whether the tuner and the assessor can be loaded and constructed.
+
+Plug-ins run user code, so the manager never imports them: another process does, and answers in one JSON line.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from ..protocol import PARAMETERS_ENVIRONMENT
+from .models import ConfigFields, camel_case
+from .problems import Finding, Path
+
+CHECK_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher", "--check")
+# Importing a large framework from a slow disk takes tens of seconds; more than this is a hang.
+CHECK_TIMEOUT = 120.0
+# Linux refuses a single variable of 128 KiB; a larger search space is not tried out on the tuner.
+_MAX_VARIABLE = 120_000
+_SECTIONS = {
+    "tuner": "tuner",
+    "assessor": "assessor",
+    "searchSpace": "search_space",
+    "constraints": "constraints",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is wrong with the plug-ins, and the default directions of their classes by role."""
+
+    findings: list[Finding]
+    directions: Mapping[str, str] = field(default_factory=dict)
+
+
+def ask_dispatcher(
+    config: ConfigFields, command: Sequence[str] | None = None, *, without: Sequence[str] = ()
+) -> Answer:
+    """What a dispatcher says about the plug-ins of a config; `without` are fields that it is not told.
+
+    A default direction is not told either: the classes shall take their own.
+    """
+    parameters = config.canonical()
+    hidden = without if "objectives" in config.model_fields_set else (*without, "objectives")
+    for name in hidden:
+        parameters.pop(camel_case(name), None)
+    return asked(parameters, command)
+
+
+def asked(
+    parameters: Mapping[str, Any], command: Sequence[str] | None = None, timeout: float = CHECK_TIMEOUT
+) -> Answer:
+    """What a dispatcher says about the plug-ins of a canonical config; `timeout` in seconds."""
+    line = list(CHECK_COMMAND if command is None else command)
+    environment = {**os.environ, PARAMETERS_ENVIRONMENT: _encoded(parameters)}
+    try:
+        code, output, errors = _run(line, environment, timeout)
+    except subprocess.TimeoutExpired:
+        hint = "is its import or its constructor waiting for something?"
+        slow = f"the tuner and the assessor were not ready after {timeout:g} s"
+        return Answer([Finding(("tuner",), slow, hint)])
+    except OSError as error:
+        return Answer([Finding(("tuner",), f"the check of the tuner could not start: {error}")])
+    answer = _answer(output)
+    if answer is None:
+        return Answer([Finding(("tuner",), _failure(code, errors))])
+    return Answer([_finding(item) for item in answer["problems"]], answer.get("directions") or {})
+
+
+def _run(line: Sequence[str], environment: Mapping[str, str], timeout: float) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr; nothing of the command's own process group is left running."""
+    # Files, not pipes: a descendant that keeps a pipe open would make us wait beyond the timeout.
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            line,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            env=environment,
+            start_new_session=True,
+        )
+        # `process.wait(timeout)` looks again and again, up to 50 ms too late: every start would pay for it.
+        ending = threading.Thread(target=process.wait, daemon=True)
+        try:
+            ending.start()
+            ending.join(timeout)
+            if ending.is_alive():
+                raise subprocess.TimeoutExpired(line, timeout)
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            ending.join()
+        return process.returncode, _text(output), _text(errors)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def _encoded(parameters: Mapping[str, Any]) -> str:
+    encoded = base64.b64encode(json.dumps(parameters).encode()).decode()
+    if len(encoded) > _MAX_VARIABLE and "searchSpace" in parameters:
+        return _encoded({key: value for key, value in parameters.items() if key != "searchSpace"})
+    return encoded
+
+
+def _answer(output: str) -> Mapping[str, Any] | None:
+    """The last line that is an answer; plug-ins may print lines of their own."""
+    for line in reversed(output.splitlines()):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict) and isinstance(value.get("problems"), list):
+            return value
+    return None
+
+
+def _failure(code: int, errors: str) -> str:
+    last = (errors.strip().splitlines() or ["it said nothing"])[-1]
+    ended = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return f"the check of the tuner and the assessor ended with {ended}: {last}"
+
+
+def _finding(problem: Mapping[str, Any]) -> Finding:
+    return Finding(
+        _path(problem.get("path") or ["tuner"]), str(problem["message"]), str(problem.get("hint") or "")
+    )
+
+
+def _path(steps: Sequence[Any]) -> Path:
+    """A canonical path of ours from the dispatcher's camelCase one.
+
+    >>> _path(["tuner", "classArgs", "myArg"])
+    ('tuner', 'class_args', 'myArg')
+    """
+    section = _SECTIONS.get(steps[0], str(steps[0]))
+    if section not in ("tuner", "assessor"):
+        return (section, *steps[1:])
+    fields = [re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), str(step)) for step in steps[1:2]]
+    return (section, *fields, *steps[2:])

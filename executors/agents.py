@@ -1,0 +1,413 @@
+"""What the executors that run trials in agents have in common: orders in, batches of events out, lost agents.
+
+A subclass says how to reach an agent (`_connect`) and what there is to give out. Everything else is here: which
+attempt runs where, the translation of an agent's messages into events, cursors, and what becomes of an attempt whose
+agent is gone (its spool is read, its end is delivered).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..runner.effects import AttemptOrder
+from ..runner.events import (
+    AgentLost,
+    AgentSilent,
+    AttemptEnded,
+    AttemptStarted,
+    BadReport,
+    CheckpointSaved,
+    Event,
+    Reported,
+)
+from ..trial_agent import read_spool, spool_name
+from .base import Cursors, Deliver, RunSetup, TrialExecutor
+
+__all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
+
+_log = logging.getLogger(__name__)
+# What a reason begins with that is told of a trial: "its agent was killed by signal 9".
+_OF_AGENT = re.compile(r"^its agent('s| was)? ")
+
+# Beyond the grace: time for the agent to kill a process tree, and for the news to come.
+_KILL_MARGIN = 1.0
+
+
+class Listener(ABC):
+    """Who hears what an agent says; called on the event loop's thread."""
+
+    @abstractmethod
+    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
+        """The answer to `poll`: `{"events": [...], "cursor": n}`."""
+
+    def on_silent(self, agent: str, is_silent: bool) -> None:  # noqa: B027  (a hook: Ray knows better)
+        """The agent has given no sign of life for some seconds; with False, it gives them again."""
+
+    @abstractmethod
+    def on_lost(self, agent: str, reason: str) -> None:
+        """The agent is gone, or nobody can talk to it any more; called once."""
+
+
+class AgentLink(ABC):
+    """A line to one agent, whatever carries it; messages sent before it stands are kept until it does."""
+
+    @abstractmethod
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message that has no answer (configure, start, kill)."""
+
+    @abstractmethod
+    def poll(self, after: int) -> None:
+        """Acknowledge the events up to `after` and ask for the next; they arrive by `Listener.on_batch`."""
+
+    def flush(self) -> None:  # noqa: B027  (a hook: a link may send at once)
+        """Send what was kept so far in one go, now."""
+
+    @abstractmethod
+    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a message and wait for its answer (hello, read_file)."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End the agent at once; that it is gone is told by `Listener.on_lost`."""
+
+    @abstractmethod
+    async def close(self, grace: float) -> None:
+        """End the agent and all that it runs; returns when it is gone."""
+
+
+class AgentTrialExecutor(TrialExecutor, Listener):
+    """A `TrialExecutor` over agents."""
+
+    def __init__(self) -> None:
+        self._setup: RunSetup | None = None
+        self._deliver: Deliver | None = None
+        self._links: dict[str, AgentLink] = {}
+        self._orders: dict[tuple[str, int], AttemptOrder] = {}
+        # By link, not by name: another agent of the same name counts its events from 1.
+        self._delivered: dict[AgentLink, int] = {}  # not in any turn yet
+        self._confirmed: dict[AgentLink, int] = {}  # committed, and not yet acknowledged
+        self._busy: Counter[str] = Counter()  # attempts by agent
+        self._not_before: dict[tuple[str, int], float] = {}  # by our clock: an attempt's first moment
+        self._closing = False
+        self._losses_are_news = True
+
+    @abstractmethod
+    def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
+        """A link to `agent`; with `spawn` the agent is made if need be, without it None is answered if it is gone."""
+
+    @property
+    def setup(self) -> RunSetup:
+        """What `open` was given."""
+        if self._setup is None:
+            raise RuntimeError("the executor is not open")
+        return self._setup
+
+    def prepare(self, agents: Sequence[str]) -> None:
+        """Make agents before the first trials are there: they start while the tuner does."""
+        for agent in agents:
+            if agent not in self._links:
+                self._take_up(agent, self._connect(agent, spawn=True))
+
+    def start_trial(self, order: AttemptOrder) -> None:
+        """Start an attempt on the agent the order names, which is made if need be."""
+        if (order.trial_id, order.attempt) in self._orders:
+            return
+        self._remember(order, self.setup.clock())
+        link = self._links.get(order.agent) or self._take_up(
+            order.agent, self._connect(order.agent, spawn=True)
+        )
+        if link is not None:
+            link.send(self._start_message(order))
+            self._poll(order.agent)
+
+    def stop_trial(self, trial_id: str, attempt: int) -> None:
+        """Kill an attempt where it runs."""
+        order = self._orders.get((trial_id, attempt))
+        if order is not None and (link := self._links.get(order.agent)) is not None:
+            link.send({"op": "kill", "trial": trial_id, "attempt": attempt})
+            patience = float(self.setup.run.get("grace", 5.0)) + _KILL_MARGIN
+            asyncio.get_running_loop().call_later(patience, self._replace_agent, order)
+
+    def pause_trial(self, trial_id: str, attempt: int) -> None:
+        """Have an attempt save a checkpoint and end; a function takes as long as it takes to its next report."""
+        order = self._orders.get((trial_id, attempt))
+        if order is not None and (link := self._links.get(order.agent)) is not None:
+            link.send({"op": "pause", "trial": trial_id, "attempt": attempt})
+            link.flush()
+
+    def _replace_agent(self, order: AttemptOrder) -> None:
+        """A condemned trial is still there (a function that never reports): its agent is ended with it."""
+        if (order.trial_id, order.attempt) in self._orders and (
+            link := self._links.get(order.agent)
+        ) is not None:
+            _log.warning("trial %s does not end when told to: its agent is killed", order.trial_id)
+            link.kill()
+
+    async def attach(self, orders: Sequence[AttemptOrder]) -> None:
+        """Take up attempts after a restart: from their live agents, else from their spools."""
+        for order in orders:
+            self._remember(order, order.start_time or 0.0)
+        agents = {order.agent for order in orders}
+        links = {agent: self._connect(agent, spawn=False) for agent in sorted(agents)}
+        for agent in [agent for agent, link in links.items() if link is None]:
+            await self.end_strays(agent)
+        for order in orders:
+            if links[order.agent] is None:
+                self._bury_or_start(order)
+        for agent, link in links.items():
+            if link is not None:
+                self._take_up(agent, link)
+                for order in orders:
+                    if order.agent == agent:
+                        link.send(self._start_message(order))
+
+    def take_cursors(self) -> Cursors:
+        """Return how far each agent's events were delivered since the last call."""
+        cursors, self._delivered = self._delivered, {}
+        return cursors
+
+    def confirm(self, cursors: Cursors) -> None:
+        """Note up to where events are committed, of the agents that are still there."""
+        there = set(self._links.values())
+        self._confirmed.update({link: cursor for link, cursor in cursors.items() if link in there})
+
+    def acknowledge(self) -> None:
+        """Ask every agent whose last batch is committed for more; that also acknowledges the batch.
+
+        An agent without a trial has nothing more to say: it is asked together with its next start, in one message.
+        """
+        for agent in [agent for agent, link in self._links.items() if link in self._confirmed]:
+            if self._busy[agent]:
+                self._poll(agent)
+        for link in self._links.values():
+            link.flush()
+
+    async def end_strays(self, agent: str) -> None:
+        """Kill what a lost agent's attempts left running, where that can be done: none of it may report any more."""
+
+    async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
+        """Read a file of the attempt's folder through its agent, or here when the agent is gone."""
+        path = f"trials/{order.sequence_id}/{name}"
+        link = self._links.get(order.agent)
+        if link is None:
+            return _read_here(self.setup.folder / path, offset, limit)
+        answer = await link.ask({"op": "read_file", "path": path, "offset": offset, "limit": limit})
+        data = answer.get("data", b"")
+        return base64.b64decode(data) if isinstance(data, str) else data
+
+    async def close(self) -> None:
+        """End all agents at once."""
+        self._closing = True
+        grace = float(self.setup.run.get("grace", 5.0)) if self._setup else 0.0
+        links = list(self._links.values())
+        self._links.clear()
+        await asyncio.gather(*(link.close(grace) for link in links))
+
+    def expect_losses(self) -> None:
+        """Warn of lost agents no more: they are killed on purpose."""
+        self._losses_are_news = False
+
+    def kill(self) -> None:
+        """Kill all agents; their attempts are buried as they go."""
+        self.expect_losses()
+        for link in list(self._links.values()):
+            link.kill()
+
+    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
+        """Translate an agent's batch into events and deliver them."""
+        if (link := self._links.get(agent)) is not None:
+            self._delivered[link] = batch["cursor"]
+        self._emit(self._translate(batch["events"]))
+
+    def on_silent(self, agent: str, is_silent: bool) -> None:
+        """Tell the runner, which gives a silent agent nothing new to do."""
+        _log.log(
+            logging.WARNING if is_silent else logging.INFO,
+            "agent %s %s",
+            agent,
+            "gives no sign of life" if is_silent else "gives signs of life again",
+        )
+        self._emit([AgentSilent(self.setup.clock(), agent, is_over=not is_silent)])
+
+    def on_lost(self, agent: str, reason: str) -> None:
+        """Deliver what the lost agent's attempts left in their spools, and their ends."""
+        self._drop(agent)
+        if self._closing:
+            return
+        level = logging.WARNING if self._losses_are_news else logging.INFO
+        _log.log(level, "agent %s is lost: %s", agent, _OF_AGENT.sub("", reason))
+        orders = [order for order in self._orders.values() if order.agent == agent]
+        for order in orders:
+            self._bury(order, reason)
+        if not orders and self._setup is not None:
+            self._emit([AgentLost(self.setup.clock(), agent)])
+
+    def _start_message(self, order: AttemptOrder) -> dict[str, Any]:
+        return {
+            "op": "start",
+            "trial": order.trial_id,
+            "attempt": order.attempt,
+            "sequence_id": order.sequence_id,
+            "parameters": order.parameters,
+            "first_sequence": order.first_sequence,
+            "gpus": None if order.gpus is None else list(order.gpus),
+            "checkpoint": order.checkpoint,
+            "budget": order.budget,
+            "keep": self.setup.run.get("keep"),
+            "mark": order.mark,
+        }
+
+    def _take_up(self, agent: str, link: AgentLink | None) -> AgentLink | None:
+        if link is None:
+            return None
+        self._links[agent] = link
+        setup = self.setup
+        link.send(
+            {
+                "op": "configure",
+                "experiment": setup.experiment_id,
+                "folder": str(setup.folder),
+                "run": dict(setup.run),
+            }
+        )
+        link.poll(0)
+        return link
+
+    def _bury_or_start(self, order: AttemptOrder) -> None:
+        """An agent that nobody finds may never have been made: an attempt that left no trace is started now."""
+        if order.start_time is None and not self._left_by(order):
+            self._forget((order.trial_id, order.attempt))
+            self.start_trial(order)
+        else:
+            self._bury(order, "its agent is gone")
+
+    def _left_by(self, order: AttemptOrder) -> list[dict[str, Any]]:
+        """The events that the spool of an attempt holds."""
+        path = spool_path(self.setup, order)
+        if not path.exists():
+            return []  # nothing was ever reported, or the node with the spool is gone
+        return read_spool(path, order.trial_id, order.attempt, order.first_sequence, order.mark)
+
+    def _bury(self, order: AttemptOrder, reason: str) -> None:
+        """Deliver the spool of an attempt whose agent is gone; if it does not tell the end, the attempt is lost."""
+        events = list(self._translate(self._left_by(order)))
+        if not any(isinstance(event, AttemptEnded) for event in events):
+            now = self.setup.clock()
+            events.append(AttemptEnded(now, order.trial_id, order.attempt, error=reason, lost=True))
+            self._forget((order.trial_id, order.attempt))
+        self._emit(events)
+
+    def _poll(self, agent: str) -> None:
+        link = self._links[agent]
+        if (cursor := self._confirmed.pop(link, None)) is not None:
+            link.poll(cursor)
+
+    def _drop(self, agent: str) -> None:
+        """Forget the link to an agent that is gone or goes, and what it would be told."""
+        if (link := self._links.pop(agent, None)) is not None:
+            self._delivered.pop(link, None)
+            self._confirmed.pop(link, None)
+
+    def _translate(self, raw: Iterable[dict[str, Any]]) -> Iterable[Event]:
+        """Events of what agents say; their clocks may be wrong, or set: nothing happened before its start or later."""
+        now = self.setup.clock()
+        for event in raw:
+            key = event["trial"], event["attempt"]
+            order = self._orders.get(key)
+            if order is None:
+                continue  # ended already: an agent says it again after a restart, or was taken for dead
+            if event.get("mark", order.mark) != order.mark:
+                continue  # of a trial that the store has forgotten
+            event["time"] = min(now, max(event.get("time", now), self._not_before[key]))
+            if event["e"] == "ended":
+                self._forget(key)
+            yield _EVENTS[event["e"]](event)
+
+    def _remember(self, order: AttemptOrder, not_before: float) -> None:
+        self._orders[order.trial_id, order.attempt] = order
+        self._not_before[order.trial_id, order.attempt] = not_before
+        self._busy[order.agent] += 1
+
+    def _forget(self, key: tuple[str, int]) -> None:
+        order = self._orders.pop(key, None)
+        self._not_before.pop(key, None)
+        if order is not None:
+            self._busy[order.agent] -= 1
+            self._on_end(order)
+
+    def _on_end(self, order: AttemptOrder) -> None:
+        """An attempt is over: a subclass may give back what it held."""
+
+    def _emit(self, events: Iterable[Event]) -> None:
+        if self._deliver is not None:
+            self._deliver(list(events))
+
+
+def spool_path(setup: RunSetup, order: AttemptOrder) -> Path:
+    """Where the reports of an attempt lie: its own file, or that of its agent for function trials."""
+    if setup.run["kind"] == "function":
+        return setup.folder / "agents" / f"{order.agent}.jsonl"
+    return setup.folder / "trials" / str(order.sequence_id) / spool_name(order.attempt, order.mark)
+
+
+def _read_here(path: Path, offset: int, limit: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(limit)
+
+
+def _started(event: dict[str, Any]) -> Event:
+    return AttemptStarted(event["time"], event["trial"], event["attempt"], event.get("pid"))
+
+
+def _reported(event: dict[str, Any]) -> Event:
+    return Reported(
+        event["time"], event["trial"], event["attempt"], event["kind"], event["sequence"], event["value"]
+    )
+
+
+def _bad_report(event: dict[str, Any]) -> Event:
+    return BadReport(event["time"], event["trial"], event["attempt"], event["message"])
+
+
+def _ended(event: dict[str, Any]) -> Event:
+    return AttemptEnded(
+        event["time"],
+        event["trial"],
+        event["attempt"],
+        exit_code=event.get("exit_code"),
+        signal=event.get("signal"),
+        error=event.get("error"),
+        paused=bool(event.get("paused")),
+        out_of_memory=bool(event.get("out_of_memory")),
+        killed=bool(event.get("killed")),
+        exported=event.get("exported"),
+    )
+
+
+def _checkpoint(event: dict[str, Any]) -> Event:
+    return CheckpointSaved(
+        event["time"],
+        event["trial"],
+        event["attempt"],
+        event["name"],
+        event["sequence"],
+        event.get("value"),
+    )
+
+
+_EVENTS = {
+    "started": _started,
+    "report": _reported,
+    "problem": _bad_report,
+    "checkpoint": _checkpoint,
+    "ended": _ended,
+}

@@ -1,0 +1,123 @@
+"""The contract between the manager and whatever runs the trials.
+
+An executor starts and stops attempts somewhere and delivers what happens to them as events. It decides nothing:
+which trial runs, on which slot and with which devices is the runner's business, and committed before the executor
+hears of it. It must keep three promises, which the conformance suite in `tests/executors/test_executors.py` checks:
+
+* `start_trial` is idempotent on (trial, attempt), and so are `stop_trial` and `pause_trial`;
+* of one attempt, `AttemptEnded` is delivered exactly once and after every report of that attempt;
+* a report may be delivered more than once (after a restart, or from the spool of a lost agent), always under the same
+  sequence number; no agent forgets it until `confirm` has said that it is committed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..runner.effects import AttemptOrder
+from ..runner.events import Event
+from ..runner.ledger import Request, Totals
+
+__all__ = ["Cursors", "Deliver", "ExecutorError", "RunSetup", "TrialExecutor"]
+
+Deliver = Callable[[Sequence[Event]], None]
+Cursors = Mapping[Any, int]
+"""How far events have been delivered, by agent; only the executor that returned them reads them."""
+
+
+class ExecutorError(Exception):
+    """The executor cannot do what the experiment asks; the message says what to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSetup:
+    """What all attempts of an experiment share.
+
+    `run` says what a trial is, in the terms of the trial agent: `{"kind": "command", ...}` or
+    `{"kind": "function", ...}`; `request` is what one trial takes; `clock` gives seconds since the epoch. An agent that
+    gives no sign of life for `agent_timeout` seconds is given up.
+    """
+
+    experiment_id: str
+    folder: Path
+    token: str
+    run: Mapping[str, Any]
+    concurrency: int
+    clock: Callable[[], float]
+    request: Request = field(default_factory=Request)
+    agent_timeout: float = 10.0
+
+
+class TrialExecutor(ABC):
+    """Runs attempts somewhere; all its methods are called on the manager's event loop."""
+
+    has_virtual_clock = False
+
+    @abstractmethod
+    async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
+        """Become able to run attempts; answer what there is to give out.
+
+        `deliver` must be called on the event loop's thread. Raises `ExecutorError` when nothing can ever run here.
+        """
+
+    @abstractmethod
+    async def attach(self, orders: Sequence[AttemptOrder]) -> None:
+        """After a restart of the manager: take up the attempts that the store holds for started or assigned.
+
+        An attempt whose agent lives goes on (or is started now if its agent never heard of it); of one whose agent is
+        gone, what its spool holds is delivered, and its end.
+        """
+
+    @abstractmethod
+    def start_trial(self, order: AttemptOrder) -> None:
+        """Start an attempt; what becomes of it arrives as events."""
+
+    @abstractmethod
+    def stop_trial(self, trial_id: str, attempt: int) -> None:
+        """End an attempt, its whole process tree, with the grace of the setup; the end arrives as an event."""
+
+    def pause_trial(self, trial_id: str, attempt: int) -> None:
+        """Have an attempt save a checkpoint if it can, and end; the end arrives as an event, `paused` or not.
+
+        An executor that cannot pause stops the attempt.
+        """
+        self.stop_trial(trial_id, attempt)
+
+    def take_cursors(self) -> Cursors:
+        """Return how far the events that were delivered since the last call reach."""
+        return {}
+
+    def confirm(self, cursors: Cursors) -> None:  # noqa: B027  (a hook: there may be nobody to tell)
+        """The events up to these cursors are committed: the next `acknowledge` or start may say so."""
+
+    @abstractmethod
+    def acknowledge(self) -> None:
+        """Let agents forget the events that are confirmed, and ask for the next ones."""
+
+    @abstractmethod
+    async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
+        """At most `limit` bytes of a file of the attempt's folder, wherever that lies."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """End all agents and what they run; nothing of ours is left when this returns."""
+
+    def prepare(self, agents: Sequence[str]) -> None:  # noqa: B027  (a hook: there may be nothing to prepare)
+        """Trials will run on these agents soon: they may be made already."""
+
+    def kill(self) -> None:  # noqa: B027  (a hook: there may be nothing to kill)
+        """End all agents at once, without grace; the ends of their attempts arrive as events."""
+
+    def expect_losses(self) -> None:  # noqa: B027  (a hook: there may be nothing to lose)
+        """Everything is about to be killed on purpose: that agents are lost is no news any more."""
+
+    def troubles(self) -> Sequence[str]:
+        """What is out of order at present where trials run, as sentences."""
+        return ()
+
+    def on_idle(self, next_deadline: float | None) -> None:  # noqa: B027  (a hook: most executors ignore it)
+        """The manager has nothing to do and the dispatcher owes no answer; a virtual clock may go on."""

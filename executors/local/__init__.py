@@ -1,0 +1,1 @@
+"""Trials in processes on this machine, without Ray."""

@@ -1,0 +1,214 @@
+"""Runs trials in agent processes on this machine, without Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ...runner.effects import AttemptOrder
+from ...runner.events import ResourcesChanged, StartRefused
+from ...runner.ledger import Ledger, Totals
+from ...store.folder import ExperimentFolder
+from ...store.runtime_folder import runtime_directory
+from ...trial_agent.environ import TOKEN as AGENT_TOKEN
+from ...trial_agent.environ import mark
+from ...trial_agent.file_watch import FileWatch, best_watch
+from ...trial_agent.watchdog import kill_all
+from ..agents import AgentLink, AgentTrialExecutor, spool_path
+from ..base import Deliver, ExecutorError, RunSetup
+from .agent import LocalAgentLink
+from .gpu_claims import GpuClaims, is_listened_to
+from .resources import local_totals
+
+__all__ = ["LocalTrialExecutor", "agent_sockets"]
+
+# -P: what lies in the working directory must not hide the package.
+_AGENT = (sys.executable, "-P", "-m", "pitchpipe.trial_agent")
+# An experiment that dies with its agents leaves its claims behind, and nobody writes that down.
+_LOOK_AGAIN = 5.0
+
+
+def agent_sockets(folder: Path) -> Path:
+    """The directory of the sockets of an experiment's local agents.
+
+    Its name is a hash: the path of a Unix socket may have 107 bytes, that of a folder many more.
+    """
+    return runtime_directory() / ("a-" + hashlib.blake2b(str(folder).encode(), digest_size=6).hexdigest())
+
+
+class LocalTrialExecutor(AgentTrialExecutor):
+    """A `TrialExecutor` over processes of this machine.
+
+    `gpu_indices` are the GPUs to use (None: all there are), `trials_per_gpu` how many trials may share one;
+    `resources` are amounts of custom resources that this machine is said to have.
+    """
+
+    def __init__(
+        self,
+        gpu_indices: tuple[int, ...] | None = None,
+        trials_per_gpu: int = 1,
+        use_active_gpus: bool = False,
+        resources: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__()
+        self._gpu_indices = gpu_indices
+        self._trials_per_gpu = trials_per_gpu
+        self._use_active_gpus = use_active_gpus
+        self._custom = dict(resources or {})
+        self._neighbours: _Neighbours | None = None
+        self._children: dict[str, subprocess.Popen[bytes]] = {}  # the agents that were made here
+
+    async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
+        """Look at the machine; agents are started when trials need them."""
+        totals = local_totals(
+            setup.request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom
+        )
+        if (why := Ledger(totals).infeasible(setup.request)) is not None:
+            raise ExecutorError(f"no trial can ever run on this machine: {why}")
+        self._setup, self._deliver = setup, deliver
+        self._sockets = agent_sockets(setup.folder)
+        self._sockets.mkdir(mode=0o700, exist_ok=True)
+        (setup.folder / "agents").mkdir(exist_ok=True)
+        if setup.request.gpus:
+            self._neighbours = _Neighbours(self._claims(), self._on_busy_devices)
+            self._neighbours.look()
+        return totals
+
+    def start_trial(self, order: AttemptOrder) -> None:
+        """Start an attempt, unless another experiment holds one of its GPUs by now."""
+        if order.gpus and self._neighbours is not None:
+            taken = self._neighbours.claims.take(order.trial_id, order.gpus)
+            if taken:
+                why = f"another experiment holds GPU {', '.join(map(str, taken))}"
+                now = self.setup.clock()
+                self._emit(
+                    [StartRefused(now, order.trial_id, order.attempt, why, tuple(self._neighbours.look()))]
+                )
+                return
+        super().start_trial(order)
+
+    async def end_strays(self, agent: str) -> None:
+        """Kill the processes of a lost agent's attempts; its watchdog may be late, or dead as well."""
+        if self.setup.run["kind"] == "function":
+            return
+        orders = [order for order in self._orders.values() if order.agent == agent]
+        for each in [mark(str(spool_path(self.setup, order))) for order in orders]:
+            await asyncio.to_thread(kill_all, None, each)
+
+    def _on_end(self, order: AttemptOrder) -> None:
+        if order.gpus and self._neighbours is not None:
+            self._neighbours.claims.give_back(order.trial_id)
+
+    def _on_busy_devices(self, devices: frozenset[int]) -> None:
+        self._emit([ResourcesChanged(self.setup.clock(), tuple(sorted(devices)))])
+
+    def _claims(self) -> GpuClaims:
+        folder = self.setup.folder
+        return GpuClaims(
+            runtime_directory(),
+            folder,
+            self._sockets,
+            lambda path: ExperimentFolder(path).manager() is not None,
+        )
+
+    async def close(self) -> None:
+        """End all agents, also those of an earlier manager."""
+        if self._setup is None:
+            return
+        for path in self._sockets.glob("*.sock"):
+            agent = path.stem
+            if agent not in self._links and (link := self._connect(agent, spawn=False)) is not None:
+                self._links[agent] = link
+        await super().close()
+        if self._neighbours is not None:
+            for order in list(self._orders.values()):
+                self._on_end(order)
+            self._neighbours.close()
+        for path in self._sockets.glob("*.sock"):
+            path.unlink(missing_ok=True)
+        self._sockets.rmdir()
+
+    def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
+        path = self._sockets / f"{agent}.sock"
+        is_new = not is_listened_to(path)  # one that an earlier manager made may still be there
+        if is_new:
+            path.unlink(missing_ok=True)
+            if not spawn:
+                return None
+            self._children[agent] = self._spawn(agent, path)
+        process = self._children.get(agent)
+        return LocalAgentLink(agent, path, self, process, new=is_new)
+
+    def _spawn(self, agent: str, path: Path) -> subprocess.Popen[bytes]:
+        """Start an agent on a socket that is listening already: whoever connects need not wait for it."""
+        setup = self.setup
+        with (
+            socket.socket(socket.AF_UNIX) as listener,
+            (setup.folder / "logs" / "agents.log").open("ab") as log,
+        ):
+            listener.bind(str(path))
+            listener.listen(4)
+            return subprocess.Popen(
+                [
+                    *_AGENT,
+                    "--agent",
+                    agent,
+                    "--listen-fd",
+                    str(listener.fileno()),
+                    "--folder",
+                    str(setup.folder),
+                ],
+                pass_fds=[listener.fileno()],
+                env={**os.environ, AGENT_TOKEN: setup.token},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+
+class _Neighbours:
+    """Watches what other experiments of this machine claim, and says so when it changes."""
+
+    def __init__(self, claims: GpuClaims, on_change: Callable[[frozenset[int]], None]) -> None:
+        self.claims = claims
+        self._on_change = on_change
+        self._loop = asyncio.get_running_loop()
+        self._busy: frozenset[int] = frozenset()
+        self._again: asyncio.TimerHandle | None = None
+        claims.busy()  # makes the file
+        self._watch: FileWatch = best_watch()
+        self._watch.watch(str(claims.path))
+        if self._watch.descriptor is not None:
+            self._loop.add_reader(self._watch.descriptor, self._on_written)
+
+    def look(self) -> frozenset[int]:
+        """See what others hold now; while they hold something, look again now and then: they may die silently."""
+        busy = self.claims.busy()
+        if busy != self._busy:
+            self._busy = busy
+            self._loop.call_soon(self._on_change, busy)
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+        if busy or self._watch.descriptor is None:
+            self._again = self._loop.call_later(_LOOK_AGAIN, self.look)
+        return busy
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._again is not None:
+            self._again.cancel()
+        if self._watch.descriptor is not None:
+            self._loop.remove_reader(self._watch.descriptor)
+        self._watch.close()
+
+    def _on_written(self) -> None:
+        self._watch.clear()
+        self.look()

@@ -1,0 +1,1 @@
+"""The private Ray: a supervisor process holds it, managers lease it."""

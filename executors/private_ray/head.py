@@ -1,0 +1,90 @@
+"""The Ray that a keeper holds: how it is started, who runs in it, how it is ended in order."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from .places import session_processes
+from .ray_process import named_actors
+
+__all__ = ["RayHead"]
+
+# Ray names these amounts by arguments of their own; all others are custom resources.
+_INIT_ARGUMENTS = {
+    "CPU": "num_cpus",
+    "GPU": "num_gpus",
+    "memory": "_memory",
+    "object_store_memory": "object_store_memory",
+}
+# The two processes without which a Ray is dead.
+_VITAL = ("gcs_server", "raylet")
+
+
+class RayHead:
+    """A private Ray in `temp_dir`, with these `resources` (amounts by Ray's names)."""
+
+    def __init__(self, temp_dir: Path, resources: dict[str, float]) -> None:
+        self._temp_dir = temp_dir
+        self._resources = resources
+
+    @property
+    def token_path(self) -> Path:
+        """The file with the token that Ray asks for."""
+        return self._temp_dir / "token"
+
+    def start(self) -> str:
+        """Start it and answer its address; takes seconds. It ends with this process."""
+        self.token_path.touch(mode=0o600)
+        self.token_path.write_text(secrets.token_hex(32), encoding="ascii")
+        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(self.token_path))
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        os.environ.pop("RAY_ADDRESS", None)
+        os.environ.pop("RAY_AUTH_TOKEN", None)
+        import ray
+
+        context = ray.init(
+            address="local",
+            include_dashboard=False,
+            log_to_driver=False,
+            namespace="pitchpipe-keeper",
+            _temp_dir=str(self._temp_dir),
+            **_init_arguments(self._resources),
+        )
+        return context.address_info["gcs_address"]  # type: ignore[index]
+
+    def agents(self) -> list[str]:
+        """The live named actors of this Ray: all of them are agents of some experiment."""
+        return [f"{each['namespace']}/{each['name']}" for each in named_actors()]
+
+    def vital(self) -> list[psutil.Process]:
+        """The processes that it cannot do without."""
+        return [each for each in session_processes(str(self._temp_dir)) if each.name() in _VITAL]
+
+    def end(self) -> None:
+        """End Ray in order, kill what does not end, and remove its folder."""
+        processes = session_processes(str(self._temp_dir))
+        if (ray := sys.modules.get("ray")) is not None:
+            ray.shutdown()
+        _, alive = psutil.wait_procs(processes, timeout=5.0)
+        for process in alive:
+            process.kill()
+        psutil.wait_procs(alive, timeout=5.0)
+        shutil.rmtree(self._temp_dir, ignore_errors=True)
+
+
+def _init_arguments(resources: dict[str, float]) -> dict[str, Any]:
+    """Arguments of `ray.init` for amounts by name.
+
+    >>> _init_arguments({"CPU": 2, "widget": 3})
+    {'num_cpus': 2, 'resources': {'widget': 3}}
+    """
+    named = {_INIT_ARGUMENTS[name]: amount for name, amount in resources.items() if name in _INIT_ARGUMENTS}
+    custom = {name: amount for name, amount in resources.items() if name not in _INIT_ARGUMENTS}
+    return {**named, **({"resources": custom} if custom else {})}

@@ -1,0 +1,213 @@
+"""What a keeper does while it lives: it starts its Ray, leases it to managers, and knows when to leave."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import psutil
+
+from ..daemon_thread import in_daemon_thread
+from .idle import IdleClock
+from .places import KeeperPlace, KeeperState, StartLock
+from .ray_process import take_back_signals
+
+__all__ = ["Head", "Keeper"]
+
+_log = logging.getLogger(__name__)
+
+
+class Head(Protocol):
+    """What a keeper needs of its Ray."""
+
+    @property
+    def token_path(self) -> Path:
+        """The file with its token."""
+        ...
+
+    def start(self) -> str:
+        """Start it and answer its address."""
+        ...
+
+    def agents(self) -> list[str]:
+        """The agents that live in it."""
+        ...
+
+    def vital(self) -> list[psutil.Process]:
+        """The processes that it cannot do without."""
+        ...
+
+
+class Keeper:
+    """Starts Ray and serves leases; `serve` returns when it is time to leave, and holds the start lock then."""
+
+    def __init__(self, place: KeeperPlace, state: KeeperState, lock: StartLock, head: Head) -> None:
+        self._place = place
+        self._state = state
+        self._lock = lock
+        self._head = head
+        self._idle = IdleClock()
+        self._peers = 0
+        self._started = asyncio.Event()
+        self._leave = asyncio.Event()
+
+    async def serve(self, listener: socket.socket) -> bool:
+        """Answer managers until nobody needs this Ray any more, it has died, or SIGTERM came.
+
+        False if that was before Ray had started.
+        """
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._leave.set)
+        starting = loop.create_task(self._start())
+        server = await asyncio.start_unix_server(self._serve_peer, sock=listener)
+        leaving = loop.create_task(self._leave.wait())
+        await asyncio.wait((starting, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            server.close()
+            return False
+        starting.result()
+        self._watch_ray(loop)
+        idle = loop.create_task(self._idle.wait(self._head.agents))
+        await asyncio.wait((idle, leaving), return_when=asyncio.FIRST_COMPLETED)
+        idle.cancel()
+        self._leave.set()
+        # Whoever cannot connect from here on waits for the lock, which the kernel drops when we are gone.
+        with contextlib.suppress(OSError, TimeoutError):
+            await self._lock.take(timeout=10.0)
+        server.close()
+        return True
+
+    async def _start(self) -> None:
+        address = await in_daemon_thread(self._head.start, stay=True)
+        take_back_signals()
+        self._state = replace(self._state, address=address, token_path=str(self._head.token_path))
+        self._place.write_state(self._state)
+        self._started.set()
+
+    def _watch_ray(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Leave when a vital process of Ray dies."""
+
+        def watch(process: psutil.Process) -> None:
+            process.wait()
+            loop.call_soon_threadsafe(self._leave.set)
+
+        for process in self._head.vital():
+            threading.Thread(target=watch, args=(process,), daemon=True).start()
+
+    async def _serve_peer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection; a lease ends with it."""
+        # A second descriptor: the peer sees the end of its connection when we are gone, not when the loop
+        # closes.
+        descriptor = os.dup(writer.get_extra_info("socket").fileno())
+        self._peers += 1
+        peer = _Peer(reader)
+        try:
+            while message := await peer.next_message():
+                answer = await self._answer(peer, message)
+                writer.write(json.dumps(answer).encode() + b"\n")
+        except (OSError, ValueError, KeyError) as error:
+            _log.warning("a connection failed: %r", error)
+        except asyncio.CancelledError:
+            return  # the loop ends: we leave, and the second descriptor stays open until then
+        peer.forget()
+        self._peers -= 1
+        if peer.holds:
+            self._idle.release()
+        if not self._peers and not self._started.is_set():
+            self._leave.set()  # nobody waits for this Ray any more
+        os.close(descriptor)
+        writer.close()
+
+    async def _answer(self, peer: _Peer, message: dict[str, Any]) -> dict[str, Any]:
+        if message["op"] == "lease" and not peer.holds:
+            await peer.unless_it_goes(self._started.wait())
+            if not self._started.is_set():
+                return {"leaving": True}
+            answer = self._lease(message)
+            peer.holds = "address" in answer
+            return answer
+        if message["op"] == "release" and peer.holds:
+            peer.holds = False
+            return await self._release()
+        if message["op"] == "stop":
+            self._leave.set()
+            return {"leaving": True}
+        return self._status()
+
+    def _lease(self, message: dict[str, Any]) -> dict[str, Any]:
+        if self._leave.is_set():
+            return {"leaving": True}
+        problem = self._unfit(message)
+        if problem is not None and self._idle.leases == 0 and not self._head.agents():
+            self._leave.set()
+            return {"leaving": True}
+        if problem is not None:
+            return {"error": f"{problem}; it is in use: wait for its experiments or run `pitchpipe ray stop`"}
+        self._idle.lease(float(message["idle_timeout"]))
+        return {"address": self._state.address, "token_path": self._state.token_path, "pid": self._state.pid}
+
+    def _unfit(self, message: dict[str, Any]) -> str | None:
+        """Why this Ray is not the one that is asked for."""
+        this = f"the private Ray that runs (process {self._state.pid})"
+        for name, asked in message["versions"].items():
+            if (there := self._state.versions.get(name)) != asked:
+                return f"{this} has {name} {there}, not {asked}"
+        for name, amount in (message.get("resources") or {}).items():
+            if (has := self._state.resources.get(name)) != amount:
+                return f"{this} was started with {'no' if has is None else has} {name}, not {amount}"
+        return None
+
+    async def _release(self) -> dict[str, Any]:
+        self._idle.release()
+        if self._idle.leases or self._idle.timeout > 0 or await asyncio.to_thread(self._head.agents):
+            return {"leaving": False}
+        return {"leaving": True}  # the idle clock comes to the same result
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "pid": self._state.pid,
+            "address": self._state.address,
+            "since": self._state.created,
+            "temp_dir": self._state.temp_dir,
+            "versions": self._state.versions,
+            "leases": self._idle.leases,
+            "idle_timeout": self._idle.timeout,
+            "seconds_left": self._idle.seconds_left,
+            "agents": self._head.agents() if self._started.is_set() else [],
+        }
+
+
+class _Peer:
+    """Somebody who is connected: what it says, and whether it holds a lease."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self.holds = False
+        self._reader = reader
+        self._reading = asyncio.ensure_future(reader.readline())
+
+    async def next_message(self) -> dict[str, Any] | None:
+        """What it says next; None when it has gone."""
+        line = await self._reading
+        self._reading = asyncio.ensure_future(self._reader.readline())
+        return json.loads(line) if line else None
+
+    def forget(self) -> None:
+        """What it still says, or how its connection ended, is of no interest."""
+        self._reading.cancel()
+        self._reading.add_done_callback(lambda reading: reading.cancelled() or reading.exception())
+
+    async def unless_it_goes(self, event: Coroutine[Any, Any, Any]) -> None:
+        """Wait for `event`, but no longer than the peer does."""
+        waiting = asyncio.ensure_future(event)
+        await asyncio.wait((waiting, self._reading), return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()

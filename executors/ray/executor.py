@@ -1,0 +1,281 @@
+"""Runs trials in agents that are Ray actors: on a cluster, or on a private Ray of this user."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
+
+from ...runner.effects import AttemptOrder
+from ...runner.events import ExecutorFailed, TotalsChanged
+from ...runner.ledger import Ledger, Request, Totals
+from ..agents import AgentLink, AgentTrialExecutor
+from ..base import Deliver, ExecutorError, RunSetup
+from ..daemon_thread import in_daemon_thread
+from ..private_ray.ray_process import named_actors
+from .agent import AgentSetup, RayAgent
+from .care import AgentCare
+from .connection import ConnectionListener, RayConnection
+from .files import SharedMark
+from .link import RayLink
+from .nodes import Node, totals_of
+
+__all__ = ["RayTrialExecutor"]
+
+# A poll, a watching call and what comes in between; a dead manager's poll takes a thread for a while.
+_CONCURRENT_CALLS = 8
+# An agent that waits for its resources so long (s) gets those of one that has nothing to do.
+_MAKE_ROOM_AFTER = 2.0
+_RELEASE_TIMEOUT = 5.0
+
+
+class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
+    """A `TrialExecutor` over Ray.
+
+    `address` is a cluster's ("host:port", or "auto" for the one that runs here); None means a private Ray,
+    kept for `idle_timeout` seconds after its last use (`resources`: what it has, by Ray's names; None: what
+    the machine has). `runtime_env` is Ray's, for all agents; it doubles their
+    start-up time. If this process is connected to a Ray already, that one is used, and
+    stays connected. A cluster that is gone is waited for, `reconnect_timeout` seconds at most.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        idle_timeout: float = 300.0,
+        runtime_env: dict[str, Any] | None = None,
+        resources: Mapping[str, float] | None = None,
+        reconnect_timeout: float = 600.0,
+    ) -> None:
+        super().__init__()
+        self._runtime_env = runtime_env
+        self._is_open = False
+        self._totals = Totals({})
+        self._retiring: dict[str, asyncio.Task[None]] = {}
+        self._waiting_for_ray: set[str] = set()
+        self._making_room: asyncio.TimerHandle | None = None
+        self._make_connection = lambda: RayConnection(
+            address,
+            self,
+            idle_timeout=idle_timeout,
+            reconnect_timeout=reconnect_timeout,
+            runtime_env=runtime_env,
+            resources=resources,
+        )
+
+    async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
+        """Join Ray, start it if need be; agents are made when trials need them."""
+        self._setup, self._deliver = setup, deliver
+        (setup.folder / "agents").mkdir(exist_ok=True)
+        self._connection = self._make_connection()
+        try:
+            await self._connection.open(setup.experiment_id)
+            totals = totals_of(self._connection.nodes)
+            if self._connection.is_private and (why := Ledger(totals).infeasible(setup.request)) is not None:
+                raise ExecutorError(f"no trial can ever run on this machine: {why}")
+        except BaseException:
+            await self._connection.close()
+            raise
+        self._is_open = True
+        self._mark = SharedMark(setup.folder)
+        self._totals = totals
+        return totals
+
+    def prepare(self, agents: Sequence[str]) -> None:
+        """Make agents ahead, but no more than fit at once: they keep their resources while they are idle."""
+        ledger, fitting = Ledger(self._totals), 0
+        while fitting < len(agents) and ledger.take(str(fitting), self.setup.request) is not None:
+            fitting += 1
+        super().prepare(agents[:fitting])
+
+    async def close(self) -> None:
+        """End all agents of the experiment, also those of an earlier manager, and leave Ray."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        if self._making_room is not None:
+            self._making_room.cancel()
+        if not self._connection.is_up:
+            await self._connection.stop_waiting()
+            self._closing = True
+            self.on_agents_gone("the executor is closed")  # nobody can ask them to leave
+        await super().close()
+        await asyncio.gather(*self._retiring.values())
+        self._mark.remove()
+        if self._connection.is_up:
+            await in_daemon_thread(self._kill_strays)
+        await self._connection.close()
+
+    async def end_strays(self, agent: str) -> None:
+        """Kill what an agent that nobody finds has left, wherever it was, and fetch its files."""
+        await self._care_of(agent).sweep()
+
+    def troubles(self) -> Sequence[str]:
+        """That the cluster does not answer."""
+        return [self._connection.trouble] if self._is_open and self._connection.trouble else []
+
+    def on_agents_gone(self, reason: str) -> None:
+        """Their Ray has ended: so have they; those that are yet to be made will be in the next."""
+        for agent, link in list(self._links.items()):
+            if isinstance(link, RayLink) and (self._closing or agent not in self._waiting_for_ray):
+                link.lose(reason)
+
+    def on_nodes(self, nodes: Sequence[Node]) -> None:
+        """Nodes came or went: so did what they have to give."""
+        totals = totals_of(nodes)
+        if totals != self._totals:
+            self._totals = totals
+            self._emit([TotalsChanged(self.setup.clock(), totals)])
+
+    def on_given_up(self, reason: str) -> None:
+        """The cluster has been gone for too long."""
+        self._emit([ExecutorFailed(self.setup.clock(), reason)])
+
+    def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
+        import ray
+
+        if spawn:
+            self._watch_room()
+            return self._link(agent, self._spawn(agent), new=True)
+        try:
+            actor = ray.get_actor(agent, namespace=self.setup.experiment_id)
+        except ValueError:
+            return None
+        return self._link(agent, _answer(actor), new=False)
+
+    def _link(self, agent: str, finding: Awaitable[Any], *, new: bool) -> RayLink:
+        setup = self.setup
+        hello = {"op": "hello", "token": setup.token, "experiment": setup.experiment_id}
+        care = self._care_of(agent)
+        return RayLink(agent, finding, hello, self, care, timeout=setup.agent_timeout, new=new)
+
+    def _care_of(self, agent: str) -> AgentCare:
+        return AgentCare(agent, self.setup, lambda: self._orders_of(agent), self._nodes_now)
+
+    def _orders_of(self, agent: str) -> list[AttemptOrder]:
+        return [order for order in self._orders.values() if order.agent == agent]
+
+    def _nodes_now(self) -> Sequence[Node]:
+        return self._connection.nodes if self._connection.is_up else ()
+
+    async def _spawn(self, agent: str) -> Any:
+        self._waiting_for_ray.add(agent)
+        try:
+            await self._connection.confirmed()
+        finally:
+            self._waiting_for_ray.discard(agent)
+        if (retiring := self._retiring.get(agent)) is not None:
+            await retiring
+        return await in_daemon_thread(lambda: self._make_wanted(agent))
+
+    def _watch_room(self) -> None:
+        if self._making_room is None and self._is_open:
+            loop = asyncio.get_running_loop()
+            self._making_room = loop.call_later(_MAKE_ROOM_AFTER, self._make_room)
+
+    def _make_room(self) -> None:
+        """End an idle agent for each that waits with a trial: it may wait for what the idle one holds."""
+        self._making_room = None
+        links = {agent: link for agent, link in self._links.items() if isinstance(link, RayLink)}
+        waiting = [agent for agent, link in links.items() if not link.stands and self._busy[agent]]
+        idle = [agent for agent, link in links.items() if link.stands and not self._busy[agent]]
+        for agent, _ in zip(idle, waiting, strict=False):
+            self._drop(agent)
+            self._retiring[agent] = asyncio.ensure_future(self._retire(agent, links[agent]))
+        if waiting:
+            self._watch_room()
+
+    async def _retire(self, agent: str, link: AgentLink) -> None:
+        """End an agent, and wait until its name is free: its slot may need another one."""
+        await link.close(0.0)
+        deadline = time.monotonic() + _RELEASE_TIMEOUT
+        while await asyncio.to_thread(self._exists, agent) and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)  # Ray does not tell when
+
+    def _exists(self, agent: str) -> bool:
+        import ray
+
+        try:
+            ray.get_actor(agent, namespace=self.setup.experiment_id)
+        except ValueError:
+            return False
+        return True
+
+    def _make_wanted(self, agent: str) -> Any:
+        """Make the actor, and end it again if it was given up while it was made."""
+        actor = self._make_actor(agent)
+        if agent not in self._links:
+            import ray
+
+            ray.kill(actor, no_restart=True)
+        return actor
+
+    def _make_actor(self, agent: str) -> Any:
+        """Make the actor, or take the one of this name that an earlier manager made."""
+        import ray
+
+        actor_class = ray.remote(RayAgent).options(
+            name=agent,
+            namespace=self.setup.experiment_id,
+            lifetime="detached",
+            get_if_exists=True,
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=_CONCURRENT_CALLS,
+            **_resource_options(self.setup.request),
+        )
+        return actor_class.remote(self._agent_setup(agent))
+
+    def _agent_setup(self, agent: str) -> AgentSetup:
+        local = self._connection.is_private and self._runtime_env is None
+        return AgentSetup(
+            agent_id=agent,
+            token=self.setup.token,
+            folder=str(self.setup.folder),
+            # The keeper may have been started from another shell: its environment is not that of this
+            # experiment.
+            environment=dict(os.environ) if local else None,
+            directory=os.getcwd() if local else None,
+            omp_threads=os.environ.get("OMP_NUM_THREADS"),
+            has_gpus=bool(self.setup.request.gpus),
+            search_path=_search_path(),
+            mark=self._mark.name,
+            code_is_shipped=bool((self._runtime_env or {}).get("working_dir")),
+        )
+
+    def _kill_strays(self) -> None:
+        import ray
+
+        namespace = self.setup.experiment_id
+        for each in named_actors():
+            if each["namespace"] == namespace:
+                with contextlib.suppress(ValueError):  # it has ended meanwhile
+                    ray.kill(ray.get_actor(each["name"], namespace=namespace), no_restart=True)
+
+
+def _search_path() -> tuple[str, ...]:
+    """Where this program finds modules of its own: beside its script, and in the working directory."""
+    script = os.path.dirname(os.path.realpath(sys.argv[0]))
+    return (script, os.getcwd()) if script in sys.path else (os.getcwd(),)
+
+
+async def _answer(value: Any) -> Any:
+    return value
+
+
+def _resource_options(request: Request) -> dict[str, Any]:
+    """Options of a Ray actor for one trial's request.
+
+    >>> _resource_options(Request(cpus=2, gpus=0.5, custom={"widget": 1}))
+    {'num_cpus': 2, 'num_gpus': 0.5, 'resources': {'widget': 1}}
+    """
+    options: dict[str, Any] = {"num_cpus": request.cpus, "num_gpus": request.gpus or 0}
+    if request.memory:
+        options["memory"] = request.memory
+    if request.custom:
+        options["resources"] = dict(request.custom)
+    return options

@@ -1,0 +1,287 @@
+"""A line to an agent that is a Ray actor.
+
+Calls are made on the event loop; their answers come back from Ray's threads by `call_soon_threadsafe`. What
+is sent in one turn of the loop leaves in one call, together with the poll if one is due: a trial costs one
+call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import orjson
+
+from ..agents import AgentLink, Listener
+from ..daemon_thread import in_daemon_thread
+from ..heartbeat import Heartbeat
+from ..socket_link import SUSPECT_AFTER
+from .care import AgentCare
+from .reasons import ray_error, reason_of, task_error
+from .strays import Whereabouts
+
+__all__ = ["RayLink"]
+
+_log = logging.getLogger(__name__)
+
+# An agent that is told to shut down and does not is killed so long after the grace of its trial.
+_SHUTDOWN_MARGIN = 2.0
+_KILL_TIMEOUT = 10.0
+
+
+class RayLink(AgentLink):
+    """Talks to the actor that `finding` answers, which may take its time; a `new` one cannot know any trial.
+
+    An agent that stands and is silent for `timeout` seconds is given up.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        finding: Awaitable[Any],
+        hello: dict[str, Any],
+        listener: Listener,
+        care: AgentCare,
+        *,
+        timeout: float = 10.0,
+        new: bool = False,
+    ) -> None:
+        self._agent = agent
+        self._hello = hello
+        self._listener = listener
+        self._care = care
+        self._is_new = new
+        self._heartbeat = Heartbeat(
+            timeout, self._beat, lambda: self._on_silence(timeout), SUSPECT_AFTER, self._on_suspect
+        )
+        self._loop = asyncio.get_running_loop()
+        self._session = secrets.token_hex(8)
+        self._number = 0
+        self._actor: Any = None
+        self._unsent: list[dict[str, Any]] = []
+        self._poll_after: int | None = None
+        self._flush_is_due = False
+        self._closing = False
+        self._stands = asyncio.Event()  # also set when it never will
+        self._gone = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._finding = self._loop.create_task(self._find(finding))
+
+    @property
+    def stands(self) -> bool:
+        """Whether the agent has answered, and is not known to be gone."""
+        return self._stands.is_set() and not self._gone.is_set()
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message that has no answer, at the end of this turn of the loop."""
+        if message["op"] == "kill" and self._take_back(message):
+            return
+        self._unsent.append(message)
+        self._flush_soon()
+
+    def poll(self, after: int) -> None:
+        """Ask for the next batch, at the end of this turn of the loop."""
+        self._poll_after = after
+        self._flush_soon()
+
+    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a message and wait for its answer; raises ConnectionError if the agent goes away."""
+        await self._stands.wait()
+        if self._gone.is_set():
+            raise ConnectionError("the agent is gone")
+        try:
+            return await asyncio.wrap_future(self._actor.ask.remote(message).future())
+        except ray_error() as error:
+            raise ConnectionError(reason_of(error)) from error
+
+    def kill(self) -> None:
+        """Kill the actor's process."""
+        self._loop.create_task(self._kill())
+
+    async def close(self, grace: float) -> None:
+        """Ask the agent to shut down, and kill it if it does not; returns when its process is gone."""
+        self._closing = True
+        self.send({"op": "shutdown"})
+        # An actor that still waits for its resources runs nothing that deserves a grace.
+        patience = grace + _SHUTDOWN_MARGIN if self._stands.is_set() else 0.0
+        if not await self._wait_gone(patience):
+            await self._kill()
+            await self._wait_gone(_KILL_TIMEOUT)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_KILL_TIMEOUT)
+
+    async def _find(self, finding: Awaitable[Any]) -> None:
+        try:
+            self._actor = await finding
+        except (ray_error(), ValueError, TypeError, RuntimeError, OSError) as error:
+            self.lose(reason_of(error))
+            return
+        if not self._is_new:
+            self._heartbeat.start()  # it was made long ago: it has no reason to be silent
+        # Calls may overtake each other: nothing else is sent before the session has begun.
+        self._expect(self._actor.connect.remote(self._session, self._hello), self._meet)
+
+    def _meet(self, where: Whereabouts) -> None:
+        _log.debug("agent %s: %s", self._agent, where)
+        self._heartbeat.start()
+        # One call always waits in the actor: it fails when the actor's process ends.
+        self._expect(self._actor.until_replaced.remote(self._session), self._be_replaced)
+        self._start_task(self._care.meet(self._actor, where), self._stand)
+
+    def _stand(self) -> None:
+        self._stands.set()
+        self._flush_soon()
+
+    def _be_replaced(self, nothing: None) -> None:
+        del nothing
+        self._care.leave_alone()
+        self.lose("another manager has taken over its agent")
+
+    def _beat(self) -> None:
+        self._expect(self._actor.beat.remote(), lambda nothing: None)
+
+    def _on_suspect(self, suspect: bool) -> None:
+        if not self._closing:
+            self._listener.on_silent(self._agent, suspect)
+
+    def _on_silence(self, patience: float) -> None:
+        self.kill()
+        self.lose(f"its agent gave no sign of life for {patience:g} s")
+
+    def _take_back(self, kill: dict[str, Any]) -> bool:
+        """A trial whose agent is not there yet need not be waited for: it ends without having been started."""
+        trial = {name: kill[name] for name in ("trial", "attempt")}
+        for message in self._unsent:
+            if self._is_new and message["op"] == "start" and trial.items() <= message.items():
+                self._unsent.remove(message)
+                ended = {**trial, "e": "ended", "time": time.time(), "error": "stopped before it had started"}
+                self._loop.call_soon(self._listener.on_batch, self._agent, {"events": [ended], "cursor": 0})
+                return True
+        return False
+
+    def _flush_soon(self) -> None:
+        if self._stands.is_set() and not self._flush_is_due:
+            self._flush_is_due = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_is_due = False
+        if self._gone.is_set():
+            return
+        if self._care.wants(self._unsent):
+            self._flush_is_due = True  # nothing leaves until what they need is there
+            self._start_task(self._care.bring_for(self._actor, list(self._unsent)), self._flush)
+            return
+        messages, self._unsent = self._unsent, []
+        after, self._poll_after = self._poll_after, None
+        packet: list[Any] = [self._session, self._number, messages]
+        self._number += 1
+        if after is None:
+            self._expect(self._actor.tell.remote(orjson.dumps(packet)), self._complain)
+        else:
+            packet.append(after)
+            self._expect(self._actor.exchange.remote(orjson.dumps(packet)), self._take_batch)
+
+    def _expect(self, call: Any, then: Callable[[Any], None]) -> None:
+        """Hand the answer of a call to `then` on the loop; its failure means that the agent is gone."""
+
+        def done(answer: concurrent.futures.Future[Any]) -> None:
+            try:
+                self._loop.call_soon_threadsafe(self._settle, answer, then)
+            except RuntimeError:
+                pass  # the loop is closed: nobody waits any more
+
+        call.future().add_done_callback(done)
+
+    def _settle(self, answer: concurrent.futures.Future[Any], then: Callable[[Any], None]) -> None:
+        error = answer.exception()
+        if error is not None:
+            if isinstance(error, task_error()):
+                self.kill()  # our own bug: whatever it runs, nobody would hear of it
+            self.lose(reason_of(error))
+        elif not self._gone.is_set():
+            self._heartbeat.heard()
+            then(answer.result())
+
+    def _take_batch(self, answer: bytes) -> None:
+        batch = orjson.loads(answer)
+        self._log_errors(batch.pop("errors", []))
+        if not batch["events"]:
+            if self._poll_after is None:
+                self.poll(batch["cursor"])
+        elif self._care.is_away:
+            self._start_task(self._care.fetch_for(self._actor, batch["events"]), lambda: self._deliver(batch))
+        else:
+            self._deliver(batch)
+
+    def _deliver(self, batch: dict[str, Any]) -> None:
+        self._listener.on_batch(self._agent, batch)
+
+    def _start_task(self, work: Coroutine[Any, Any, None], then: Callable[[], None]) -> None:
+        """Do what takes a while, and then go on, unless the agent is lost by it or meanwhile."""
+
+        async def do() -> None:
+            try:
+                await work
+            except (ray_error(), OSError) as error:
+                self.lose(reason_of(error))
+            if not self._gone.is_set():
+                then()
+
+        self._keep(do())
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _complain(self, answer: bytes) -> None:
+        self._log_errors(orjson.loads(answer))
+
+    def _log_errors(self, errors: list[dict[str, Any]]) -> None:
+        for error in errors:
+            _log.warning("agent %s: %s", self._agent, error.get("error", error))
+
+    async def _kill(self) -> None:
+        await asyncio.wait((self._finding,), timeout=_KILL_TIMEOUT)
+        if self._actor is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(in_daemon_thread(lambda: _kill_actor(self._actor)), _KILL_TIMEOUT)
+
+    async def _wait_gone(self, timeout: float) -> bool:
+        try:
+            await asyncio.wait_for(self._gone.wait(), timeout)
+        except TimeoutError:
+            return False
+        return True
+
+    def lose(self, reason: str) -> None:
+        """The agent is gone, or nobody can talk to it any more."""
+        if self._gone.is_set():
+            return
+        self._gone.set()
+        self._stands.set()
+        self._heartbeat.stop()
+        self._finding.cancel()
+        if not self._closing:
+            self._keep(self._bury(reason))
+
+    async def _bury(self, reason: str) -> None:
+        """Nothing that the agent left behind may report when its spools are read."""
+        try:
+            await self._care.sweep()
+        except OSError as error:
+            _log.warning("what agent %s has left behind cannot be swept up: %s", self._agent, error)
+        self._listener.on_lost(self._agent, reason)
+
+
+def _kill_actor(actor: Any) -> None:
+    import ray
+
+    ray.kill(actor, no_restart=True)

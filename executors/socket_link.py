@@ -1,0 +1,184 @@
+"""A line to an agent over its Unix socket, and the watch over its signs of life."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from pathlib import Path
+from typing import Any, cast
+
+from ..trial_agent.messages import MessageDecoder, encode_message
+from .agents import AgentLink, Listener
+from .heartbeat import Heartbeat
+
+__all__ = ["SUSPECT_AFTER", "SocketLink"]
+
+_log = logging.getLogger(__name__)
+
+# An agent that was silent for so long (s) gets no new work until it is heard of again.
+SUSPECT_AFTER = 3.0
+# A process that was just made has to load its modules before it can say hello.
+_START_TIMEOUT = 60.0
+
+
+class SocketLink(AgentLink, asyncio.Protocol):
+    """Connects, says hello, and passes messages; what is sent before the line stands is kept until it does.
+
+    An answer carries the id of its message; the answer to a poll is a batch of events. An agent that was silent for
+    `timeout` seconds is given up; a `new` one has more time to say hello.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        path: Path,
+        hello: dict[str, Any],
+        listener: Listener,
+        timeout: float = 10.0,
+        *,
+        new: bool = False,
+    ) -> None:
+        self._agent = agent
+        self._listener = listener
+        self._decoder = MessageDecoder()
+        self._transport: asyncio.Transport | None = None
+        self._unsent = bytearray()
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._ids = itertools.count(1)
+        self._loop = asyncio.get_running_loop()
+        self._closed = asyncio.Event()
+        self._closing = False
+        self._given_up = False
+        self._heartbeat = Heartbeat(
+            timeout, self._ping, lambda: self._on_silence(timeout), SUSPECT_AFTER, self._on_suspect
+        )
+        self._starting: asyncio.TimerHandle | None = None
+        if new:
+            patience = max(timeout, _START_TIMEOUT)
+            self._starting = self._loop.call_later(patience, self._on_silence, patience)
+        else:
+            self._heartbeat.start()
+        self._hello = self._expect_answer(hello)
+        self._connecting = self._loop.create_task(self._connect(path))
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message that has no answer."""
+        if not self._unsent and self._transport is not None:
+            # What is sent in one turn of the loop (a poll and a start, usually) leaves in one write.
+            self._loop.call_soon(self.flush)
+        self._unsent += encode_message(message)
+
+    def poll(self, after: int) -> None:
+        """Ask for the next batch."""
+        self.send({"op": "poll", "after": after})
+
+    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a message and wait for its answer; raises ConnectionError if the agent goes away."""
+        return await self._expect_answer(message)
+
+    async def hello(self) -> dict[str, Any] | None:
+        """What the agent said of itself; None if it is not there."""
+        try:
+            return await asyncio.shield(self._hello)
+        except ConnectionError:
+            return None
+
+    async def wait_closed(self, timeout: float) -> None:
+        """Wait until the agent has closed its end, at most so long; then close ours."""
+        self._closing = True
+        try:
+            await asyncio.wait_for(self._closed.wait(), timeout)
+        except TimeoutError:
+            pass
+        self._heartbeat.stop()
+        if self._transport is not None:
+            self._transport.close()
+
+    async def why_lost(self, reason: str) -> str:
+        """A better reason than the socket's, if there is one."""
+        return reason
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The line stands: send what was kept."""
+        self._transport = cast(asyncio.Transport, transport)
+        self.flush()
+
+    def data_received(self, data: bytes) -> None:
+        """Batches go to the listener, other answers to whoever asked; an agent that was given up is not heard."""
+        if self._closed.is_set():
+            return
+        self._heartbeat.start()
+        self._heartbeat.heard()
+        if self._starting is not None:
+            self._starting.cancel()
+        for message in self._decoder.feed(data):
+            if "events" in message:
+                self._listener.on_batch(self._agent, message)
+            elif (answer := self._answers.pop(message.get("id", 0), None)) is not None:
+                if not answer.done():
+                    answer.set_result(message)
+            elif "pong" not in message:
+                _log.warning("agent %s: %s", self._agent, message.get("error", message))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The agent is gone, or has closed the line."""
+        self._end(f"its agent closed the connection ({exc})" if exc else "its agent is gone")
+
+    def flush(self) -> None:
+        """Write what this turn of the loop has sent so far, if the line stands."""
+        if self._transport is None:
+            return
+        if self._unsent and not self._transport.is_closing():
+            self._transport.write(bytes(self._unsent))
+        self._unsent.clear()
+
+    def _expect_answer(self, message: dict[str, Any]) -> asyncio.Future[dict[str, Any]]:
+        answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
+        if self._closed.is_set():
+            answer.set_exception(ConnectionError("the agent is gone"))
+            return answer
+        number = next(self._ids)
+        self._answers[number] = answer
+        self.send({**message, "id": number})
+        return answer
+
+    async def _connect(self, path: Path) -> None:
+        try:
+            await self._loop.create_unix_connection(lambda: self, str(path))
+        except OSError as error:
+            self._end(f"its agent cannot be reached ({error})")
+
+    def _ping(self) -> None:
+        self.send({"op": "ping"})
+
+    def _on_suspect(self, suspect: bool) -> None:
+        if not self._closing:
+            self._listener.on_silent(self._agent, suspect)
+
+    def _on_silence(self, patience: float) -> None:
+        """Give the agent up: it is killed, and whatever it may still say is not heard."""
+        if self._closed.is_set():
+            return
+        self._given_up = True
+        self.kill()
+        if self._transport is not None:
+            self._transport.abort()
+        self._end(f"its agent gave no sign of life for {patience:g} s")
+
+    def _end(self, reason: str) -> None:
+        self._closed.set()
+        self._heartbeat.stop()
+        if self._starting is not None:
+            self._starting.cancel()
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(ConnectionError(reason))
+                answer.exception()  # nobody may be waiting
+        self._answers.clear()
+        if not self._closing:
+            self._closing = True
+            self._loop.create_task(self._tell_lost(reason))
+
+    async def _tell_lost(self, reason: str) -> None:
+        self._listener.on_lost(self._agent, await self.why_lost(reason))

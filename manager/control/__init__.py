@@ -1,0 +1,1 @@
+"""Changing a running experiment from another process."""

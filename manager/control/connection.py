@@ -1,0 +1,179 @@
+"""How a verb talks to the manager that runs an experiment: a Unix socket, one JSON line each way.
+
+    {"op": "status"}                     -> {"ok": true, "pid": 4711, "status": "RUNNING", ...}
+    {"op": "kill", "trial": "Xy3fA"}     -> {"ok": true}
+    anything that cannot be done         -> {"error": "a sentence", "kind": "conflict"}
+
+The operations are listed in `live_changes.py`; who asks for a change uses `steering.py`.
+The socket has a short name in the user's runtime directory; `control.sock` in the experiment's folder is a
+link to it: it is found whatever the runtime directory of the asking process is. Only the same user is
+listened to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from ...store.runtime_folder import runtime_directory
+
+__all__ = ["ControlError", "ControlServer", "ask_manager", "control_socket"]
+
+Answer = dict[str, Any]
+Operation = Callable[[Answer], Answer | Awaitable[Answer]]
+RefusalKind = Literal["unreachable", "not found", "conflict", "invalid", "failed"]
+_log = logging.getLogger(__name__)
+# What the HTTP API takes in one body (4 MiB) is up to three times as long with its characters escaped.
+_MAX_LINE = 16 * 1024 * 1024
+_TOO_LONG = {"error": f"a request has at most {_MAX_LINE:,} bytes", "kind": "invalid"}
+_TIMEOUT = 10.0
+
+
+class ControlError(Exception):
+    """The manager could not be asked, or refused; the message says why.
+
+    `kind`: "unreachable"; or the refusal is because something is "not found", is in "conflict" with how the experiment
+    stands, or is "invalid" at any time; or the manager "failed" at it.
+    """
+
+    def __init__(self, message: str, kind: RefusalKind = "conflict") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def control_socket(folder: Path) -> Path:
+    """Where the manager of an experiment listens."""
+    name = hashlib.blake2b(str(folder.absolute()).encode(), digest_size=6).hexdigest()
+    return runtime_directory() / f"m-{name}.sock"
+
+
+class ControlServer:
+    """Answers the requests of verbs while its `async with` block runs.
+
+    `operations` maps an op to a function of the request (it may be a coroutine), whose answer is sent back; a
+    `ControlError` it raises is sent as the sentence that it is.
+    """
+
+    def __init__(self, folder: Path, operations: Mapping[str, Operation]) -> None:
+        self._folder = folder
+        self._operations = dict(operations)
+        self._path = control_socket(folder)
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def __aenter__(self) -> ControlServer:
+        # Whoever owns the folder may take away what a killed manager left.
+        self._path.unlink(missing_ok=True)
+        self._server = await asyncio.start_unix_server(self._serve, self._path, limit=_MAX_LINE)
+        self._path.chmod(0o600)
+        link = self._folder / "control.sock"
+        link.unlink(missing_ok=True)
+        link.symlink_to(self._path)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._server is not None:
+            self._server.close()
+        for writer in self._writers:
+            writer.close()
+        self._path.unlink(missing_ok=True)
+        (self._folder / "control.sock").unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from ...trial_agent.unix_server import peer_uid
+
+        peer = writer.get_extra_info("socket")
+        if peer_uid(peer) not in (None, os.geteuid()):
+            writer.close()
+            return
+        self._writers.add(writer)
+        try:
+            await self._converse(reader, writer)
+        except ConnectionError:
+            pass  # it went away
+        finally:
+            self._writers.discard(writer)
+            writer.close()
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            try:
+                line = await reader.readline()
+            except ValueError:  # where the next request begins is unknown
+                writer.write(_encoded(_TOO_LONG))
+                await writer.drain()
+                return
+            if not line:
+                return
+            writer.write(await self._answer(line))
+            await writer.drain()
+
+    async def _answer(self, line: bytes) -> bytes:
+        """Return the line that answers a request; what an operation did not foresee is logged and said, too."""
+        try:
+            return _encoded(await self._perform(line))
+        except Exception as error:  # noqa: BLE001  (the manager goes on, and who asked must hear of it)
+            _log.exception("the request %r failed", line[:80])
+            why = f"{type(error).__name__}: {error}"
+            return _encoded(
+                {"error": f"the manager failed at this ({why}): see logs/manager.log", "kind": "failed"}
+            )
+
+    async def _perform(self, line: bytes) -> Answer:
+        try:
+            request = json.loads(line)
+            operation = self._operations[request["op"]]
+        except (ValueError, KeyError, TypeError):
+            return {
+                "error": f"a request is one of {', '.join(sorted(self._operations))}, not {line[:80]!r}",
+                "kind": "invalid",
+            }
+        try:
+            answer = operation(request)
+            return {"ok": True, **(await answer if isinstance(answer, Awaitable) else answer)}
+        except ControlError as error:
+            return {"error": str(error), "kind": error.kind}
+
+
+def ask_manager(folder: Path, request: Answer, timeout: float = _TIMEOUT) -> Answer:
+    """Send a request to the manager of the experiment in `folder`; raises `ControlError` with its refusal.
+
+    `timeout` is in seconds.
+    """
+    message = _encoded(request)
+    if len(message) > _MAX_LINE:
+        raise ControlError(f"{_TOO_LONG['error']}, this one {len(message):,}", "invalid")
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(timeout)
+        try:
+            line.connect(str(_find(folder)))
+            line.sendall(message)
+            answer = json.loads(line.makefile("rb").readline() or b"{}")
+        except TimeoutError:
+            raise ControlError(f"the manager of {folder.name} does not answer", "unreachable") from None
+        except (OSError, ValueError) as error:
+            why = f"the manager of {folder.name} cannot be reached: {error}"
+            raise ControlError(why, "unreachable") from error
+    if "error" in answer:
+        raise ControlError(answer["error"], answer.get("kind", "conflict"))
+    if not answer:
+        raise ControlError(f"the manager of {folder.name} went away before it answered", "unreachable")
+    return answer
+
+
+def _encoded(message: Answer) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+def _find(folder: Path) -> Path:
+    try:
+        return (folder / "control.sock").readlink()
+    except OSError:
+        return control_socket(folder)

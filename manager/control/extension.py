@@ -1,0 +1,76 @@
+"""More trials, more time, another concurrency for an experiment that nobody runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ...config import ExperimentConfig
+from ...runner.experiment_status import ExperimentStatus
+from ...store.folder import ExperimentFolder
+from ...store.store import Store
+from .change_checks import problems_of
+
+__all__ = ["Extension", "ExtensionError", "extend_experiment"]
+
+
+class ExtensionError(ValueError):
+    """The limits asked for make no sense for this experiment; the message says which would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """New limits, by the names of the config (seconds for durations); None leaves a limit as it is."""
+
+    max_trial_number: int | None = None
+    max_experiment_duration: float | None = None
+    trial_concurrency: int | None = None
+
+    def changes(self) -> dict[str, Any]:
+        """The limits that are given.
+
+        >>> Extension(max_trial_number=20).changes()
+        {'max_trial_number': 20}
+        """
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def extend_experiment(folder: ExperimentFolder, extension: Extension) -> None:
+    """Write new limits into an experiment's store, so that it can be resumed, also if it was DONE.
+
+    Raises `ExtensionError`, `FolderError` if somebody runs it, `StoreError`.
+    """
+    if problems := problems_of(extension.changes()):
+        raise ExtensionError("; ".join(problems))
+    folder.own()
+    try:
+        store = Store.open(folder.database)
+        try:
+            _extend(store, extension)
+        finally:
+            store.close()
+    finally:
+        folder.disown()
+
+
+def _extend(store: Store, extension: Extension) -> None:
+    row = store.experiment()
+    config = ExperimentConfig.from_canonical(row.config).model_copy(update=extension.changes())
+    if row.status != ExperimentStatus.DONE:
+        store.set_config(config.canonical())
+        return
+    if (why := _why_done(config, sum(store.counts().values()), row.run_time)) is not None:
+        raise ExtensionError(why)
+    store.set_config(config.canonical())
+    store.set_status(ExperimentStatus.STOPPED.value, "extended, and not yet resumed")
+
+
+def _why_done(config: ExperimentConfig, made: int, run_time: float) -> str | None:
+    """Why an experiment that is done would be done at once again."""
+    number, duration = config.max_trial_number, config.max_experiment_duration
+    if number is not None and made >= number:
+        return f"{made} trials are made already: max_trial_number must be more than {made}"
+    if duration is not None and run_time >= duration:
+        return f"it has run for {run_time:.0f} s already: max_experiment_duration must be more"
+    return None

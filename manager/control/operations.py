@@ -1,0 +1,265 @@
+"""What a user may change while an experiment runs: the manager's side of the control socket.
+
+A change is first committed as it was asked for (new limits and search spaces in the stored config); if that cannot be
+written, it is refused, and nothing has happened. Then it is an event like any other: the runner takes it in, what
+follows from it is committed in one transaction, acted upon and answered. So a manager that is killed after the answer
+comes back with the change.
+
+The operations, by the names of `control.py`'s requests:
+
+    {"op": "update", "changes": {"max_trial_number": 20, "search_space": {...}}}   limits; null lifts a bound
+    {"op": "add", "parameters": {"lr": 0.1}}      -> {"sequence_id": 12, "trial_id": "Xy3fA"}
+    {"op": "add", "parameters": [{"lr": 0.1}, ...]}        -> {"trials": [...]}; all of them or none
+    {"op": "rerun", "trial": "Xy3fA" or 11}       -> the same; a new trial with the same parameters
+    {"op": "import", "data": [{"parameter": {"lr": 0.1}, "value": 0.9}]}           -> {"imported": 1}
+    {"op": "kill", "trial": "Xy3fA" or 11}
+    {"op": "stop", "reason": "..."}
+    {"op": "status"}
+
+Whoever asks uses `steering.py`, which checks more than the manager has time for.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...protocol import dumps
+from ...runner.events import (
+    DataImported,
+    Event,
+    LimitsChanged,
+    SearchSpaceChanged,
+    TrialAddAsked,
+    TrialKillAsked,
+)
+from ...runner.experiment_status import ExperimentStatus
+from ...store.store import NoRoomError, StoreError
+from .change_checks import problems_of
+from .connection import ControlError
+
+if TYPE_CHECKING:
+    from ...config import ExperimentConfig
+    from ...runner.trial import Trial
+    from ...runner.trial_runner import TrialRunner
+    from ..manager import Manager
+
+__all__ = ["CHANGEABLE", "LiveChanges", "changed_config"]
+
+_LIMITS = ("max_trial_number", "max_experiment_duration", "trial_concurrency")
+CHANGEABLE = (*_LIMITS, "search_space")
+_BY_USER = "stopped by the user"
+_SNAKE = {
+    "maxTrialNumber": "max_trial_number",
+    "maxExperimentDuration": "max_experiment_duration",
+    "trialConcurrency": "trial_concurrency",
+    "searchSpace": "search_space",
+}
+
+
+class LiveChanges:
+    """Answers the requests of users about a running manager; called on its event loop."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._manager = manager
+
+    def operations(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+        """The operations by name, for a `ControlServer`; each raises `ControlError` with the refusal."""
+        return {
+            "status": self._status,
+            "update": self._update,
+            "add": self._add,
+            "rerun": self._rerun,
+            "import": self._import,
+            "kill": self._kill,
+            "stop": self._stop,
+        }
+
+    def _status(self, _request: dict[str, Any]) -> dict[str, Any]:
+        runner = self._manager.runner
+        status = ExperimentStatus.INITIALIZED if runner is None else runner.status
+        waiting = [] if runner is None else list(runner.waiting)[:100]
+        reasons = {} if runner is None else {trial.trial_id: runner.why_waiting(trial) for trial in waiting}
+        return {"pid": os.getpid(), "status": status.value, "waiting": reasons}
+
+    def _update(self, request: dict[str, Any]) -> dict[str, Any]:
+        runner, manager = self._running(), self._manager
+        changes = request.get("changes")
+        changes = changes if isinstance(changes, dict) else {}
+        config = changed_config(manager.config, changes)
+        if (why_not := _why_not(config, changes, runner, manager.now())) is not None:
+            raise ControlError(why_not, "conflict")
+        self._apply(_events_of(config, changes, manager.now()), config)
+        return {name: getattr(config, name) for name in _LIMITS}
+
+    def _add(self, request: dict[str, Any]) -> dict[str, Any]:
+        parameters = request.get("parameters")
+        several: list[Any] = parameters if isinstance(parameters, list) else [parameters]
+        if not several or not all(isinstance(each, dict) for each in several):
+            raise ControlError('parameters are an object, such as {"lr": 0.1}', "invalid")
+        made = self._begin({}, several)
+        return {"trials": made} if isinstance(parameters, list) else made[0]
+
+    def _rerun(self, request: dict[str, Any]) -> dict[str, Any]:
+        trial = self._trial(request)
+        return self._begin({"rerun_of": trial.trial_id}, [json.loads(trial.record)["parameters"]])[0]
+
+    def _import(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._running()
+        rows = checked_import(request.get("data"))
+        self._apply([DataImported(self._manager.now(), dumps(rows))])
+        return {"imported": len(rows)}
+
+    def _kill(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._running()
+        trial = self._trial(request)
+        if trial.status.is_final:
+            raise ControlError(f"trial {trial.trial_id} has ended already: {trial.status}", "conflict")
+        self._apply([TrialKillAsked(self._manager.now(), trial.trial_id)])
+        return {"sequence_id": trial.sequence_id, "trial_id": trial.trial_id}
+
+    def _stop(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._manager.stop_now(str(request.get("reason") or _BY_USER))
+        return {}
+
+    # ------------------------------------------------------------------ helpers
+
+    def _running(self) -> TrialRunner:
+        """The runner, if anything can be changed now."""
+        runner = self._manager.runner
+        if runner is None:
+            raise ControlError("the experiment is still starting: ask again in a moment", "conflict")
+        if runner.status is ExperimentStatus.STOPPING or runner.is_finished():
+            raise ControlError(
+                f"the experiment is {runner.status}: nothing can be changed any more", "conflict"
+            )
+        return runner
+
+    def _trial(self, request: Mapping[str, Any]) -> Trial:
+        runner, name = self._running(), request.get("trial")
+        trial = runner.get_trial(name) if isinstance(name, str) else None
+        if trial is None and str(name).isdecimal():
+            trial = next(
+                (trial for trial in runner.trials.values() if trial.sequence_id == int(str(name))), None
+            )
+        if trial is None:
+            raise ControlError(f"there is no trial {name}", "not found")
+        return trial
+
+    def _begin(self, origin: Mapping[str, Any], several: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Make trials of the user's, all or none, and answer which they are."""
+        runner, now = self._running(), self._manager.now()
+        if why_not := _why_not_add(runner, len(several)):
+            raise ControlError(f"no trial can be added: {why_not}", "conflict")
+        source = {"parameter_id": None, "parameter_source": "customized"}
+        records = [
+            dumps({**source, "parameters": dict(each), "parameter_index": 0, **origin}) for each in several
+        ]
+        first = runner.created
+        self._apply([TrialAddAsked(now, record) for record in records])
+        own = [
+            trial for trial in list(runner.trials.values())[first:] if any(trial.record is r for r in records)
+        ]
+        return [{"sequence_id": trial.sequence_id, "trial_id": trial.trial_id} for trial in own]
+
+    def _apply(self, events: Sequence[Event], config: ExperimentConfig | None = None) -> None:
+        try:
+            self._manager.apply(events, config)
+        except NoRoomError as error:
+            raise ControlError(f"the change was not made: {error.what}; make room and try again") from error
+        except StoreError as error:
+            raise ControlError(f"the change was not made: {error}") from error
+
+
+def changed_config(config: ExperimentConfig, changes: Mapping[str, Any]) -> ExperimentConfig:
+    """A configuration with changes, by the names of the config; raises `ControlError` with every problem."""
+    from ...config import ConfigError, ExperimentConfig
+
+    if not changes:
+        raise ControlError(f"give what to change: {', '.join(CHANGEABLE)}", "invalid")
+    unknown = [name for name in changes if name not in CHANGEABLE]
+    if unknown:
+        raise ControlError(
+            f"{', '.join(unknown)} cannot be changed while an experiment runs: only {', '.join(CHANGEABLE)}",
+            "invalid",
+        )
+    if any(changes.get(name, "") is None for name in ("trial_concurrency", "search_space")):
+        raise ControlError("trial_concurrency and search_space cannot be null", "invalid")
+    if problems := problems_of(changes):
+        raise ControlError("; ".join(problems), "invalid")
+    kept = {name: value for name, value in config.canonical().items() if _SNAKE.get(name) not in changes}
+    data = kept | {name: value for name, value in changes.items() if value is not None}
+    try:
+        return ExperimentConfig.from_canonical(data)
+    except ConfigError as error:
+        raise ControlError("; ".join(map(str, error.problems)), "invalid") from error
+
+
+def checked_import(data: Any) -> list[dict[str, Any]]:
+    """Results measured elsewhere, each `{"parameter": {...}, "value": ...}`; raises `ControlError` naming the bad one.
+
+    >>> checked_import([{"parameter": {"x": 1}, "value": 0.5}])
+    [{'parameter': {'x': 1}, 'value': 0.5}]
+    """
+    if not isinstance(data, list) or not data:
+        raise ControlError('data is a list of {"parameter": {...}, "value": NUMBER}', "invalid")
+    for number, row in enumerate(data):
+        if (
+            not isinstance(row, dict)
+            or set(row) != {"parameter", "value"}
+            or not isinstance(row["parameter"], dict)
+        ):
+            raise ControlError(f'result {number} is not {{"parameter": {{...}}, "value": NUMBER}}', "invalid")
+        value = row["value"]["default"] if _has_default(row["value"]) else row["value"]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ControlError(
+                f'the value of result {number} is no finite number, and no object with one as "default"',
+                "invalid",
+            )
+    return data
+
+
+def _has_default(value: Any) -> bool:
+    return isinstance(value, dict) and "default" in value
+
+
+def _why_not_add(runner: TrialRunner, count: int) -> str:
+    """Why so many trials cannot be added, as a sentence; empty if they can."""
+    most = runner.limits.max_trial_number
+    if (why_not := runner.why_not_add()) and most is None:
+        return why_not
+    if most is not None and runner.created + runner.requested + count > most:
+        left = max(0, most - runner.created - runner.requested)
+        what = f"max_trial_number ({most}) leaves room for {left}" if left else why_not
+        return f"{what}: raise it first"
+    return why_not
+
+
+def _why_not(
+    config: ExperimentConfig, changes: Mapping[str, Any], runner: TrialRunner, now: float
+) -> str | None:
+    """Why the changed limits make no sense at present."""
+    number, duration = config.max_trial_number, config.max_experiment_duration
+    made = runner.created + runner.requested
+    if "max_trial_number" in changes and number is not None and number < made:
+        return f"{made} trials are made or asked for already: max_trial_number must be at least {made}"
+    if "max_experiment_duration" in changes and duration is not None and duration <= runner.elapsed(now):
+        ran = f"it has run for {runner.elapsed(now):.0f} s already"
+        return f"{ran}: max_experiment_duration must be more; stop ends it now"
+    return None
+
+
+def _events_of(config: ExperimentConfig, changes: Mapping[str, Any], now: float) -> list[Event]:
+    events: list[Event] = []
+    if "search_space" in changes:
+        events.append(SearchSpaceChanged(now, json.dumps(config.search_space)))
+    if set(changes) & set(_LIMITS):
+        events.append(
+            LimitsChanged(
+                now, config.trial_concurrency, config.max_trial_number, config.max_experiment_duration
+            )
+        )
+    return events

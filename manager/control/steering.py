@@ -1,0 +1,156 @@
+"""Changing an experiment from another process: what verbs, the HTTP API and the pages call.
+
+A running experiment is changed through its manager (`live_changes.py`); the limits of one that nobody runs, in its
+store. What takes time (whether the tuner takes a new search space) is checked here, not in the manager.
+All functions raise `ControlError`, whose `kind` says what sort of refusal it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ...config import check_plugins
+from ...protocol import dumps
+from ...runner.experiment_status import ExperimentStatus
+from ...store.folder import ExperimentFolder, FolderError
+from ...store.store import Store
+from ..experiments import experiment_config
+from .connection import ControlError, ask_manager
+from .extension import Extension, ExtensionError, extend_experiment
+from .operations import changed_config, checked_import
+
+__all__ = [
+    "add_trial",
+    "add_trials",
+    "change_experiment",
+    "import_results",
+    "kill_trial",
+    "rerun_trial",
+    "stop_experiment",
+]
+
+_PATIENCE = 10.0
+# What is said in one request: the manager's loop has other things to do.
+_MOST_CHARACTERS = 48_000
+
+
+def change_experiment(
+    folder: ExperimentFolder, changes: Mapping[str, Any], timeout: float = _PATIENCE
+) -> dict[str, Any]:
+    """Change `max_trial_number`, `max_experiment_duration`, `trial_concurrency` or the `search_space`.
+
+    None lifts a bound; durations are seconds, or text such as "2h". Answers the limits as they are now. The limits of
+    an experiment that nobody runs are changed for its next run.
+    """
+    config = changed_config(experiment_config(folder), changes)
+    if "search_space" in changes and (problems := check_plugins(config)):
+        raise ControlError("; ".join(map(str, problems)), "invalid")
+    if folder.manager() is None:
+        _extend(folder, changes, config)
+    else:
+        ask_manager(folder.path, {"op": "update", "changes": dict(changes)}, timeout)
+    names = ("max_trial_number", "max_experiment_duration", "trial_concurrency")
+    return {name: getattr(config, name) for name in names}
+
+
+def add_trial(
+    folder: ExperimentFolder, parameters: Mapping[str, Any], timeout: float = _PATIENCE
+) -> dict[str, Any]:
+    """Run a trial with parameters of one's own; answers its `sequence_id` and `trial_id`."""
+    return _ask(folder, {"op": "add", "parameters": dict(parameters)}, timeout)
+
+
+def add_trials(
+    folder: ExperimentFolder, several: Sequence[Mapping[str, Any]], timeout: float = _PATIENCE
+) -> list[dict[str, Any]]:
+    """Run several trials with parameters of one's own, all or none; answers `sequence_id` and `trial_id` of each."""
+    request = {"op": "add", "parameters": [dict(each) for each in several]}
+    return _ask(folder, request, timeout)["trials"]
+
+
+def rerun_trial(folder: ExperimentFolder, trial: str | int, timeout: float = _PATIENCE) -> dict[str, Any]:
+    """Run a new trial with the parameters of another one; answers its `sequence_id` and `trial_id`."""
+    return _ask(folder, {"op": "rerun", "trial": trial}, timeout)
+
+
+def kill_trial(folder: ExperimentFolder, trial: str | int, timeout: float = _PATIENCE) -> dict[str, Any]:
+    """End one trial; the experiment goes on."""
+    return _ask(folder, {"op": "kill", "trial": trial}, timeout)
+
+
+def import_results(
+    folder: ExperimentFolder, results: Sequence[Mapping[str, Any]], timeout: float = _PATIENCE
+) -> int:
+    """Tell the tuner results measured elsewhere, each `{"parameter": {...}, "value": NUMBER}`; answers how many.
+
+    All of them are checked before the first is told.
+    """
+    rows = checked_import([dict(row) for row in results])
+    for portion in list(_portions(rows)):
+        _ask(folder, {"op": "import", "data": portion}, timeout)
+    return len(rows)
+
+
+def stop_experiment(
+    folder: ExperimentFolder, reason: str = "stopped by the user", timeout: float = _PATIENCE
+) -> None:
+    """End the experiment, and do not wait for it: what runs is ended with grace, and results are kept."""
+    _ask(folder, {"op": "stop", "reason": reason}, timeout)
+
+
+def _ask(folder: ExperimentFolder, request: dict[str, Any], timeout: float) -> dict[str, Any]:
+    if folder.manager() is None:
+        raise ControlError(
+            f"experiment {folder.experiment_id} does not run: {_how_to_run(folder)}", "conflict"
+        )
+    answer = ask_manager(folder.path, request, timeout)
+    return {name: value for name, value in answer.items() if name != "ok"}
+
+
+def _how_to_run(folder: ExperimentFolder) -> str:
+    """What makes an experiment that does not run continue, as a sentence."""
+    store = Store.view(folder.database)
+    try:
+        status = store.experiment().status
+    finally:
+        store.close()
+    resume = f"pitchpipe resume {folder.experiment_id}"
+    if status == ExperimentStatus.VIEWED:
+        return "it is VIEWED, and nothing continues it"
+    if status == ExperimentStatus.DONE:
+        return f"it is DONE, and {resume} --max-trial-number N extends it"
+    return f"{resume} continues it"
+
+
+def _extend(folder: ExperimentFolder, changes: Mapping[str, Any], config: Any) -> None:
+    if "search_space" in changes:
+        raise ControlError(
+            f"experiment {folder.experiment_id} does not run, and its tuner can only be told a search space while it "
+            f"does: {_how_to_run(folder)}",
+            "conflict",
+        )
+    if lifted := [name for name in changes if changes[name] is None]:
+        raise ControlError(
+            f"{', '.join(lifted)} can be lifted only while the experiment runs: give a number", "conflict"
+        )
+    try:
+        extend_experiment(folder, Extension(**{name: getattr(config, name) for name in changes}))
+    except (ExtensionError, FolderError) as error:
+        raise ControlError(str(error), "conflict") from error
+
+
+def _portions(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """The rows in portions of a bounded size; raises `ControlError` for a row that is larger alone."""
+    portion, size = list[dict[str, Any]](), 0
+    for number, row in enumerate(rows):
+        length = len(dumps(row))
+        if length > _MOST_CHARACTERS:
+            raise ControlError(f"result {number} is longer than {_MOST_CHARACTERS} characters", "invalid")
+        if portion and size + length > _MOST_CHARACTERS:
+            yield portion
+            portion, size = [], 0
+        portion.append(row)
+        size += length
+    if portion:
+        yield portion

@@ -1,0 +1,200 @@
+"""The dispatcher process as the manager holds it: two pipes, frames in and out, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import fcntl
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from ...protocol import (
+    PARAMETERS_ENVIRONMENT,
+    PROTOCOL_ENVIRONMENT,
+    PROTOCOL_VERSION,
+    CommandType,
+    Frame,
+    FrameDecoder,
+    ProtocolError,
+    encode_frame,
+)
+
+__all__ = ["DISPATCHER_COMMAND", "DispatcherProcess", "dispatcher_environment"]
+
+# The child finds its pipes as file descriptors 3 and 4; ours are kept above, so that neither is overwritten.
+_FIRST_FD = 10
+_PIPE_GRACE = 1.0
+
+
+# The command line of our dispatcher; its configuration is in its environment.
+DISPATCHER_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher")
+# What a dispatcher does not need: the search space comes by a command, and the environment may hold secrets.
+_NOT_TOLD = frozenset(("searchSpace", "trialEnvironment"))
+
+
+def dispatcher_environment(
+    config: Mapping[str, Any], folder: Path, *, mode: str, log_level: str, gpu_indices: Sequence[int] = ()
+) -> dict[str, str]:
+    """The environment that NNI gives its dispatcher, the announcement of our protocol, and the canonical `config`."""
+    told = {key: value for key, value in config.items() if key not in _NOT_TOLD}
+    return {
+        # Suggestions are small sums: threads that wait for each other on a busy machine cost more than they save.
+        "OPENBLAS_NUM_THREADS": "1",
+        **os.environ,
+        PROTOCOL_ENVIRONMENT: str(PROTOCOL_VERSION),
+        PARAMETERS_ENVIRONMENT: base64.b64encode(json.dumps(told).encode()).decode(),
+        "SDK_PROCESS": "dispatcher",
+        "NNI_MODE": mode,
+        "NNI_CHECKPOINT_DIRECTORY": str(folder / "checkpoint"),
+        "NNI_LOG_DIRECTORY": str(folder / "logs"),
+        "NNI_LOG_LEVEL": log_level,
+        "NNI_INCLUDE_INTERMEDIATE_RESULTS": "false",
+        "CUDA_VISIBLE_DEVICES": ",".join(map(str, gpu_indices)),
+    }
+
+
+class DispatcherProcess(asyncio.Protocol):
+    """Spawns a dispatcher, talks frames with it and says when it has ended.
+
+    `on_frames` gets the frames as they come, `on_end(exit code, sentence)` is called once: when the process has ended
+    or talks rubbish. Both on the event loop's thread.
+    """
+
+    def __init__(self, on_frames: Callable[[list[Frame]], None], on_end: Callable[[int, str], None]) -> None:
+        self.pid: int | None = None
+        self.is_clogged = False
+        self.on_unclogged: Callable[[], None] = lambda: None
+        self._on_frames = on_frames
+        self._on_end = on_end
+        self._decoder = FrameDecoder()
+        self._loop = asyncio.get_running_loop()
+        self._ended = self._loop.create_future()
+        self._writer: asyncio.WriteTransport | None = None
+        self._reader: asyncio.ReadTransport | None = None
+        self._read_all: asyncio.Future[None] = self._loop.create_future()
+
+    async def start(self, command: Sequence[str], environment: Mapping[str, str], output: Path) -> None:
+        """Spawn the process; what it prints goes to the file `output`."""
+        child_reads, we_write = _pipe()
+        we_read, child_writes = _pipe()
+        actions = [
+            (os.POSIX_SPAWN_DUP2, child_reads, 3),
+            (os.POSIX_SPAWN_DUP2, child_writes, 4),
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(output), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ]
+        try:
+            self.pid = os.posix_spawnp(
+                command[0], list(command), environment, file_actions=actions, setsid=True
+            )
+        finally:
+            os.close(child_reads)
+            os.close(child_writes)
+        threading.Thread(target=self._reap, args=(self.pid,), name="dispatcher-end", daemon=True).start()
+        self._reader, _ = await self._loop.connect_read_pipe(lambda: self, os.fdopen(we_read, "rb", 0))
+        self._writer, _ = await self._loop.connect_write_pipe(
+            lambda: _Valve(self), os.fdopen(we_write, "wb", 0)
+        )
+
+    def write(self, data: bytes) -> None:
+        """Send encoded frames; to a process that has ended nothing is sent."""
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(data)
+
+    async def terminate(self, timeout: float) -> None:
+        """Ask the process to end, and kill it if it has not after `timeout` seconds."""
+        self.write(encode_frame(CommandType.Terminate))
+        try:
+            await asyncio.wait_for(asyncio.shield(self._ended), timeout)
+        except TimeoutError:
+            await self.kill()
+        # Its last words are still in the pipe, unless a process that a plug-in left behind holds that open.
+        await asyncio.wait([self._read_all], timeout=_PIPE_GRACE)
+        self._close_pipes()
+
+    async def kill(self) -> None:
+        """End the process and its children at once; `on_end` is not told."""
+        self._on_end = lambda code, sentence: None
+        if self.pid is not None and not self._ended.done():
+            try:
+                os.killpg(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it was quicker
+            await self._ended
+        self._close_pipes()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes from the dispatcher."""
+        try:
+            frames = self._decoder.feed(data)
+        except ProtocolError as error:
+            self._fail(-1, f"the dispatcher wrote what is not a frame: {error}")
+            return
+        if frames:
+            self._on_frames(frames)
+
+    def _reap(self, pid: int) -> None:
+        _, status = os.waitpid(pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        self._loop.call_soon_threadsafe(self._process_ended, code)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The dispatcher closed its pipe: all its frames are read."""
+        if not self._read_all.done():
+            self._read_all.set_result(None)
+        self._tell_end()
+
+    def _process_ended(self, code: int) -> None:
+        self._ended.set_result(code)
+        # The last frames may still lie in the pipe: they are read before the end is told, unless a process that a
+        # plug-in left behind holds the pipe open.
+        self._loop.call_later(_PIPE_GRACE, self._tell_end, True)
+        self._tell_end()
+
+    def _tell_end(self, although_open: bool = False) -> None:
+        if self._ended.done() and (self._read_all.done() or although_open):
+            code = self._ended.result()
+            self._fail(code, f"the dispatcher process ended with {_say_exit(code)}")
+
+    def _fail(self, code: int, sentence: str) -> None:
+        on_end, self._on_end = self._on_end, lambda code, sentence: None
+        on_end(code, sentence)
+
+    def _close_pipes(self) -> None:
+        for transport in (self._writer, self._reader):
+            if transport is not None:
+                cast(asyncio.BaseTransport, transport).close()
+
+
+class _Valve(asyncio.Protocol):
+    """Notes when the pipe to the dispatcher is full."""
+
+    def __init__(self, process: DispatcherProcess) -> None:
+        self._process = process
+
+    def pause_writing(self) -> None:
+        self._process.is_clogged = True
+
+    def resume_writing(self) -> None:
+        self._process.is_clogged = False
+        self._process.on_unclogged()
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe whose ends are numbered above those the child expects."""
+    ends = os.pipe()
+    lifted = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _FIRST_FD) for end in ends]
+    for end in ends:
+        os.close(end)
+    return lifted[0], lifted[1]
+
+
+def _say_exit(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name

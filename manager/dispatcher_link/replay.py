@@ -1,0 +1,49 @@
+"""The replies that a restored dispatcher is expected to give again, queue by queue."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from ...protocol import Frame, loads
+from ...store.conversation import QUEUES, Record, queue_of_reply
+
+__all__ = ["Divergence", "Replay"]
+
+
+class Divergence(Exception):
+    """A restored dispatcher answered otherwise than before; the message says what."""
+
+
+class Replay:
+    """Compares what a dispatcher says with what was recorded; what was recorded is not to be recorded again.
+
+    >>> replay = Replay([(1, "TR", '{"x": 1}'), (2, "KI", '"AbCdE"')])
+    >>> replay.last_given("default", 2), replay.last_given("assessor", 2)
+    (0, 1)
+    """
+
+    def __init__(self, replies: Iterable[Record] = ()) -> None:
+        self._expected: dict[str, deque[Record]] = {queue: deque() for queue in QUEUES}
+        for record in replies:
+            self._expected[queue_of_reply(record[1], record[2])].append(record)
+
+    def is_repeated(self, frame: Frame) -> bool:
+        """Was this reply recorded before? Raises `Divergence` if another one was."""
+        code = frame.command.value.decode()
+        expected = self._expected[queue_of_reply(code, frame.payload)]
+        if not expected:
+            return False
+        _, recorded_code, payload = expected.popleft()
+        if code != recorded_code or not _same(payload, frame.payload):
+            raise Divergence(f"it answered {frame.payload} where it had answered {payload}")
+        return True
+
+    def last_given(self, queue: str, answered: int) -> int:
+        """Up to which number a queue has given its replies (again), if `answered` replies are known."""
+        expected = self._expected[queue]
+        return expected[0][0] - 1 if expected else answered
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other or loads(one) == loads(other)

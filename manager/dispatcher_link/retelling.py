@@ -1,0 +1,45 @@
+"""What a new dispatcher is told of an experiment that an earlier one worked on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from ...protocol import CommandType, dumps
+from ...runner.trial import Trial
+from ...runner.trial_runner import TrialRunner
+from ...store.conversation import Record
+
+__all__ = ["history_of", "user_imports"]
+
+
+def history_of(runner: TrialRunner) -> list[tuple[CommandType, str]]:
+    """The commands that tell a dispatcher what an earlier one knew: results, and which parameter ids are taken."""
+    trials = runner.get_trials()
+    results = [
+        {
+            "parameter": json.loads(trial.record)["parameters"],
+            "value": trial.final,
+            "trialJobId": trial.trial_id,
+        }
+        for trial in trials
+        if trial.final is not None
+    ]
+    records = [json.loads(trial.record) for trial in trials]
+    return [
+        (CommandType.ImportData, json.dumps(results)),
+        (CommandType.AddCustomizedTrialJob, json.dumps(records)),
+    ]
+
+
+def user_imports(commands: Iterable[Record], trials: Iterable[Trial]) -> list[tuple[CommandType, str]]:
+    """The commands that tell a new dispatcher what users imported; results of `trials` it hears of otherwise."""
+    code = CommandType.ImportData.value.decode()
+    payloads = [json.loads(payload) for _, sent, payload in commands if sent == code]
+    rows = [row for rows in payloads for row in rows if "trialJobId" not in row]
+    if not rows:
+        return []
+    ended = [trial for trial in trials if trial.final is not None]
+    own = {dumps([json.loads(trial.record)["parameters"], trial.final]) for trial in ended}
+    told = [row for row in rows if dumps([row["parameter"], row["value"]]) not in own]
+    return [(CommandType.ImportData, dumps(told))] if told else []

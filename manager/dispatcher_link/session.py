@@ -1,0 +1,320 @@
+"""The conversation with the dispatcher: numbered commands out, recorded replies in, and the way back after a failure.
+
+Commands are numbered from 1 in the order in which they were committed; the number of a command never travels, both
+sides count. What was sent and what came back is in the store. A dispatcher that failed (or a manager that was killed)
+is brought back from its last valid checkpoint, if there is one, and by sending it the commands recorded since: a
+seeded plug-in then stands where it stood. Its replies are compared with the recorded ones; the recorded ones win. At
+the first difference the plug-in is not reproducible: it is started once more and only told the results so far.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...executors.heartbeat import Heartbeat
+from ...protocol import CommandType, Frame, encode_frame, loads
+from ...runner.events import DispatcherFailed, DispatcherReady, Event
+from ...store.conversation import QUEUES, Conversation, Record, SavedState
+from .process import DISPATCHER_COMMAND, DispatcherProcess, dispatcher_environment
+from .replay import Divergence, Replay
+from .replies import failure_of, is_reply, meaning_of
+
+__all__ = ["DispatcherSession", "DispatcherSetup", "Recall"]
+
+_log = logging.getLogger(__name__)
+Recall = Callable[[SavedState | None], Conversation]
+"""Gives what is recorded, since a checkpoint or from the beginning."""
+
+CHECKPOINT_UNUSABLE = 3
+"""The exit code of a dispatcher that cannot use the checkpoint it was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class DispatcherSetup:
+    """What a dispatcher is started with; `config` is the canonical configuration with its search space.
+
+    A dispatcher whose process gives no sign of life for `timeout` seconds is replaced; a plug-in may think longer.
+    """
+
+    config: Mapping[str, Any]
+    folder: Path
+    clock: Callable[[], float]
+    log_level: str = "info"
+    command: Sequence[str] | None = None
+    timeout: float = 600.0
+
+
+class DispatcherSession:
+    """One experiment's dispatcher, over all the processes it may need."""
+
+    def __init__(self, setup: DispatcherSetup, deliver: Callable[[Event], None]) -> None:
+        self._setup = setup
+        self._deliver = deliver
+        self._process: DispatcherProcess | None = None
+        self._replaced: DispatcherProcess | None = None
+        self._heartbeat: Heartbeat | None = None
+        self._sent = 0
+        self._answered = 0
+        self._new_replies: list[Record] = []
+        self._new_checkpoints: list[SavedState] = []
+        self._marks: dict[
+            str, tuple[int, int]
+        ] = {}  # by queue: the command it saved behind, its last reply then
+        self._replay = Replay()
+        self._restoring: SavedState | None = None  # what the present process starts from, until it is ready
+        self._is_ready = False
+        self._processed: dict[str, int] = dict.fromkeys(QUEUES, 0)
+        self._last: dict[str, int] = dict.fromkeys(QUEUES, 0)
+        self._last_periodical = 0
+        self._periodical_queues: tuple[str, ...] = ("assessor",)
+        self._takers: dict[CommandType, Callable[[Any], None]] = {
+            CommandType.Processed: self._take_processed,
+            CommandType.Initialized: self._take_initialized,
+            CommandType.Checkpoint: self._take_checkpoint,
+            CommandType.Error: self._take_error,
+            CommandType.Ping: lambda told: None,
+        }
+        self.on_divergence: Callable[[str], None] = lambda why: None
+        self.on_unusable: Callable[[SavedState], None] = lambda saved: None
+        self.on_unclogged: Callable[[], None] = lambda: None
+
+    # ------------------------------------------------------------------ starting, restoring, ending
+
+    async def start(self, recall: Recall, saved: SavedState | None = None, mode: str = "start") -> None:
+        """Start a dispatcher, from a checkpoint if there is one, and send it what `recall` gives, if anything.
+
+        `recall` is called when the process is there: what is committed until then is part of what it gives, so that
+        nothing is sent twice or left out.
+        """
+        process = DispatcherProcess(
+            lambda frames: self._on_frames(process, frames),
+            lambda code, why: self._on_end(process, code, why),
+        )
+        process.on_unclogged = self.on_unclogged
+        setup = self._setup
+        environment = dispatcher_environment(
+            setup.config,
+            setup.folder,
+            mode=mode,
+            log_level=setup.log_level,
+            gpu_indices=setup.config.get("tunerGpuIndices") or (),
+        )
+        command = list(setup.command or DISPATCHER_COMMAND)
+        if saved is not None:
+            command += ["--restore", str(setup.folder / "checkpoint" / saved.path)]
+        self._process = process  # before it is there: it may end at once, and that must be heard
+        await process.start(command, environment, setup.folder / "logs" / "dispatcher.out")
+        if self._process is not process:
+            return  # it is being replaced already
+        self._restoring = saved
+        self._heartbeat = Heartbeat(setup.timeout, self._ping, lambda: self._on_silence(process))
+        if setup.command is None:
+            self._heartbeat.start()  # it is one of ours: it answers as soon as its plug-ins are loaded
+        self._take_up(recall(saved))
+
+    async def restart(self, recall: Recall, saved: SavedState | None = None, mode: str = "start") -> None:
+        """Replace a failed dispatcher by a fresh one that is told the same."""
+        self._disown()
+        if self._replaced is not None:
+            await self._replaced.kill()
+        await self.start(recall, saved, mode)
+
+    def _disown(self) -> None:
+        """From now on what the present process says does not count, and nothing is sent to it."""
+        self._is_ready = False
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+        if self._process is not None:
+            self._replaced, self._process = self._process, None
+
+    def _take_up(self, conversation: Conversation) -> None:
+        commands, saved = conversation.commands, conversation.saved
+        # What came in and is not committed yet was said all the same.
+        replies = [*conversation.replies, *self._new_replies]
+        covered = saved.n if saved is not None else 0
+        self._sent = commands[-1][0] if commands else covered
+        self._answered = replies[-1][0] if replies else (saved.default_reply if saved else 0)
+        self._processed = dict.fromkeys(QUEUES, covered)
+        self._last.update(dict.fromkeys(QUEUES, covered))
+        self._last_periodical = 0
+        self._is_ready = False
+        self._marks.clear()
+        self._new_checkpoints.clear()
+        self._replay = Replay(Conversation(commands, replies, saved).expected())
+        self.write(commands)
+
+    async def terminate(self, timeout: float) -> None:
+        """Let the dispatcher finish what it does, and end it."""
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+        if self._replaced is not None:
+            await self._replaced.kill()
+        if self._process is not None:
+            await self._process.terminate(timeout)
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the present dispatcher."""
+        return self._process.pid if self._process is not None else None
+
+    # ------------------------------------------------------------------ commands out
+
+    def number(self, commands: Iterable[tuple[CommandType, str]]) -> list[Record]:
+        """Give commands their numbers; they must be committed before they are written."""
+        numbered = []
+        for command, payload in commands:
+            self._sent += 1
+            numbered.append((self._sent, command.value.decode(), payload))
+        return numbered
+
+    def write(self, commands: Iterable[Record]) -> None:
+        """Send committed commands."""
+        data = bytearray()
+        for n, code, payload in commands:
+            command = CommandType(code.encode())
+            self._note_queues(n, command, payload)
+            data += encode_frame(command, payload)
+        if data and self._process is not None:
+            self._process.write(bytes(data))
+
+    def _note_queues(self, n: int, command: CommandType, payload: str) -> None:
+        """Note to which queues of the dispatcher a command goes."""
+        if command is CommandType.ReportMetricData and '"type": "PERIODICAL"' in payload:
+            self._last_periodical = n
+            return
+        self._last["default"] = n
+        if command is CommandType.TrialEnd:
+            self._last["assessor"] = n
+
+    def _ping(self) -> None:
+        if self._process is not None:
+            self._process.write(encode_frame(CommandType.Ping))  # no command: it has no number
+
+    @property
+    def is_new(self) -> bool:
+        """Was nothing ever sent?"""
+        return self._sent == 0
+
+    @property
+    def is_clogged(self) -> bool:
+        """Is so much unread by the dispatcher that no more results should be fetched?"""
+        return self._process is not None and self._process.is_clogged
+
+    @property
+    def has_answered_all(self) -> bool:
+        """Has the dispatcher done everything that it was sent?"""
+        return self._is_ready and all(self._processed[queue] >= self._last_of(queue) for queue in QUEUES)
+
+    def _last_of(self, queue: str) -> int:
+        """The number of the last command that went to a queue."""
+        periodical = self._last_periodical if queue in self._periodical_queues else 0
+        return max(self._last[queue], periodical)
+
+    # ------------------------------------------------------------------ replies in
+
+    def take_replies(self, keep: int = 0) -> list[Record]:
+        """The replies to be recorded since the last call, but for the last `keep`."""
+        count = len(self._new_replies) - keep
+        replies, self._new_replies = self._new_replies[:count], self._new_replies[count:]
+        return replies
+
+    def take_checkpoints(self) -> list[SavedState]:
+        """The checkpoints announced since the last call; valid once they are committed, with the replies before."""
+        checkpoints, self._new_checkpoints = self._new_checkpoints, []
+        return checkpoints
+
+    def _on_frames(self, process: DispatcherProcess, frames: list[Frame]) -> None:
+        for frame in frames:
+            if process is not self._process:
+                return  # nothing that it says counts any more: it is being replaced
+            taker = self._takers.get(frame.command)
+            if taker is not None:
+                taker(loads(frame.payload) if frame.payload else {})
+            else:
+                self._take_reply(frame)
+        if self._heartbeat is not None:
+            self._heartbeat.heard()
+        self.on_progress()
+
+    def on_progress(self) -> None:
+        """Called after each batch of frames; the manager may hang itself in here."""
+
+    def _take_processed(self, told: dict[str, Any]) -> None:
+        self._processed[told["queue"]] = told["n"]
+
+    def _take_initialized(self, told: dict[str, Any]) -> None:
+        self._periodical_queues = tuple(told.get("periodical_queues", ("assessor",)))
+        self._is_ready, self._restoring = True, None
+        if "protocol" in told and self._heartbeat is not None:
+            self._heartbeat.start()
+        self._deliver(DispatcherReady(self._now(), bool(self._periodical_queues)))
+
+    def _take_checkpoint(self, told: dict[str, Any]) -> None:
+        """A queue has put its half of a checkpoint by, or the whole of it is written."""
+        n = told["n"]
+        if "queue" in told:
+            self._marks[told["queue"]] = n, self._replay.last_given(told["queue"], self._answered)
+        elif all(self._marks.get(queue, (0, 0))[0] == n for queue in QUEUES):
+            default, assessor = (self._marks[queue][1] for queue in QUEUES)
+            self._new_checkpoints.append(SavedState(n, told["path"], default, assessor))
+
+    def _take_error(self, told: dict[str, Any]) -> None:
+        self._disown()
+        self._deliver(failure_of(told, self._now()))
+
+    def _take_reply(self, frame: Frame) -> None:
+        """Record what the plug-ins said and tell the runner, unless it was recorded before."""
+        if not is_reply(frame.command):
+            _log.warning("the dispatcher sent %s, which is not supported", frame.command.name)
+            return
+        try:
+            repeated = self._replay.is_repeated(frame)
+        except Divergence as error:
+            self._disown()
+            self.on_divergence(str(error))
+            return
+        if not repeated:
+            self._answered += 1
+            self._new_replies.append((self._answered, frame.command.value.decode(), frame.payload))
+            self._deliver(meaning_of(frame, self._now()))
+
+    # ------------------------------------------------------------------ its troubles
+
+    def _on_silence(self, process: DispatcherProcess) -> None:
+        if process is self._process:
+            self._disown()
+            self._deliver(self._failed(f"the dispatcher gave no sign of life for {self._setup.timeout:g} s"))
+
+    def _on_end(self, process: DispatcherProcess, code: int, sentence: str) -> None:
+        if process is not self._process:
+            return
+        if code == CHECKPOINT_UNUSABLE and self._restoring is not None:
+            self._disown()
+            self.on_unusable(self._restoring)
+        else:
+            self._deliver(self._failed(sentence))
+
+    def _failed(self, sentence: str) -> DispatcherFailed:
+        last_output = self._last_output()
+        return DispatcherFailed(
+            self._now(), sentence, traceback=last_output, command=self._first_undone(), died=True
+        )
+
+    def _first_undone(self) -> int:
+        """The number behind what the queue that is behind has done; behind the last, if none is behind."""
+        behind = [self._processed[queue] for queue in QUEUES if self._processed[queue] < self._last_of(queue)]
+        return min(behind, default=self._sent) + 1
+
+    def _last_output(self) -> str:
+        path = self._setup.folder / "logs" / "dispatcher.out"
+        try:
+            return path.read_text(errors="replace")[-4000:]
+        except OSError:
+            return ""
+
+    def _now(self) -> float:
+        return self._setup.clock()

@@ -1,0 +1,1 @@
+"""Where the user's code hears of trials: callbacks and stoppers."""

@@ -1,0 +1,1 @@
+"""How a name in a config becomes a class: the registry that tuners and assessors share."""

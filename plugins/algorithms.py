@@ -1,0 +1,149 @@
+"""How a name in a config becomes a class, and how its arguments are checked before a run.
+
+Tuners and assessors never import one another; both stand on this package, so what they share of it is here.
+A name is looked up in a literal table, then among the entry points of installed packages. Classes are imported only
+when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar, cast
+
+from ..search_space.problems import Problem
+
+Algorithm = TypeVar("Algorithm")
+
+
+class UnknownAlgorithm(LookupError):
+    """No algorithm of this kind has this name; the message lists the nearest names and all of them."""
+
+    def __init__(self, kind: str, name: str, known: list[str]) -> None:
+        self.kind, self.name, self.known = kind, name, known
+        self.nearest = _nearest(name, known, 3)
+        hint = f"; did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
+        super().__init__(f"no {kind} is called {name!r}{hint} (known: {', '.join(known)})")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UnknownAlgorithm, (self.kind, self.name, self.known)
+
+
+class Registry(Generic[Algorithm]):
+    """The algorithms of one kind by name.
+
+    `built_in` maps names to "module:Class" relative to `package`, `aliases` other names (in lower case) to those;
+    `group` is the entry-point group in which other packages offer theirs.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        package: str | None,
+        built_in: Mapping[str, str],
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.group = f"pitchpipe.{kind}s"
+        self.built_in = dict(built_in)
+        self._package = package
+        self._aliases = dict(aliases or {})
+
+    def names(self) -> list[str]:
+        """Return the names that `create` knows, in alphabetical order."""
+        return sorted({*self.built_in, *self.entry_points()}, key=str.lower)
+
+    def find(self, name: str) -> type[Algorithm]:
+        """Return the class of a name in any mix of upper and lower case; raises `UnknownAlgorithm`."""
+        wanted = self._aliases.get(name.lower(), name.lower())
+        built_in = {key.lower(): target for key, target in self.built_in.items()}
+        if wanted in built_in:
+            return self._load(built_in[wanted])
+        plugins = {key.lower(): entry for key, entry in self.entry_points().items()}
+        if name.lower() in plugins:
+            return plugins[name.lower()].load()
+        raise UnknownAlgorithm(self.kind, name, self.names())
+
+    def create(self, name: str, /, **class_args: Any) -> Algorithm:
+        """Return a new algorithm by name.
+
+        Raises `UnknownAlgorithm`, TypeError for an argument that the class does not have, and ValueError for a value
+        that it refuses.
+        """
+        cls = self.find(name)
+        for problem in signature_problems(cls, class_args):
+            raise TypeError(f"{cls.__name__}: {problem.message}{'; ' if problem.hint else ''}{problem.hint}")
+        return cls(**class_args)
+
+    def entry_points(self) -> dict[str, Any]:
+        """Return what installed packages offer, by name."""
+        from importlib.metadata import entry_points
+
+        return {entry.name: entry for entry in entry_points(group=self.group)}
+
+    def _load(self, target: str) -> type[Algorithm]:
+        import importlib
+
+        module, _, attribute = target.partition(":")
+        return cast(type[Algorithm], getattr(importlib.import_module(module, self._package), attribute))
+
+
+def check(cls: type, class_args: Mapping[str, Any]) -> list[Problem]:
+    """Return what is wrong with the arguments of a class, built in or not; constructs it, runs nothing.
+
+    The path of a problem starts with the argument's name; it is empty when no argument is to blame.
+
+    >>> class Tuner:
+    ...     def __init__(self, seed=None): pass
+    >>> check(Tuner, {"sead": 1})
+    [Problem(path=('sead',), message="unknown argument 'sead'", hint="did you mean 'seed'?")]
+    """
+    if problems := signature_problems(cls, class_args):
+        return problems
+    try:
+        cls(**class_args)
+    except (TypeError, ValueError, KeyError, ImportError) as error:
+        return [Problem(_blamed(str(error), class_args), str(error))]
+    return []
+
+
+def signature_problems(cls: type, class_args: Mapping[str, Any]) -> list[Problem]:
+    """Return the arguments that the constructor does not have, and those that it needs and are missing."""
+    import inspect
+
+    parameters = inspect.signature(cls).parameters
+    accepted = [key for key, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    anything = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    unknown = [] if anything else [key for key in class_args if key not in accepted]
+    needed = [key for key in accepted if parameters[key].default is inspect.Parameter.empty]
+    return [
+        *(Problem((key,), f"unknown argument {key!r}", _hint(key, accepted)) for key in unknown),
+        *(Problem((key,), f"argument {key!r} is missing") for key in needed if key not in class_args),
+    ]
+
+
+def _hint(name: str, accepted: list[str]) -> str:
+    nearest = _nearest(name, accepted, 1)
+    if nearest:
+        return f"did you mean {nearest[0]!r}?"
+    return f"it takes {', '.join(accepted)}" if accepted else "it takes no arguments"
+
+
+def _blamed(message: str, class_args: Any) -> tuple[str, ...]:
+    """Return the path of keys that the message of a constructor mentions, outermost first."""
+    import re
+
+    if not isinstance(class_args, Mapping):
+        return ()
+    words = re.findall(r"\w+", message)
+    mentioned = [key for key in class_args if key in words]
+    if not mentioned:
+        return ()
+    first = min(mentioned, key=words.index)
+    return (first, *_blamed(message, class_args[first]))
+
+
+def _nearest(name: str, known: list[str], count: int) -> list[str]:
+    import difflib
+
+    by_lower = {key.lower(): key for key in known}
+    return [by_lower[key] for key in difflib.get_close_matches(name.lower(), by_lower, count, 0.5)]

@@ -1,0 +1,1 @@
+"""The experiment on disk: its folder, its database, and what protects both."""

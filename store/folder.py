@@ -1,0 +1,208 @@
+"""The experiment's folder: what lies where, who owns it, and finding it again."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+from filelock import FileLock, Timeout
+
+from .clock import clock_jump, clock_mark
+
+__all__ = ["ExperimentFolder", "FolderError", "ManagerInfo", "default_directory", "new_experiment_id"]
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
+_LOOK_EVERY = 0.05
+DIRECTORY_ENVIRONMENT = "PITCHPIPE_DIR"
+
+
+class FolderError(Exception):
+    """The folder of an experiment cannot be used; the message says which and why."""
+
+
+def default_directory() -> Path:
+    """The folder that holds the experiments where none is named: `$PITCHPIPE_DIR`, else ~/pitchpipe-experiments."""
+    chosen = os.environ.get(DIRECTORY_ENVIRONMENT)
+    return Path(chosen).absolute() if chosen else Path.home() / "pitchpipe-experiments"
+
+
+def new_experiment_id() -> str:
+    """Eight lower-case letters and digits, as NNI's."""
+    return "".join(random.SystemRandom().choices("abcdefghijklmnopqrstuvwxyz0123456789", k=8))
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerInfo:
+    """Who runs an experiment."""
+
+    pid: int
+    host: str
+    create_time: float
+    clock: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_alive(self) -> bool:
+        """Does that very process live on this host? One that has ended and waits for its parent does not."""
+        if self.host != socket.gethostname():
+            return True  # who can tell? the lock on a shared disk can
+        try:
+            process = psutil.Process(self.pid)
+            is_it = abs(process.create_time() - self.create_time) < 1.0
+            return is_it and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until the process has ended; False if it still lives after `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        while self.is_alive:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_EVERY)  # not our child: nobody tells us
+        return True
+
+
+class ExperimentFolder:
+    """`<directory>/<experiment id>/` and what is in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.clock_jump = 0.0  # by how many seconds the clock was set since the last manager was killed
+        self._lock: FileLock | None = None
+
+    @property
+    def experiment_id(self) -> str:
+        """The id is the folder's name."""
+        return self.path.name
+
+    @property
+    def database(self) -> Path:
+        """The SQLite database."""
+        return self.path / "experiment.db"
+
+    @property
+    def logs(self) -> Path:
+        """Where the manager, the dispatcher and the agents log."""
+        return self.path / "logs"
+
+    @property
+    def function_file(self) -> Path:
+        """The pickled function of a function trial."""
+        return self.path / "trial.pkl"
+
+    @property
+    def stopper_file(self) -> Path:
+        """The pickled stopper, if the experiment has one."""
+        return self.path / "stopper.pkl"
+
+    def trial(self, sequence_id: int) -> Path:
+        """The folder of one trial; it exists only if the trial has something to keep."""
+        return self.path / "trials" / str(sequence_id)
+
+    @classmethod
+    def create(cls, directory: Path, experiment_id: str | None = None) -> ExperimentFolder:
+        """Make the folder of a new experiment and own it; raises `FolderError` if it is taken or cannot be made."""
+        experiment_id = experiment_id or new_experiment_id()
+        if not _ID.fullmatch(experiment_id):
+            raise FolderError(
+                f"'{experiment_id}' is no experiment id: use up to 32 letters, digits, '-' and '_'"
+            )
+        folder = cls(Path(os.path.abspath(directory.expanduser())) / experiment_id)
+        try:
+            folder.path.mkdir(
+                mode=0o700, parents=True
+            )  # in it are secrets: the config, the token of the agents
+            folder.logs.mkdir()
+            (folder.path / "checkpoint").mkdir()
+        except FileExistsError:
+            raise FolderError(
+                f"{folder.path} exists already: choose another --experiment-id, or delete the folder"
+            ) from None
+        except OSError as error:
+            raise FolderError(f"{folder.path} cannot be made: {error.strerror}") from error
+        try:
+            folder.own()
+        except FolderError:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
+        return folder
+
+    @classmethod
+    def find(cls, directory: Path, experiment_id: str) -> ExperimentFolder:
+        """The folder of an experiment, by its id or a beginning that only one id has."""
+        known = {folder.experiment_id: folder for folder in cls.all(directory)}
+        matching = [name for name in known if name == experiment_id] or [
+            name for name in known if name.startswith(experiment_id)
+        ]
+        if len(matching) == 1:
+            return known[matching[0]]
+        if matching:
+            raise FolderError(f"'{experiment_id}' may be any of {', '.join(sorted(matching))} in {directory}")
+        raise FolderError(
+            f"there is no experiment '{experiment_id}' in {directory}: see pitchpipe list --dir DIR"
+        )
+
+    @classmethod
+    def all(cls, directory: Path) -> Iterator[ExperimentFolder]:
+        """All experiments in a directory."""
+        if directory.is_dir():
+            for path in sorted(directory.iterdir()):
+                if (path / "experiment.db").is_file():
+                    yield cls(path)
+
+    def own(self) -> None:
+        """Become the one manager of this experiment; raises `FolderError` naming the present one."""
+        lock = FileLock(self.path / "manager.lock", mode=0o600)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            who = self.manager()
+            by = f"process {who.pid} on {who.host}" if who else "another process"
+            raise FolderError(f"experiment {self.experiment_id} is run by {by}: stop it first") from None
+        except OSError as error:
+            raise FolderError(f"{self.path} cannot be written: {error.strerror}") from error
+        self._lock = lock
+        me = psutil.Process()
+        mark = clock_mark()
+        if (last := self._last_manager()) is not None:
+            self.clock_jump = clock_jump(last.clock, mark)
+        info = {"pid": me.pid, "host": socket.gethostname(), "create_time": me.create_time(), "clock": mark}
+        try:
+            (self.path / "manager.json").write_text(json.dumps(info))
+        except OSError as error:
+            self.disown()
+            raise FolderError(f"{self.path} cannot be written: {error.strerror}") from error
+
+    def disown(self) -> None:
+        """Let another manager have it."""
+        if self._lock is not None:
+            (self.path / "manager.json").unlink(missing_ok=True)
+            self._lock.release()
+            self._lock = None
+
+    def manager(self) -> ManagerInfo | None:
+        """Who runs the experiment now; None when nobody does."""
+        info = self._last_manager()
+        return info if info is not None and info.is_alive else None
+
+    def _last_manager(self) -> ManagerInfo | None:
+        """Who runs the experiment, or was killed when it did."""
+        try:
+            return ManagerInfo(**json.loads((self.path / "manager.json").read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def remove(self) -> None:
+        """Delete the folder (of an experiment that could not be started)."""
+        self.disown()
+        shutil.rmtree(self.path)

@@ -1,0 +1,116 @@
+"""Read-only connections to an experiment's database, shared by the threads of a server.
+
+A connection reads for as short a time as it can: while one reads, the manager's write-ahead log cannot be folded back
+into the database. So there are few, and nothing is fetched while a slow client is being written to.
+"""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..schema import SCHEMA_VERSION
+from ..store import StoreError
+
+__all__ = ["Database"]
+
+Row = tuple[Any, ...]
+_CONNECTIONS = 4
+# All that is read here has been there since this version of the tables.
+_OLDEST = 2
+# How long a reader waits for a connection, or for the writer while it changes the journal: seconds.
+_PATIENCE = 10.0
+
+
+class Database:
+    """Runs queries over one experiment's database, from any thread; raises `StoreError` where it cannot be read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._free: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
+        for _ in range(_CONNECTIONS):
+            self._free.put(None)  # made when it is needed
+        self._is_closed = False
+        self._watching = threading.Lock()
+        self._watcher: sqlite3.Connection | None = None
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a query."""
+        with self.connection() as db:
+            return db.execute(statement, values).fetchall()
+
+    def row(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
+        """The first row of a query."""
+        with self.connection() as db:
+            return db.execute(statement, values).fetchone()
+
+    def version(self) -> int:
+        """A number that differs whenever the database has changed since; costs a few microseconds."""
+        with self._watching:  # each connection counts for itself: it has to be the same one
+            try:
+                self._watcher = self._watcher or self._connect()
+                return self._watcher.execute("PRAGMA data_version").fetchone()[0]
+            except sqlite3.Error as error:
+                raise StoreError(f"{self.path} cannot be read: {error}") from error
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection for one thread for a while: all its statements see the same state of the experiment."""
+        if self._is_closed:
+            raise StoreError(f"{self.path} is closed")
+        try:
+            db = self._free.get(timeout=_PATIENCE)
+        except queue.Empty:
+            raise StoreError(f"{self.path} is read by too many at once: ask again") from None
+        try:
+            db = db or self._connect()
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                db.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path} cannot be read: {error}") from error
+        finally:
+            self._free.put(db)
+
+    def close(self) -> None:
+        """Close all connections that nobody uses."""
+        self._is_closed = True
+        while not self._free.empty():
+            if (db := self._free.get_nowait()) is not None:
+                db.close()
+        with self._watching:
+            if self._watcher is not None:
+                self._watcher.close()
+                self._watcher = None
+
+    def _connect(self) -> sqlite3.Connection:
+        if not self.path.is_file():
+            raise StoreError(f"{self.path} does not exist: this is not the folder of an experiment")
+        db = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode=ro",
+            uri=True,
+            isolation_level=None,
+            timeout=_PATIENCE,
+            check_same_thread=False,
+        )
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if not _OLDEST <= version <= SCHEMA_VERSION:
+            db.close()
+            raise StoreError(_wrong_version(self.path, version))
+        return db
+
+
+def _wrong_version(path: Path, version: int) -> str:
+    if version > SCHEMA_VERSION:
+        return f"{path} was written by a newer Pitchpipe: upgrade with pip install -U pitchpipe"
+    return (
+        f"{path} was written by an older Pitchpipe (database version {version}, this one reads {_OLDEST} and up): "
+        "pitchpipe resume brings it up to date"
+    )

@@ -1,0 +1,161 @@
+"""`ExperimentView`: an experiment as its folder tells it, for the API, the pages, figures and reports.
+
+It reads only, from any thread, whether the experiment runs, is over or was killed. SQL does the filtering, sorting and
+thinning, so that nothing here grows with the number of results that are not asked for.
+
+All times are seconds since the epoch; NaN and infinities are None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..folder import ExperimentFolder
+from .best_trials import read_best, read_history
+from .curves import Curve, NewResults, read_curve, read_curves, read_new_results, read_step
+from .database import Database
+from .failure_groups import FailureGroup, read_failures
+from .feed import EventPage, Feed
+from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
+from .overview import objectives_of, read_config, read_summary
+from .trial_query import TrialQuery
+from .trial_rows import TrialPage, read_trial, read_trials, sequence_id_of
+
+__all__ = ["ExperimentView", "Follow"]
+
+# Of a trial's folder, what the trial printed and was given; checkpoints and outputs are not for a browser.
+_TRIAL_FILES = ("stdout", "stderr", "parameters.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """Where a log is read from: the last `lines` lines, or at most `limit` bytes from byte `offset`."""
+
+    lines: int | None = None
+    offset: int = 0
+    limit: int = 256 * 1024
+
+
+class ExperimentView:
+    """Reads one experiment's folder, from any thread, and disturbs nobody.
+
+    Every method raises `StoreError` where the database cannot be read. Close it, or use it in a `with` block.
+    """
+
+    def __init__(self, folder: ExperimentFolder | Path | str) -> None:
+        self.folder = (
+            folder if isinstance(folder, ExperimentFolder) else ExperimentFolder(Path(folder).absolute())
+        )
+        self.database = Database(self.folder.database)
+        self._feed = Feed(self.database)
+
+    def __enter__(self) -> ExperimentView:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def experiment_id(self) -> str:
+        """The experiment's id."""
+        return self.folder.experiment_id
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+
+    # ------------------------------------------------------------------ the experiment
+
+    def summary(self) -> dict[str, Any]:
+        """How the experiment stands: id, name, status, reason, is_running, counts, totals, times, limits, best."""
+        found = read_summary(self.database, self.folder)
+        return {**found, "best": self.best(1)}
+
+    def config(self) -> dict[str, Any]:
+        """Its configuration in the canonical form (camelCase keys, durations in seconds)."""
+        return read_config(self.database)
+
+    def objectives(self) -> list[dict[str, str]]:
+        """What is optimised: `name` and `direction` of each objective, the usual one is `default`."""
+        return objectives_of(self.config())
+
+    def best(self, count: int = 1) -> list[dict[str, Any]]:
+        """The best trials: the first `count` by one objective, the whole Pareto front by several."""
+        return read_best(self.database, self.objectives(), count)
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every result by the time it came, with the best value so far: `sequence_id`, `time`, `value`, `best`."""
+        return read_history(self.database, self.objectives()[0])
+
+    def failures(self) -> list[FailureGroup]:
+        """The ways in which trials failed, the most frequent first; failures that differ in numbers only are alike."""
+        return read_failures(self.database)
+
+    def events(self, cursor: str | None = None, limit: int = 1000) -> EventPage:
+        """What has happened since `cursor`, or the cursor of now."""
+        return self._feed.since(cursor, limit)
+
+    # ------------------------------------------------------------------ trials
+
+    def trials(self, query: TrialQuery | None = None) -> TrialPage:
+        """A page of the table of trials; raises `QueryError` for a question that makes no sense."""
+        return read_trials(self.database, query or TrialQuery())
+
+    def trial(self, name: int | str) -> dict[str, Any]:
+        """All about one trial, by its number or id; raises `LookupError` if there is none."""
+        return read_trial(self.database, self.sequence_id(name))
+
+    def sequence_id(self, name: int | str) -> int:
+        """The number of a trial, by its number or id; raises `LookupError` if there is none."""
+        return sequence_id_of(self.database, name)
+
+    def metrics(self, name: int | str, cursor: str | None = None, limit: int = 10_000) -> NewResults:
+        """The intermediate results of a trial since a cursor, as they were reported."""
+        return read_new_results(self.database, self.sequence_id(name), cursor, limit)
+
+    def curve(self, name: int | str, metric: str = "default", points: int | None = None) -> Curve:
+        """One metric of a trial's intermediate results, thinned out to about `points` results."""
+        return read_curve(self.database, self.sequence_id(name), metric, points)
+
+    def curves(
+        self, sequence_ids: Sequence[int], metric: str = "default", points: int | None = 100
+    ) -> list[Curve]:
+        """One metric of many trials, by their numbers, thinned out to about `points` results each."""
+        return read_curves(self.database, sequence_ids, metric, points)
+
+    def step(self, sequence: int, metric: str = "default") -> dict[int, float]:
+        """One metric of the intermediate results number `sequence`, by the number of the trial."""
+        return read_step(self.database, sequence, metric)
+
+    # ------------------------------------------------------------------ logs
+
+    def logs(self) -> list[LogFile]:
+        """The logs of the manager, the dispatcher and the agents."""
+        return list_files(self.folder.logs)
+
+    def log(self, name: str, follow: Follow | None = None) -> FilePiece:
+        """A piece of one of the logs; raises `NoSuchFile`, a `LookupError`."""
+        return _read(safe_path(self.folder.logs, name), follow)
+
+    def trial_logs(self, name: int | str) -> list[LogFile]:
+        """What a trial printed and was given, as far as there are files."""
+        found = list_files(self.folder.trial(self.sequence_id(name)))
+        return [file for file in found if file.name in _TRIAL_FILES]
+
+    def trial_log(self, name: int | str, file: str = "stdout", follow: Follow | None = None) -> FilePiece:
+        """A piece of what a trial printed; raises `NoSuchFile`, a `LookupError`."""
+        if file not in _TRIAL_FILES:
+            raise NoSuchFile(
+                f"there is no file '{file[:100]}' of a trial; there may be: {', '.join(_TRIAL_FILES)}"
+            )
+        return _read(safe_path(self.folder.trial(self.sequence_id(name)), file), follow)
+
+
+def _read(path: Path, follow: Follow | None) -> FilePiece:
+    follow = follow or Follow()
+    if follow.lines is not None:
+        return read_tail(path, follow.lines)
+    return read_piece(path, follow.offset, follow.limit)

@@ -1,0 +1,445 @@
+"""The experiment's database: the single source of truth, written by one manager, in one transaction a tick."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..runner.changes import AttemptRow, Changes, MetricRow
+from ..runner.trial import FailureKind, Trial
+from .conversation import Conversation, SavedState
+from .schema import MIGRATIONS, SCHEMA_VERSION
+from .trial_table import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
+
+__all__ = ["ExperimentRow", "NoRoomError", "Store", "StoreError", "Tick"]
+
+_EXPERIMENT_COLUMNS = (
+    "id",
+    "name",
+    "status",
+    "config",
+    "token",
+    "created",
+    "reason",
+    "error",
+    "end_time",
+    "run_time",
+    "snapshot",
+)
+_FIRST_WITH_EXPORTS = 3  # version of the database
+
+
+class StoreError(Exception):
+    """The database cannot be read or written; the message says which and what to do."""
+
+
+class NoRoomError(StoreError):
+    """Nothing can be written at present; `what` says where and why. It may become possible again."""
+
+    def __init__(self, what: str, advice: str = "make room and resume the experiment") -> None:
+        super().__init__(f"{what}: {advice}")
+        self.what = what
+
+
+@dataclass(slots=True)
+class ExperimentRow:
+    """The experiment itself."""
+
+    id: str
+    name: str | None
+    status: str
+    config: dict[str, Any]
+    token: str
+    created: float
+    reason: str = ""
+    error: str = ""
+    end_time: float | None = None
+    run_time: float = 0.0
+    snapshot: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Tick:
+    """All that one turn of the manager's loop changes."""
+
+    changes: Changes
+    commands: Sequence[tuple[int, str, str]] = ()
+    replies: Sequence[tuple[int, str, str]] = ()
+    status: str = ""
+    reason: str = ""
+    error: str = ""
+    run_time: float = 0.0
+    end_time: float | None = None
+    snapshot: str = "{}"
+    dispatcher_checkpoints: Sequence[SavedState] = ()
+
+
+class Store:
+    """Reads and writes an experiment's database."""
+
+    def __init__(
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        objectives: Sequence[str] = ("default",),
+        *,
+        is_view: bool = False,
+    ) -> None:
+        self.path = path
+        self.objectives = tuple(objectives)
+        self._db = connection
+        self._is_view = is_view
+
+    @classmethod
+    def create(cls, path: Path, row: ExperimentRow, objectives: Sequence[str]) -> Store:
+        """Make the database of a new experiment; raises `StoreError` where it cannot be written."""
+        with _begun(path):
+            _make_private(path)
+            store = cls(path, _connect(path), objectives)
+            store._migrate()
+            store._db.execute(
+                "INSERT INTO experiment (id, name, status, config, token, created) VALUES (?, ?, ?, ?, ?, ?)",
+                (row.id, row.name, row.status, json.dumps(row.config), row.token, row.created),
+            )
+            store._sync_as_configured()
+            return store
+
+    @classmethod
+    def open(cls, path: Path, objectives: Sequence[str] = ("default",)) -> Store:
+        """Open the database of an experiment to write to it, as durably as its configuration says."""
+        if not path.exists():
+            raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
+        with _explained(path):
+            store = cls(path, _connect(path), objectives)
+            store._migrate()
+            store._sync_as_configured()
+            return store
+
+    @classmethod
+    def view(cls, path: Path) -> Store:
+        """Open the database read-only: nobody who writes to it is disturbed, and nothing can be changed."""
+        if not path.exists():
+            raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
+        with _explained(path):
+            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+            store = cls(path, db, is_view=True)
+            if store._check_version() == 0:
+                store.close()
+                raise StoreError(f"{path} holds no experiment: it was never started")
+            return store
+
+    def close(self) -> None:
+        """Close the database; what lies beside it while it is written to goes, if nobody else reads it now."""
+        if not self._is_view:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("PRAGMA busy_timeout = 0")
+                self._db.execute("PRAGMA journal_mode = DELETE")
+        self._db.close()
+
+    def commit(self, tick: Tick) -> None:
+        """Write a tick in one transaction: all of it or nothing."""
+        with _explained(self.path), self._transaction() as db:
+            for statement, rows in self._rows(tick):
+                db.executemany(statement, rows)
+            db.execute(
+                "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
+                (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
+            )
+
+    def accept(self, snapshot: str, config: str | None) -> None:
+        """Write down what a user asked for, in a snapshot, and the configuration (canonical JSON) if it changes."""
+        with _explained(self.path):
+            self._db.execute(
+                "UPDATE experiment SET snapshot=?, config=coalesce(?, config)", (snapshot, config)
+            )
+
+    def set_config(self, config: dict[str, Any]) -> None:
+        """Replace the configuration, of an experiment that is extended."""
+        with _explained(self.path):
+            self._db.execute("UPDATE experiment SET config=?", (json.dumps(config),))
+
+    def set_status(self, status: str, reason: str) -> None:
+        """Note how an experiment ended that never came to run."""
+        with _explained(self.path):
+            self._db.execute("UPDATE experiment SET status=?, reason=?", (status, reason))
+
+    def begin_conversation(self, commands: Sequence[tuple[int, str, str]]) -> None:
+        """Begin a new record of what the dispatcher is told and answers, with these commands."""
+        with _explained(self.path), self._transaction() as db:
+            db.execute("DELETE FROM commands")
+            db.execute("DELETE FROM replies")
+            db.execute("DELETE FROM dispatcher_checkpoints")
+            db.executemany("INSERT INTO commands VALUES (?, ?, ?)", commands)
+
+    def conversation(self, saved: SavedState | None = None) -> Conversation:
+        """What the dispatcher was sent, and what it answered, from the beginning or since a checkpoint."""
+        if saved is None:
+            return Conversation(self.commands(), self.replies())
+        first_reply = min(saved.default_reply, saved.assessor_reply)
+        return Conversation(self.commands(saved.n), self.replies(first_reply), saved)
+
+    def experiment(self) -> ExperimentRow:
+        """The experiment's row."""
+        with _explained(self.path):
+            row = self._db.execute(f"SELECT {', '.join(_EXPERIMENT_COLUMNS)} FROM experiment").fetchone()
+        if row is None:
+            raise StoreError(f"{self.path} holds no experiment: it was never started")
+        found = dict(zip(_EXPERIMENT_COLUMNS, row, strict=True))
+        for name in ("config", "snapshot"):
+            found[name] = self._object(name, found[name])
+        return ExperimentRow(**found)
+
+    def trials(self) -> Iterator[Trial]:
+        """All trials by sequence id, as the runner had them."""
+        with _explained(self.path):
+            values = [self._values_of(name) for name in self.objectives]
+            for row in self._db.execute(SELECT_TRIALS):
+                trial = row_to_trial(row)
+                found = tuple(known[trial.sequence_id] for known in values if trial.sequence_id in known)
+                if len(found) == len(values):
+                    trial.values = found
+                yield trial
+
+    def metrics(
+        self, sequence_id: int | None = None, *, superseded: bool = False
+    ) -> Iterator[tuple[int, str, int, int, str, float]]:
+        """(sequence_id, kind, sequence, attempt, value as JSON text, time) of one trial or all, in order.
+
+        Results that a later attempt reported again are left out unless `superseded` asks for them, too.
+        """
+        where = " WHERE 1" if superseded else " WHERE NOT superseded"
+        where += "" if sequence_id is None else " AND sequence_id = ?"
+        with _explained(self.path):
+            yield from self._db.execute(
+                f"SELECT sequence_id, kind, sequence, attempt, value, time FROM metrics{where}"
+                " ORDER BY sequence_id, kind DESC, sequence, attempt",
+                () if sequence_id is None else (sequence_id,),
+            )
+
+    def counts(self) -> dict[str, int]:
+        """How many trials have which status."""
+        with _explained(self.path):
+            return dict(self._db.execute("SELECT status, count(*) FROM trials GROUP BY status"))
+
+    def best_value(self, objective: str, direction: str) -> float | None:
+        """The best value of an objective among the trials that succeeded."""
+        best = "min" if direction == "minimize" else "max"
+        with _explained(self.path):
+            (value,) = self._db.execute(
+                f"SELECT {best}(value) FROM objective_values JOIN trials USING (sequence_id)"
+                " WHERE name = ? AND status = 'SUCCEEDED'",
+                (objective,),
+            ).fetchone()
+        return value
+
+    def attempts(self, sequence_id: int | None = None) -> list[AttemptRow]:
+        """The attempts after which their trial was run again or paused, of one trial or all, in order."""
+        where = "" if sequence_id is None else " WHERE sequence_id = ?"
+        with _explained(self.path):
+            rows = self._db.execute(
+                f"SELECT * FROM attempts{where} ORDER BY sequence_id, attempt",
+                () if sequence_id is None else (sequence_id,),
+            ).fetchall()
+        return [_row_to_attempt(row) for row in rows]
+
+    def exports(self, sequence_id: int) -> dict[str, str]:
+        """What a trial exported at its end: paths by format, relative ones in the experiment's folder."""
+        if self._check_version() < _FIRST_WITH_EXPORTS:
+            return {}
+        with _explained(self.path):
+            return dict(
+                self._db.execute("SELECT format, path FROM exports WHERE sequence_id = ?", (sequence_id,))
+            )
+
+    def dispatcher_checkpoint(self) -> SavedState | None:
+        """The last valid checkpoint of the dispatcher."""
+        with _explained(self.path):
+            row = self._db.execute(
+                "SELECT n, path, default_reply, assessor_reply FROM dispatcher_checkpoints ORDER BY n DESC LIMIT 1"
+            ).fetchone()
+        return None if row is None else SavedState(*row)
+
+    def prune_dispatcher_checkpoints(self, keep: int = 2) -> list[str]:
+        """Forget all checkpoints of the dispatcher but the last `keep`; answers the files of those forgotten."""
+        older = "(SELECT n FROM dispatcher_checkpoints ORDER BY n DESC LIMIT -1 OFFSET ?)"
+        with _explained(self.path):
+            forgotten = self._db.execute(
+                f"DELETE FROM dispatcher_checkpoints WHERE n IN {older} RETURNING path", (keep,)
+            )
+            return [path for (path,) in forgotten]
+
+    def drop_dispatcher_checkpoint(self, saved: SavedState) -> None:
+        """Forget a checkpoint of the dispatcher that cannot be used."""
+        with _explained(self.path):
+            self._db.execute("DELETE FROM dispatcher_checkpoints WHERE n = ?", (saved.n,))
+
+    def commands(self, after: int = 0) -> list[tuple[int, str, str]]:
+        """What the dispatcher was sent: (n, code, payload), those with a number above `after`."""
+        with _explained(self.path):
+            return self._db.execute(
+                "SELECT n, code, payload FROM commands WHERE n > ? ORDER BY n", (after,)
+            ).fetchall()
+
+    def replies(self, after: int = 0) -> list[tuple[int, str, str]]:
+        """What the dispatcher answered: (n, code, payload), those with a number above `after`."""
+        with _explained(self.path):
+            return self._db.execute(
+                "SELECT n, code, payload FROM replies WHERE n > ? ORDER BY n", (after,)
+            ).fetchall()
+
+    def _object(self, name: str, text: str | bytes) -> dict[str, Any]:
+        """The JSON object in a column of the experiment's row."""
+        try:
+            found = json.loads(text)
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"{self.path} is damaged ({name}: {error}): restore it from a copy") from error
+        if not isinstance(found, dict):
+            raise StoreError(f"{self.path} is damaged ({name} is not an object): restore it from a copy")
+        return found
+
+    def _values_of(self, objective: str) -> dict[int, float]:
+        """The value of an objective by trial."""
+        return dict(
+            self._db.execute("SELECT sequence_id, value FROM objective_values WHERE name = ?", (objective,))
+        )
+
+    def _rows(self, tick: Tick) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
+        """The statements of a tick that have rows, each with them."""
+        changes = tick.changes
+        trials = changes.trials.values()
+        if trials:
+            yield UPSERT_TRIAL, map(trial_to_row, trials)
+        if changes.metrics:
+            yield _INSERT_METRIC, map(_metric_to_row, changes.metrics)
+        if changes.superseded:
+            yield _SUPERSEDE, changes.superseded
+        if changes.attempts:
+            yield _INSERT_ATTEMPT, map(_attempt_to_row, changes.attempts)
+        if values := [row for trial in trials if trial.values for row in self._values(trial)]:
+            yield _INSERT_VALUE, values
+        if changes.exports:
+            yield "INSERT OR REPLACE INTO exports VALUES (?, ?, ?)", changes.exports
+        if tick.commands:
+            yield "INSERT INTO commands VALUES (?, ?, ?)", tick.commands
+        if tick.replies:
+            yield "INSERT INTO replies VALUES (?, ?, ?)", tick.replies
+        if tick.dispatcher_checkpoints:
+            yield _INSERT_CHECKPOINT, map(astuple, tick.dispatcher_checkpoints)
+
+    def _values(self, trial: Trial) -> Iterator[tuple[int, str, float]]:
+        for name, value in zip(self.objectives, trial.values or (), strict=False):
+            yield trial.sequence_id, name, value
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._db
+        except BaseException:
+            if self._db.in_transaction:  # a full disk ends the transaction by itself
+                self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def _sync_as_configured(self) -> None:
+        """Sync less than for a power cut only where the configuration of the experiment says so."""
+        if self.experiment().config.get("durability", "process") == "process":
+            self._db.execute("PRAGMA synchronous = NORMAL")
+
+    def _migrate(self) -> None:
+        version = self._check_version()
+        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+            self._db.executescript(f"BEGIN; {script} PRAGMA user_version = {number}; COMMIT;")
+
+    def _check_version(self) -> int:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path} was written by a newer Pitchpipe (database version {version}, "
+                f"this one knows {SCHEMA_VERSION}): upgrade with pip install -U pitchpipe"
+            )
+        return version
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection that writes, and syncs every commit."""
+    # It may be made in one thread and used in another (a notebook's loop keeps its own), never by two at once.
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    # A tick touches a few rows at the end of each table: half the usual page is half of what it has to write.
+    db.execute("PRAGMA page_size = 2048")
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")
+    return db
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that only its owner reads; SQLite gives its other files the same mode."""
+    with contextlib.suppress(OSError):  # SQLite tries the same, and says why it cannot
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+@contextmanager
+def _begun(path: Path) -> Iterator[None]:
+    """Where nothing is begun yet, there is nothing to resume."""
+    try:
+        with _explained(path):
+            yield
+    except NoRoomError as error:
+        raise StoreError(f"{error.what}: no experiment can be made here") from error
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _explain(path, error) from error
+
+
+def _explain(path: Path, error: sqlite3.Error) -> StoreError:
+    text = str(error)
+    name = getattr(error, "sqlite_errorname", "")  # errors that Python itself raises have none
+    if not path.exists() or name == "SQLITE_READONLY_DBMOVED":
+        return StoreError(f"{path} was moved or deleted ({text})")
+    if "disk is full" in text:
+        return NoRoomError(f"the disk that holds {path} is full")
+    if "disk I/O error" in text:
+        return NoRoomError(f"{path} cannot be written ({text}; perhaps the disk or its quota is used up)")
+    if "readonly" in text or "unable to open" in text:
+        return NoRoomError(
+            f"{path} cannot be written ({text})", "check the disk and the folder's permissions"
+        )
+    if "malformed" in text or "not a database" in text:
+        return StoreError(f"{path} is damaged ({text}): restore it from a copy")
+    return StoreError(f"{path}: {text}")
+
+
+_INSERT_METRIC = "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?, ?, 0)"
+_SUPERSEDE = (
+    "UPDATE metrics SET superseded = 1 WHERE sequence_id = ? AND attempt <= ?"
+    " AND (kind = 'FINAL' OR sequence >= ?)"
+)
+_INSERT_ATTEMPT = "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT_CHECKPOINT = "INSERT OR REPLACE INTO dispatcher_checkpoints VALUES (?, ?, ?, ?)"
+_INSERT_VALUE = "INSERT OR IGNORE INTO objective_values VALUES (?, ?, ?)"
+
+
+def _metric_to_row(metric: MetricRow) -> tuple[Any, ...]:
+    return metric.trial.sequence_id, metric.kind, metric.sequence, metric.attempt, metric.value, metric.time
+
+
+def _attempt_to_row(attempt: AttemptRow) -> tuple[Any, ...]:
+    return tuple(getattr(attempt, name) for name in AttemptRow.__slots__)
+
+
+def _row_to_attempt(row: tuple[Any, ...]) -> AttemptRow:
+    attempt = AttemptRow(*row)
+    attempt.kind = None if attempt.kind is None else FailureKind(attempt.kind)
+    return attempt

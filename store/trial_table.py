@@ -1,0 +1,102 @@
+"""The table `trials`: how a trial becomes a row, and a row a trial. Both are on the way of every trial."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any
+
+from ..runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
+
+__all__ = ["SELECT_TRIALS", "UPSERT_TRIAL", "row_to_trial", "trial_to_row"]
+
+# In the order of the fields of `Trial`, which is made from a row as it comes: a resume makes all of them.
+_FIELDS = tuple(field.name for field in fields(Trial))
+_COLUMNS = tuple(name for name in _FIELDS if name not in ("values", "story"))
+_STATUS, _ID, _GPUS, _VERDICT, _KIND, _FAILED = map(
+    _COLUMNS.index, ("status", "parameter_id", "gpus", "verdict", "kind", "failed")
+)
+_VALUES = _FIELDS.index("values")
+_STATUSES: Mapping[str, TrialStatus] = MappingProxyType({status.value: status for status in TrialStatus})
+# What never changes once a trial is made.
+_FIXED = ("sequence_id", "trial_id", "parameter_id", "created")
+
+SELECT_TRIALS = f"SELECT {', '.join(_COLUMNS)} FROM trials ORDER BY sequence_id"
+"""All rows, for `row_to_trial`."""
+
+UPSERT_TRIAL = (
+    f"INSERT INTO trials ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+    " ON CONFLICT (sequence_id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name not in _FIXED)
+)
+"""Writes what `trial_to_row` gives."""
+
+
+def trial_to_row(trial: Trial) -> tuple[Any, ...]:
+    """The row of a trial; its values have a table of their own."""
+    verdict = trial.verdict
+    return (
+        trial.trial_id,
+        trial.sequence_id,
+        _id_to_text(trial.parameter_id),
+        trial.record,
+        trial.created,
+        trial.status.value,
+        trial.attempt,
+        trial.slot,
+        trial.agent,
+        None if trial.gpus is None else json.dumps(trial.gpus),
+        trial.start_time,
+        trial.end_time,
+        trial.next_sequence,
+        trial.finals,
+        trial.final,
+        None if verdict is None else json.dumps([verdict.cause, verdict.reason, verdict.kind]),
+        trial.reason,
+        trial.kind,
+        trial.exit_code,
+        trial.pid,
+        trial.error,
+        trial.told,
+        trial.first_sequence,
+        trial.checkpoint,
+        trial.checkpoint_sequence,
+        trial.copy_of,
+        trial.budget,
+        json.dumps(trial.failed) if trial.failed else None,
+        trial.resume,
+        trial.revivals,
+    )
+
+
+def row_to_trial(row: tuple[Any, ...]) -> Trial:
+    """The trial of a row of `SELECT_TRIALS`, without its values.
+
+    >>> trial = Trial("AbCdE", 7, 3, '{"parameters": {"x": 1}}', 12.5, gpus=(0, 1), kind=FailureKind.OOM)
+    >>> row_to_trial(trial_to_row(trial)) == trial
+    True
+    """
+    found = list(row)
+    found[_STATUS] = _STATUSES[found[_STATUS]]
+    found[_ID] = _text_to_id(found[_ID])
+    if found[_GPUS] is not None:
+        found[_GPUS] = tuple(json.loads(found[_GPUS]))
+    if found[_VERDICT] is not None:
+        cause, reason, kind = json.loads(found[_VERDICT])
+        found[_VERDICT] = Verdict(Cause(cause), reason, None if kind is None else FailureKind(kind))
+    if found[_KIND] is not None:
+        found[_KIND] = FailureKind(found[_KIND])
+    found[_FAILED] = {} if found[_FAILED] is None else json.loads(found[_FAILED])
+    found.insert(_VALUES, None)
+    return Trial(*found)
+
+
+def _id_to_text(parameter_id: int | str | None) -> str:
+    # Nearly always a number, whose text is its JSON.
+    return str(parameter_id) if type(parameter_id) is int else json.dumps(parameter_id)
+
+
+def _text_to_id(text: str) -> int | str | None:
+    return int(text) if text.isdecimal() else json.loads(text)

@@ -1,0 +1,121 @@
+"""What several fields say together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pitchpipe.config import ConfigError, ExperimentConfig
+
+SMALLEST = {"search_space": {}, "trial_command": "x"}
+
+
+def problems_of(data: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        ExperimentConfig.from_dict(data)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def algorithm(mode: str | None, name: str = "X") -> dict[str, Any]:
+    return {"name": name, "class_args": {} if mode is None else {"optimize_mode": mode}}
+
+
+@pytest.mark.parametrize(
+    ("tuner", "assessor", "direction"),
+    [
+        ("maximize", None, "maximize"),
+        (None, "maximize", "maximize"),
+        ("maximize", "maximize", "maximize"),
+        (None, None, "minimize"),
+    ],
+)
+def test_direction_comes_from_the_algorithms(tuner: str | None, assessor: str | None, direction: str) -> None:
+    data = {**SMALLEST, "tuner": algorithm(tuner), "assessor": algorithm(assessor)}
+    (objective,) = ExperimentConfig.from_dict(data).objectives
+    assert (objective.name, objective.direction) == ("default", direction)
+
+
+def test_tuner_and_assessor_that_disagree_are_a_problem() -> None:
+    problems = problems_of({**SMALLEST, "tuner": algorithm("maximize"), "assessor": algorithm("minimize")})
+    assert problems == [
+        "assessor.class_args.optimize_mode: minimize contradicts maximize of tuner.class_args.optimize_mode"
+    ]
+
+
+def test_objectives_that_disagree_with_both_algorithms_are_two_problems() -> None:
+    data = {**SMALLEST, "tuner": algorithm("maximize"), "assessor": algorithm("maximize")}
+    problems = problems_of({**data, "objectives": [{"direction": "minimize"}]})
+    assert problems == [
+        f"{name}.class_args.optimize_mode: maximize contradicts minimize of objectives[0].direction"
+        for name in ("tuner", "assessor")
+    ]
+
+
+def test_optimize_mode_is_about_the_default_objective() -> None:
+    objectives = [{"name": "cost", "direction": "minimize"}, {"name": "default", "direction": "maximize"}]
+    config = ExperimentConfig.from_dict(
+        {**SMALLEST, "tuner": algorithm("maximize"), "objectives": objectives}
+    )
+    assert len(config.objectives) == 2
+
+
+def test_wrong_optimize_mode_of_a_known_algorithm_is_a_problem() -> None:
+    (problem,) = problems_of({**SMALLEST, "assessor": algorithm("minimise")})
+    assert problem == (
+        'assessor.class_args.optimize_mode: must be minimize or maximize, not "minimise" '
+        "(did you mean minimize?)"
+    )
+
+
+def test_optimize_mode_of_a_class_of_the_user_s_is_its_own_affair() -> None:
+    tuner = {"class_name": "m.C", "code_directory": ".", "class_args": {"optimize_mode": "pareto"}}
+    assert ExperimentConfig.from_dict({**SMALLEST, "tuner": tuner}).objectives[0].direction == "minimize"
+
+
+def test_objectives_with_one_name_twice_are_a_problem_beside_others() -> None:
+    problems = problems_of({**SMALLEST, "objectives": [{"direction": "minimize"}, {"direction": "down"}]})
+    assert [problem.split(":")[0] for problem in problems] == [
+        "objectives[1].direction",
+        "objectives[1].name",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        ({}, "tuner: needs a name, or class_name and code_directory"),
+        (
+            {"name": "X", "class_name": "a.B", "code_directory": "."},
+            "tuner.class_name: name and class_name exclude",
+        ),
+        ({"class_name": "a.B"}, "tuner: class_name needs a code_directory"),
+        ({"name": "X", "code_directory": "."}, "tuner.code_directory: goes with class_name"),
+        ({"class_name": "a.B", "code_directory": "nowhere"}, "tuner.code_directory: no such directory"),
+    ],
+)
+def test_algorithm_that_names_no_class_is_a_problem(section: dict[str, Any], expected: str) -> None:
+    (problem,) = problems_of({**SMALLEST, "tuner": section})
+    assert problem.startswith(expected)
+
+
+def test_trials_that_share_a_gpu_need_a_gpu_number() -> None:
+    data = {**SMALLEST, "training_service": {"platform": "local", "max_trial_number_per_gpu": 2}}
+    (problem,) = problems_of(data)
+    assert (
+        problem == "training_service.max_trial_number_per_gpu: needs trial_gpu_number (trial_gpu_number: 1)"
+    )
+    ExperimentConfig.from_dict({**data, "trial_gpu_number": 1})
+
+
+def test_parameter_named_constraints_is_not_mistaken_for_the_constraints() -> None:
+    (problem,) = problems_of(
+        {**SMALLEST, "search_space": {"constraints": {"_type": "uniform", "_value": [1]}}}
+    )
+    assert problem.startswith("search_space.constraints._value")
+
+
+def test_objectives_without_default_are_a_problem() -> None:
+    objectives = [{"name": "loss", "direction": "minimize"}]
+    (problem,) = problems_of({**SMALLEST, "objectives": objectives})
+    assert "no objective is named default" in problem

@@ -1,0 +1,486 @@
+"""load_config, from_dict and the canonical form: whole configs."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from pitchpipe.config import AlgorithmConfig, ConfigError, ExperimentConfig, LocalConfig, load_config
+from pitchpipe.config.models import ConfigFields, camel_case
+
+SPACE = {"lr": {"_type": "loguniform", "_value": [1e-5, 0.1]}}
+SMALLEST = {"search_space": SPACE, "trial_command": "python train.py"}
+BROKEN = """\
+experimentName: digits
+search_space:
+  lr: {_type: uniform, _value: [0, 1]}
+  bad: {_type: unifrom, _value: [2, 1]}
+trial_command: python train.py
+trialCommand: x
+trial_code_directory: nowhere
+trial_concurrency: "2"
+max_trial_numbr: 30
+max_trial_duration: "90"
+debug: yes
+seed: -1
+tuner:
+  name: TPE
+  class_args: {optimize_mode: maximize}
+assessor:
+  name: Medianstop
+  classArgs:
+    optimize_mode: minimize
+training_service:
+  platform: local
+  gpuIndices: [0, 0]
+"""
+
+
+def write(folder: Path, text: str, name: str = "experiment.yml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def problems_of(data: Any, **options: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        ExperimentConfig.from_dict(data, **options)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_smallest_config_has_the_defaults(tmp_path: Path) -> None:
+    text = (
+        "search_space: {lr: {_type: loguniform, _value: [1e-5, 1e-1]}}\n"
+        "trial_command: python train.py\ntrial_concurrency: 2\nmax_trial_number: 20\n"
+    )
+    config = load_config(write(tmp_path, text), check_plugins=False)
+    assert config.search_space == SPACE
+    assert (config.trial_concurrency, config.max_trial_number) == (2, 20)
+    assert config.trial_code_directory == Path(os.path.realpath(tmp_path))
+    assert (config.tuner, config.assessor) == (AlgorithmConfig(name="Auto"), None)
+    assert config.training_service.platform == "ray"
+    assert [(o.name, o.direction) for o in config.objectives] == [("default", "minimize")]
+    assert (config.kill_grace, config.orphan_timeout, config.max_identical_failures) == (5.0, 600.0, 5)
+    assert (config.log_level, config.durability, config.seed, config.warnings) == (
+        "info",
+        "process",
+        None,
+        [],
+    )
+
+
+def test_every_problem_is_reported_at_once_in_order_of_position(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(write(tmp_path, BROKEN), check_plugins=False)
+    found = [(p.line, p.column, ".".join(map(str, p.path))) for p in caught.value.problems]
+    assert found == [
+        (4, 16, "search_space.bad._type"),
+        (6, 1, "trialCommand"),
+        (7, 23, "trial_code_directory"),
+        (8, 20, "trial_concurrency"),
+        (9, 1, "max_trial_numbr"),
+        (10, 21, "max_trial_duration"),
+        (11, 8, "debug"),
+        (12, 7, "seed"),
+        (19, 20, "assessor.classArgs.optimize_mode"),
+        (22, 15, "training_service.gpuIndices"),
+    ]
+    assert str(caught.value).count("\n") == 9
+    assert {p.file for p in caught.value.problems} == {str(tmp_path / "experiment.yml")}
+
+
+def test_problem_shows_place_value_and_hint(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(write(tmp_path, BROKEN), check_plugins=False)
+    lines = [str(problem).removeprefix(f"{tmp_path}/") for problem in caught.value.problems]
+    assert (
+        'experiment.yml:8:20: trial_concurrency: must be an integer, not "2" (write 2 without quotes)'
+        in lines
+    )
+    assert "experiment.yml:9:1: max_trial_numbr: unknown field (did you mean max_trial_number?)" in lines
+    assert "experiment.yml:6:1: trialCommand: is the same field as trial_command (line 5)" in lines
+    assert 'experiment.yml:11:8: debug: must be true or false, not "yes" (write true)' in lines
+
+
+def test_problem_of_a_key_has_the_path_of_the_key() -> None:
+    (problem,) = problems_of({**SMALLEST, "trial_environment": {"A=": "x"}})
+    assert problem == 'trial_environment.A=: "A=" is not a name of an environment variable'
+
+
+def test_problem_of_python_data_has_its_path_alone() -> None:
+    problems = problems_of({**SMALLEST, "tuner": {"name": "TPE", "clas_args": {}}})
+    assert problems == ["tuner.clas_args: unknown field (did you mean class_args?)"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("trial_concurrency", 0, "must be greater than 0, not 0"),
+        ("trial_concurrency", True, "must be an integer, not true"),
+        ("trial_concurrency", 1.5, "must be an integer, not 1.5"),
+        ("max_trial_number", 0, "must be greater than 0, not 0"),
+        ("max_trial_duration", 0, "must be more than 0 seconds, not 0"),
+        ("max_experiment_duration", "0s", "must be more than 0 seconds, not 0"),
+        ("trial_gpu_number", -1, "must be at least 0, not -1"),
+        ("trial_gpu_number", 1.5, "must be a whole number or less than 1, not 1.5"),
+        ("trial_cpu_number", 0, "must be greater than 0, not 0"),
+        ("trial_cpu_number", float("inf"), "must be a finite number, not Infinity"),
+        ("trial_memory_size", "4xb", 'must be a memory size, not "4xb"'),
+        ("trial_command", "", "must not be empty"),
+        ("trial_command", 3, "must be text, not 3"),
+        ("trial_command", None, "required field is missing"),
+        ("trial_code_directory", 3, "must be a path, not 3"),
+        ("experiment_type", "nas", 'must be hpo, not "nas"'),
+        ("use_annotation", True, "annotations are not supported"),
+        ("log_level", "loud", "must be fatal, error, warning, info, debug or trace, not"),
+        ("durability", "proces", "did you mean process?"),
+        ("seed", "1", 'must be an integer, not "1"'),
+        ("max_trial_duration", "1 hour", "did you mean 1h?"),
+        ("trial_memory_size", "4gib", "did you mean 4gb?"),
+        ("training_service", "local", "(platform: local)"),
+        ("constraints", "lr < 1", "must be a list"),
+        ("constraints", ["lr <"], "constraints[0]: not an expression"),
+        ("constraints", ["lr < la"], "constraints[0]: "),
+        ("trial_environment", {"A=": "x"}, "is not a name of an environment variable"),
+        ("trial_environment", {"A": True}, "trial_environment.A: must be text, not true"),
+        ("trial_resources", {"tpu": -1}, "trial_resources.tpu: must be at least 0"),
+        ("search_space", [1], "search_space: must be a mapping, not [1]"),
+        ("search_space", None, "search_space: required field is missing (or search_space_file)"),
+        ("tuner_gpu_indices", "a", "must be GPU indices"),
+        ("objectives", [], "objectives: "),
+    ],
+)
+def test_wrong_value_is_one_problem(field: str, value: Any, message: str) -> None:
+    (problem,) = problems_of({**SMALLEST, field: value})
+    assert problem.startswith(field)
+    assert message in problem
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("max_trial_duration", "1.5h", 5400.0),
+        ("trial_memory_size", "4gb", 4 * 2**30),
+        ("trial_gpu_number", 0.25, 0.25),
+        ("trial_gpu_number", 2, 2.0),
+        ("trial_gpu_number", 0, 0.0),
+        ("trial_environment", {"OMP_NUM_THREADS": 1, "X": "y"}, {"OMP_NUM_THREADS": "1", "X": "y"}),
+        ("trial_resources", {"tpu": 1}, {"tpu": 1.0}),
+        ("log_level", "CRITICAL", "fatal"),
+        ("debug", True, True),
+        ("tuner_gpu_indices", "0,1", (0, 1)),
+        ("constraints", ["lr < 1"], ("lr < 1",)),
+        ("kill_grace", 0, 0.0),
+        ("max_identical_failures", 0, 0),
+        ("seed", None, None),
+    ],
+)
+def test_value_is_what_it_means(field: str, value: Any, expected: Any) -> None:
+    assert getattr(ExperimentConfig.from_dict({**SMALLEST, field: value}), field) == expected
+
+
+def test_debug_sets_the_log_level_unless_there_is_one() -> None:
+    assert ExperimentConfig.from_dict({**SMALLEST, "debug": True}).log_level == "debug"
+    assert ExperimentConfig.from_dict({**SMALLEST, "debug": True, "log_level": "error"}).log_level == "error"
+
+
+def test_relative_paths_start_from_the_folder_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "code").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    text = "trial_command: x\nsearch_space: {}\ntrial_code_directory: code\n"
+    text += "experiment_working_directory: ~/all\n"
+    config = load_config(write(tmp_path, text), check_plugins=False)
+    assert config.trial_code_directory == Path(os.path.realpath(tmp_path)) / "code"
+    assert config.experiment_working_directory == Path(os.path.realpath(tmp_path)) / "home" / "all"
+
+
+def test_working_directory_that_is_a_file_is_a_problem(tmp_path: Path) -> None:
+    write(tmp_path, "", "file")
+    (problem,) = problems_of({**SMALLEST, "experiment_working_directory": "file"}, base_directory=tmp_path)
+    assert "is not a directory" in problem
+
+
+def test_search_space_file_fills_the_search_space(tmp_path: Path) -> None:
+    write(tmp_path, json.dumps(SPACE), "space.json")
+    config = load_config(
+        write(tmp_path, "trial_command: x\nsearch_space_file: space.json\n"), check_plugins=False
+    )
+    assert config.search_space == SPACE
+    assert config.search_space_file == Path(os.path.realpath(tmp_path)) / "space.json"
+    assert config.canonical()["searchSpace"] == SPACE
+
+
+def test_problem_inside_a_search_space_file_is_shown_there(tmp_path: Path) -> None:
+    write(tmp_path, '{\n\t"lr": {\n\t\t"_type": "uniform",\n\t\t"_value": [1]\n\t}\n}', "space.json")
+    main = write(tmp_path, "search_space_file: space.json\nconstraints: [lr <]\n")
+    with pytest.raises(ConfigError) as caught:
+        load_config(main, check_plugins=False)
+    found = [(Path(p.file or "").name, p.line, p.column) for p in caught.value.problems]
+    assert found == [("experiment.yml", 1, 1), ("experiment.yml", 2, 15), ("space.json", 4, 13)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{'a': 1}", "space.json:1:2: is not valid JSON"),
+        ("", "space.json:1:1: search_space: must be a mapping"),
+        ('{"a": {}, "a": {}}', "space.json:1:11: search_space.a: duplicate key"),
+    ],
+)
+def test_search_space_file_that_cannot_be_used(tmp_path: Path, text: str, expected: str) -> None:
+    write(tmp_path, text, "space.json")
+    with pytest.raises(ConfigError, match=expected):
+        load_config(write(tmp_path, "trial_command: x\nsearch_space_file: space.json\n"), check_plugins=False)
+
+
+def test_search_space_twice_or_its_file_missing(tmp_path: Path) -> None:
+    problems = problems_of({**SMALLEST, "search_space_file": "no.json"}, base_directory=tmp_path)
+    assert len(problems) == 2
+    assert any("excludes search_space" in problem for problem in problems)
+    assert any("no such file" in problem for problem in problems)
+
+
+def test_config_file_that_is_absent_is_a_problem(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no\.yml: cannot be read: No such file or directory"):
+        load_config(tmp_path / "no.yml")
+
+
+def test_function_trials_need_no_command() -> None:
+    config = ExperimentConfig.from_dict({"search_space": {}}, needs_command=False)
+    assert config.trial_command is None
+
+
+def test_python_data_may_hold_sections_tuples_numpy_numbers_and_paths(tmp_path: Path) -> None:
+    data = {
+        "search_space": {"lr": {"_type": "uniform", "_value": (np.float64(0), np.int64(1))}},
+        "trial_code_directory": tmp_path,
+        "tuner": AlgorithmConfig(name="TPE", class_args={"n": np.int32(3)}),
+        "training_service": LocalConfig(platform="local"),
+    }
+    config = ExperimentConfig.from_dict(data, needs_command=False)
+    assert json.loads(json.dumps(config.canonical()))["searchSpace"]["lr"]["_value"] == [0.0, 1]
+    assert config.tuner.class_args == {"n": 3}
+
+
+def test_python_data_that_is_not_json_is_a_problem() -> None:
+    (problem,) = problems_of({**SMALLEST, "tuner": {"name": "TPE", "class_args": {"f": {1, 2}}}})
+    assert problem == "tuner.class_args.f: set cannot be stored as JSON"
+
+
+def test_config_does_not_share_the_caller_s_data() -> None:
+    arguments = {"sizes": [1]}
+    config = ExperimentConfig.from_dict({**SMALLEST, "tuner": {"name": "TPE", "class_args": arguments}})
+    arguments["sizes"].append(2)
+    config.canonical()["tuner"]["classArgs"]["sizes"].append(3)
+    assert config.tuner.class_args == {"sizes": [1]}
+
+
+def test_config_is_frozen() -> None:
+    config = ExperimentConfig.from_dict(SMALLEST)
+    with pytest.raises(ValidationError):
+        config.trial_concurrency = 3
+    assert pickle.loads(pickle.dumps(config)) == config
+
+
+def test_ignored_fields_are_warnings() -> None:
+    service = {"platform": "local", "reuse_mode": True}
+    data = {**SMALLEST, "nni_manager_ip": "10.0.0.1", "shared_storage": {"x": 1}, "training_service": service}
+    data["max_trial_number"] = 3
+    warnings = ExperimentConfig.from_dict(data).warnings
+    assert warnings == [
+        "nni_manager_ip has no effect",
+        "shared_storage has no effect",
+        "training_service.reuse_mode has no effect",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "is_warned"),
+    [
+        ({}, True),
+        ({"tuner": "TPE"}, True),
+        ({"tuner": "GridSearch"}, False),
+        ({"max_trial_number": 3}, False),
+        ({"max_experiment_duration": "1h"}, False),
+    ],
+)
+def test_an_experiment_without_end_is_warned_of(more: dict[str, Any], is_warned: bool) -> None:
+    warnings = ExperimentConfig.from_dict({**SMALLEST, **more}).warnings
+    assert any("until it is stopped" in warning for warning in warnings) == is_warned
+
+
+def test_an_algorithm_is_named_by_one_word() -> None:
+    config = ExperimentConfig.from_dict({**SMALLEST, "tuner": "Random", "assessor": "Medianstop"})
+    assert config.tuner == AlgorithmConfig(name="Random")
+    assert config.assessor == AlgorithmConfig(name="Medianstop")
+    assert ExperimentConfig.from_dict({**SMALLEST, "assessor": "_none_"}).assessor is None
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("trial_command", "trial_comand"),
+        ("search_space", "serch_space"),
+        ("search_space", "search_space_fil"),
+    ],
+)
+def test_a_mistyped_required_field_is_one_problem(name: str, written: str) -> None:
+    data = {**SMALLEST, written: SMALLEST[name]}
+    del data[name]
+    (problem,) = problems_of(data)
+    assert problem.startswith(f"{written}: unknown field (did you mean ")
+
+
+def test_a_bracket_that_is_not_closed_is_named_with_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "search_space:\n  x: {_type: choice, _value: [1, 2}\ntrial_command: x\n")
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, check_plugins=False)
+    assert ":2:" in str(caught.value)
+    path = write(tmp_path, "search_space: {\n  x: 1\ntrial_command: x\n")
+    with pytest.raises(ConfigError, match=r"is the '\{' on line 1 closed\?"):
+        load_config(path, check_plugins=False)
+
+
+def test_canonical_form_is_camel_case_without_unset_fields() -> None:
+    canonical = ExperimentConfig.from_dict({**SMALLEST, "max_trial_duration": "1m"}).canonical()
+    assert canonical["maxTrialDuration"] == 60.0
+    assert canonical["trialCommand"] == "python train.py"
+    assert canonical["searchSpace"] == SPACE
+    assert canonical["tuner"] == {"name": "Auto", "classArgs": {}}
+    assert None not in canonical.values()
+    assert not any("_" in key for key in canonical)
+
+
+def test_canonical_form_keeps_null_inside_values_passed_on() -> None:
+    data = {**SMALLEST, "tuner": {"name": "TPE", "class_args": {"seed_": None}}}
+    config = ExperimentConfig.from_dict(data)
+    assert config.canonical()["tuner"]["classArgs"] == {"seed_": None}
+    assert ExperimentConfig.from_canonical(config.canonical()) == config
+
+
+def test_canonical_form_is_read_back_when_its_files_are_gone(tmp_path: Path) -> None:
+    write(tmp_path, json.dumps(SPACE), "space.json")
+    (tmp_path / "code").mkdir()
+    data = {"trial_command": "x", "search_space_file": "space.json", "trial_code_directory": "code"}
+    config = ExperimentConfig.from_dict(data, tmp_path)
+    (tmp_path / "space.json").unlink()
+    (tmp_path / "code").rmdir()
+    assert ExperimentConfig.from_canonical(config.canonical()) == config
+
+
+def test_dispatcher_parameters_are_all_but_the_search_space() -> None:
+    config = ExperimentConfig.from_dict(SMALLEST)
+    assert config.dispatcher_parameters() == {
+        k: v for k, v in config.canonical().items() if k != "searchSpace"
+    }
+
+
+NAMES = st.text("abcXYZ_09", min_size=1, max_size=6)
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+AMOUNTS = st.floats(0, 1e6) | st.integers(0, 1000)
+SERVICES = st.one_of(
+    st.fixed_dictionaries(
+        {"platform": st.just("local")},
+        optional={"gpu_indices": st.sampled_from([0, "0,1", [2, 1]]), "use_active_gpu": st.booleans()},
+    ),
+    st.fixed_dictionaries(
+        {"platform": st.just("ray")},
+        optional={
+            "address": st.sampled_from(["auto", "10.0.0.1:6379"]),
+            "idle_timeout": AMOUNTS,
+            "runtime_env": st.dictionaries(NAMES, JSON_VALUES, max_size=2),
+        },
+    ),
+)
+CONFIGS = st.fixed_dictionaries(
+    {"search_space": st.sampled_from([{}, SPACE]), "trial_command": st.text("abc $", min_size=1)},
+    optional={
+        "experiment_name": st.text(max_size=5),
+        "objectives": st.sampled_from(
+            [
+                [{"direction": "maximize"}],
+                [{"name": "default", "direction": "minimize"}, {"name": "b", "direction": "maximize"}],
+            ]
+        ),
+        "trial_memory_size": st.integers(1, 2**40) | st.sampled_from(["1.5gb", "7kb"]),
+        "trial_gpu_number": st.sampled_from([0, 0.5, 3]),
+        "trial_cpu_number": st.floats(0.1, 64),
+        "trial_resources": st.dictionaries(NAMES, AMOUNTS, max_size=2),
+        "trial_environment": st.dictionaries(NAMES, st.text("abc", max_size=3) | st.integers(), max_size=2),
+        "max_experiment_duration": st.floats(0.01, 1e6) | st.sampled_from(["1.5h", "2d"]),
+        "kill_grace": AMOUNTS,
+        "seed": st.none() | st.integers(0, 2**70),
+        "debug": st.booleans(),
+        "nni_manager_ip": st.just("10.0.0.1"),
+        "durability": st.sampled_from(["process", "power"]),
+        "tuner": st.fixed_dictionaries(
+            {"name": st.just("X")}, optional={"class_args": st.dictionaries(NAMES, JSON_VALUES, max_size=3)}
+        ),
+        "assessor": st.just({"class_name": "m.C", "code_directory": "."}),
+        "training_service": SERVICES,
+    },
+)
+
+
+@given(CONFIGS)
+def test_canonical_form_of_any_config_is_json_and_is_read_back_equal(data: dict[str, Any]) -> None:
+    config = ExperimentConfig.from_dict(data)
+    canonical = json.loads(json.dumps(config.canonical()))
+    again = ExperimentConfig.from_canonical(canonical)
+    assert again == config
+    assert again.canonical() == canonical
+
+
+@given(
+    CONFIGS, st.sampled_from([camel_case, str.upper, lambda name: name.replace("_", "").upper(), "_".join])
+)
+def test_any_spelling_of_field_names_means_the_same(data: dict[str, Any], spell: Any) -> None:
+    respelled = {spell(name): value for name, value in data.items()}
+    for section in ("tuner", "assessor", "training_service"):
+        if section in data:
+            respelled[spell(section)] = {spell(name): value for name, value in data[section].items()}
+    assert ExperimentConfig.from_dict(respelled) == ExperimentConfig.from_dict(data)
+
+
+@settings(max_examples=300)
+@given(
+    st.dictionaries(st.sampled_from([*ConfigFields.model_fields, "advisor"]) | NAMES, JSON_VALUES, max_size=6)
+)
+def test_any_data_gives_a_config_or_its_problems(data: dict[str, Any]) -> None:
+    try:
+        config = ExperimentConfig.from_dict(data)
+    except ConfigError as error:
+        shown = [str(problem) for problem in error.problems]
+    else:
+        shown = ["none"]
+        assert ExperimentConfig.from_canonical(config.canonical()) == config
+    assert shown
+    assert all(shown)
+
+
+def test_reading_a_config_imports_no_plug_in_and_no_ray(tmp_path: Path) -> None:
+    path = write(tmp_path, "search_space: {}\ntrial_command: x\n")
+    code = (
+        "import sys; from pitchpipe.config import load_config; "
+        f"load_config({str(path)!r}, check_plugins=False); "
+        "print([m for m in sys.modules if m in ('ray', 'scipy', 'pitchpipe.tuners', 'pitchpipe.assessors')])"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

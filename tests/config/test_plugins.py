@@ -1,0 +1,249 @@
+"""Asking a dispatcher about the tuner and the assessor, with commands that stand for it."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from pathlib import Path
+
+import pytest
+
+from pitchpipe.config import ConfigError, ExperimentConfig, check_plugins, load_config
+from pitchpipe.config.plugins import asked
+
+TEXT = """\
+search_space:
+  lr: {_type: uniform, _value: [0, 1]}
+trial_command: python train.py
+tuner:
+  name: TPE
+  classArgs:
+    gamma: 2
+"""
+# Decodes its configuration like a dispatcher does, prints `answer(config)`.
+STUB = """
+import base64, json, os, sys
+config = json.loads(base64.b64decode(os.environ["PITCHPIPE_EXP_PARAMS"]))
+print("a plug-in talks")
+print(json.dumps({{"problems": {answer}}}))
+print("and talks")
+"""
+
+
+def stub(answer: str) -> list[str]:
+    return [sys.executable, "-c", STUB.format(answer=answer)]
+
+
+def problems_of(folder: Path, command: list[str], text: str = TEXT) -> list[str]:
+    (folder / "e.yml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(folder / "e.yml", check_command=command)
+    return [str(problem).removeprefix(f"{folder}/") for problem in caught.value.problems]
+
+
+def test_problem_of_a_plug_in_is_shown_where_it_was_written(tmp_path: Path) -> None:
+    answer = '[{"path": ["tuner", "classArgs", "gamma"], "message": "no such argument", "hint": "tpe_args"}]'
+    assert problems_of(tmp_path, stub(answer)) == [
+        "e.yml:7:12: tuner.classArgs.gamma: no such argument (tpe_args)"
+    ]
+
+
+def test_problem_of_an_algorithm_that_was_not_written_is_at_the_top(tmp_path: Path) -> None:
+    answer = '[{"path": ["tuner", "name"], "message": "unknown"}]'
+    text = "search_space: {}\ntrial_command: x\n"
+    assert problems_of(tmp_path, stub(answer), text) == ["e.yml:1:1: tuner.name: unknown"]
+
+
+def test_problem_in_the_search_space_is_shown_in_its_file(tmp_path: Path) -> None:
+    (tmp_path / "space.json").write_text('{"lr":\n {"_type": "uniform", "_value": [0, 1]}}')
+    answer = '[{"path": ["searchSpace", "lr", "_type"], "message": "not for this tuner"}]'
+    text = "search_space_file: space.json\ntrial_command: x\n"
+    assert problems_of(tmp_path, stub(answer), text) == [
+        "space.json:2:12: search_space.lr._type: not for this tuner"
+    ]
+
+
+def test_plug_ins_are_asked_even_when_other_fields_are_wrong(tmp_path: Path) -> None:
+    answer = '[{"path": ["tuner", "name"], "message": "unknown"}] if "searchSpace" not in config else []'
+    problems = problems_of(tmp_path, stub(answer), TEXT.replace("[0, 1]", "[0]") + "seed: x\n")
+    assert [problem.split(": ")[0] for problem in problems] == ["e.yml:2:32", "e.yml:5:9", "e.yml:8:7"]
+
+
+def test_plug_ins_are_not_asked_when_their_section_is_malformed(tmp_path: Path) -> None:
+    problems = problems_of(tmp_path, stub('[{"path": ["tuner"], "message": "asked"}]'), TEXT + "  nam: x\n")
+    assert problems == ["e.yml:8:3: tuner.nam: unknown field (did you mean name?)"]
+
+
+def test_the_same_problem_is_not_reported_twice(tmp_path: Path) -> None:
+    answer = (
+        '[{"path": ["tuner", "classArgs", "optimize_mode"], "message": "again"}, '
+        '{"path": ["tuner", "classArgs", "gamma"], "message": "asked"}]'
+    )
+    problems = problems_of(tmp_path, stub(answer), TEXT + "    optimize_mode: minimise\n")
+    assert [problem.split(": ")[0] for problem in problems] == ["e.yml:7:12", "e.yml:8:20"]
+    assert "must be minimize or maximize" in problems[1]
+
+
+SAID = "seed: 7\nconstraints: [lr < 0.5]\nobjectives: [{direction: minimize}]\n"
+
+
+def test_plug_ins_are_told_the_canonical_config(tmp_path: Path) -> None:
+    answer = (
+        '[{"path": ["tuner"], "message": repr([config["tuner"], config["searchSpace"], '
+        'config["constraints"], config["objectives"], config["seed"]])}]'
+    )
+    (problem,) = problems_of(tmp_path, stub(answer), TEXT + SAID)
+    assert problem.endswith(
+        "[{'name': 'TPE', 'classArgs': {'gamma': 2}}, {'lr': {'_type': 'uniform', '_value': [0, 1]}}, "
+        "['lr < 0.5'], [{'name': 'default', 'direction': 'minimize'}], 7]"
+    )
+
+
+def test_config_passes_when_nothing_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "e.yml").write_text(TEXT)
+    assert load_config(tmp_path / "e.yml", check_command=stub("[]")).tuner.name == "TPE"
+
+
+def test_check_of_a_config_from_python_has_paths_alone() -> None:
+    config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "x"})
+    assert check_plugins(config, stub("[]")) == []
+    (problem,) = check_plugins(config, stub('[{"path": ["tuner", "classArgs", "myArg"], "message": "no"}]'))
+    assert str(problem) == "tuner.class_args.myArg: no"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (
+            "import sys; print('x'); sys.exit('no module named x')",
+            "ended with exit code 1: no module named x",
+        ),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "ended with signal 9: it said nothing"),
+        ("import os; os.write(2, b'\\xff'); print({'problems': 3})", "ended with exit code 0: "),
+    ],
+)
+def test_check_that_breaks_is_a_problem(code: str, expected: str) -> None:
+    (finding,) = asked({"tuner": {}}, [sys.executable, "-c", code]).findings
+    assert expected in finding.message
+
+
+def test_command_that_does_not_exist_is_a_problem(tmp_path: Path) -> None:
+    (finding,) = asked({}, [str(tmp_path / "no-such-program")]).findings
+    assert "could not start" in finding.message
+
+
+def test_check_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
+    fifo = tmp_path / "alive"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    child = f"import signal; f = open({str(fifo)!r}, 'wb', 0); f.write(b'x'); signal.pause()"
+    code = (
+        f"import signal, subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}]); signal.pause()"
+    )
+    (finding,) = asked({}, [sys.executable, "-c", code], timeout=2.5).findings
+    assert finding.message == "the tuner and the assessor were not ready after 2.5 s"
+    assert os.read(reader, 1) == b"x"
+    # The end of the file is readable once no process has it open for writing.
+    assert select.select([reader], [], [], 10)[0]
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+
+
+def test_real_dispatcher_is_asked_about_names_and_arguments(tmp_path: Path) -> None:
+    text = TEXT.replace("name: TPE", "name: Randon").replace("    gamma: 2\n", "    seed: 1\n")
+    text += "assessor:\n  name: Medianstop\n  class_args: {startstep: 2}\n"
+    (tmp_path / "e.yml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path / "e.yml")
+    found = [(p.line, p.column, p.path) for p in caught.value.problems]
+    assert found == [(5, 9, ("tuner", "name")), (10, 27, ("assessor", "class_args", "startstep"))]
+
+
+def test_real_dispatcher_accepts_what_is_right(tmp_path: Path) -> None:
+    (tmp_path / "e.yml").write_text(TEXT.replace("    gamma: 2\n", "    seed: 1\n"))
+    assert load_config(tmp_path / "e.yml").tuner.class_args == {"seed": 1}
+
+
+def test_class_of_the_user_is_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("print('loaded')\nclass Mine:\n    def __init__(self, a): pass\n")
+    text = TEXT.split("tuner:")[0] + "tuner: {class_name: mine.Mine, code_directory: ., class_args: {b: 1}}\n"
+    (tmp_path / "e.yml").write_text(text)
+    with pytest.raises(ConfigError, match=r"e\.yml:4:\d+: tuner"):
+        load_config(tmp_path / "e.yml")
+
+
+def test_search_space_too_large_for_a_command_line_is_left_out() -> None:
+    space = {f"p{i}": {"_type": "uniform", "_value": [0, 1]} for i in range(5000)}
+    command = stub('[{"path": ["tuner"], "message": str("searchSpace" in config)}]')
+    (finding,) = asked({"tuner": {"name": "TPE"}, "searchSpace": space}, command).findings
+    assert finding.message == "False"
+
+
+CLASSES = """\
+from enum import Enum
+
+class Mode(Enum):
+    UP = "maximize"
+
+class Typed:
+    def __init__(self, optimize_mode=Mode.UP):
+        assert isinstance(optimize_mode, Mode)
+    def generate_parameters(self, parameter_id): return {}
+
+class Open:
+    def generate_parameters(self, parameter_id): return {}
+
+class Strict(Open):
+    def __init__(self, optimize_mode): pass
+"""
+
+
+def loaded(folder: Path, more: str) -> ExperimentConfig:
+    (folder / "mine.py").write_text(CLASSES)
+    (folder / "e.yml").write_text("search_space: {}\ntrial_command: x\n" + more)
+    return load_config(folder / "e.yml")
+
+
+@pytest.mark.parametrize(
+    ("algorithms", "direction", "source"),
+    [
+        ("", "minimize", "minimize is the default of the tuner Auto"),
+        ("tuner: GP", "maximize", "maximize is the default of the tuner GP"),
+        ("tuner: {class_name: mine.Typed, code_directory: .}", "maximize", "default of the tuner mine.Typed"),
+        ("tuner: {class_name: mine.Open, code_directory: .}", "minimize", "no algorithm in it has one"),
+        ("tuner: Random", "minimize", "no algorithm in it has one"),
+        ("tuner: Random\nassessor: Medianstop", "maximize", "default of the assessor Medianstop"),
+        (
+            "assessor: Medianstop",
+            "minimize",
+            "the assessor Medianstop, whose own default is maximize, follows",
+        ),
+    ],
+)
+def test_config_without_a_direction_has_the_default_of_its_algorithms(
+    tmp_path: Path, algorithms: str, direction: str, source: str
+) -> None:
+    config = loaded(tmp_path, algorithms)
+    assert [(one.name, one.direction) for one in config.objectives] == [("default", direction)]
+    assert config.direction_note.startswith(f"{direction[:-1]}ing by default: ")
+    assert source in config.direction_note
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "tuner: GP\nobjectives: [{direction: minimize}]",
+        "tuner: {name: GP, class_args: {optimize_mode: minimize}}",
+    ],
+)
+def test_direction_that_a_config_names_is_no_default(tmp_path: Path, given: str) -> None:
+    config = loaded(tmp_path, given)
+    assert (config.objectives[0].direction, config.direction_note) == ("minimize", "")
+
+
+def test_class_that_needs_a_direction_is_refused_where_none_is_named(tmp_path: Path) -> None:
+    strict = "tuner: {class_name: mine.Strict, code_directory: .}\n"
+    with pytest.raises(ConfigError, match="argument 'optimize_mode' is missing"):
+        loaded(tmp_path, strict)
+    assert loaded(tmp_path, strict + "objectives: [{direction: maximize}]\n")

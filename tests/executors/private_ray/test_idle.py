@@ -1,0 +1,94 @@
+"""When a keeper may leave."""
+
+import asyncio
+
+from pitchpipe.executors.private_ray.idle import IdleClock
+
+
+class Time:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_leaves_at_once_when_the_last_lease_wanted_that():
+    async def check() -> None:
+        idle = IdleClock()
+        idle.lease(0.0)
+        idle.lease(0.0)
+        waiting = asyncio.create_task(idle.wait(list))
+        idle.release()
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        idle.release()
+        await asyncio.wait_for(waiting, 5.0)
+
+    asyncio.run(check())
+
+
+def test_stays_while_agents_live_and_no_manager_does():
+    async def check() -> None:
+        agents = ["exp/a"]
+        looks = 0
+
+        def look() -> list[str]:
+            nonlocal looks
+            looks += 1
+            if looks == 3:
+                agents.clear()
+            return list(agents)
+
+        idle = IdleClock()
+        idle.lease(0.0)
+        idle.release()
+        await asyncio.wait_for(idle.wait(look), 5.0)
+        assert looks == 3
+
+    asyncio.run(check())
+
+
+def test_largest_timeout_of_a_busy_period_counts():
+    idle = IdleClock()
+    idle.lease(5.0)
+    idle.lease(300.0)
+    idle.lease(0.0)
+    assert idle.timeout == 300.0
+
+
+def test_timeout_is_that_of_the_next_busy_period_after_an_idle_one():
+    async def check() -> None:
+        clock = Time()
+        idle = IdleClock(clock)
+        idle.lease(3000.0)
+        idle.release()
+        waiting = asyncio.create_task(idle.wait(list))
+        async with asyncio.timeout(5.0):
+            while not idle.is_idle:
+                await asyncio.sleep(0)
+        idle.lease(0.0)
+        assert idle.timeout == 0.0
+        idle.release()
+        await asyncio.wait_for(waiting, 5.0)
+
+    asyncio.run(check())
+
+
+def test_idle_time_begins_with_the_end_of_the_last_lease():
+    async def check() -> None:
+        clock = Time()
+        idle = IdleClock(clock)
+        idle.lease(10.0)
+        clock.now += 1000.0
+        waiting = asyncio.create_task(idle.wait(list))
+        idle.release()
+        async with asyncio.timeout(5.0):
+            while not idle.is_idle:
+                await asyncio.sleep(0)
+        assert not waiting.done()
+        waiting.cancel()
+
+    asyncio.run(check())

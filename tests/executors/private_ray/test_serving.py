@@ -1,0 +1,106 @@
+"""A keeper whose Ray takes as long as a test wants."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pitchpipe.executors.private_ray.line import KeeperLine
+from pitchpipe.executors.private_ray.places import KeeperPlace, KeeperState, StartLock
+from pitchpipe.executors.private_ray.serving import Keeper
+
+LEASE = {"op": "lease", "idle_timeout": 300.0, "resources": None, "versions": {}}
+PATIENCE = 10.0
+
+
+class SlowRay:
+    """Starts when it is told to."""
+
+    token_path = Path("/token")
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+
+    def start(self) -> str:
+        assert self.go.wait(PATIENCE)
+        return "here:1"
+
+    def agents(self) -> list[str]:
+        return []
+
+    def vital(self) -> list[psutil.Process]:
+        return []
+
+
+@contextlib.asynccontextmanager
+async def serving(ray: SlowRay) -> AsyncIterator[tuple[KeeperPlace, "asyncio.Task[bool]"]]:
+    place = KeeperPlace.current()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(place.socket))
+    listener.listen(8)
+    keeper = Keeper(place, KeeperState(1, 0.0, "/x"), StartLock(place.lock), ray)
+    task = asyncio.create_task(keeper.serve(listener))
+    try:
+        yield place, task
+    finally:
+        ray.go.set()
+        task.cancel()
+        await asyncio.wait((task,))
+        listener.close()
+
+
+def line_to(place: KeeperPlace) -> KeeperLine:
+    line = KeeperLine.to(place)
+    assert line is not None
+    return line
+
+
+async def ask(line: KeeperLine, **message: object) -> dict[str, object]:
+    return await line.ask(message, PATIENCE)
+
+
+@pytest.mark.parametrize("first_words", [[], [LEASE]])
+def test_keeper_whose_last_client_goes_abandons_the_start(runtime_directory, first_words):
+    async def check() -> None:
+        async with serving(SlowRay()) as (place, task):
+            first, second = line_to(place), line_to(place)
+            waiting = [asyncio.create_task(ask(first, **words)) for words in first_words]
+            assert (await ask(second, op="status"))["address"] == ""
+            second.close()
+            assert not (await asyncio.wait((task,), timeout=0.2))[0]  # the first is still there
+            for each in waiting:
+                each.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            first.close()
+            assert await asyncio.wait_for(task, PATIENCE) is False
+
+    asyncio.run(check())
+
+
+def test_keeper_that_is_starting_can_be_stopped(runtime_directory):
+    async def check() -> None:
+        async with serving(SlowRay()) as (place, task):
+            with line_to(place) as line:
+                assert await ask(line, op="stop") == {"leaving": True}
+                assert await asyncio.wait_for(task, PATIENCE) is False
+
+    asyncio.run(check())
+
+
+def test_lease_is_answered_when_ray_has_started(runtime_directory):
+    async def check() -> None:
+        ray = SlowRay()
+        async with serving(ray) as (place, task):
+            with line_to(place) as line:
+                lease = asyncio.create_task(ask(line, **LEASE))
+                assert not (await asyncio.wait((lease,), timeout=0.2))[0]
+                ray.go.set()
+                assert (await lease)["address"] == "here:1"
+                assert not task.done()
+
+    asyncio.run(check())

@@ -1,0 +1,164 @@
+"""The environment that trials get in a Ray worker, and the actor's order of messages, without Ray."""
+
+import os
+import sys
+import threading
+
+import orjson
+import pytest
+
+from pitchpipe.executors.ray.agent import POLL_SECONDS, AgentSetup, RayAgent, trial_environment
+
+WORKER = {"PATH": "/node", "RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3"}
+
+
+def setup(**options) -> AgentSetup:
+    return AgentSetup("a", "secret", "/exp", **options)
+
+
+def path(path: str) -> str:
+    """The agent's own Python comes first."""
+    return f"{os.path.dirname(sys.executable)}:{path}"
+
+
+def test_trial_has_the_managers_environment_on_the_same_machine():
+    environment = {"PATH": "/user", "RAY_ADDRESS": "x", "PITCHPIPE_TRIAL_ID": "outer", "OMP_NUM_THREADS": "7"}
+    found = trial_environment(setup(environment=environment, omp_threads="7"), WORKER)
+    assert found == {"PATH": path("/user"), "OMP_NUM_THREADS": "7"}
+
+
+def test_trial_has_the_nodes_environment_elsewhere_without_rays_threads():
+    assert trial_environment(setup(), WORKER) == {"PATH": path("/node"), "CUDA_VISIBLE_DEVICES": "3"}
+    assert trial_environment(setup(omp_threads="4"), WORKER)["OMP_NUM_THREADS"] == "4"
+
+
+def test_devices_are_rays_choice_only_for_trials_that_take_some():
+    environment = {"CUDA_VISIBLE_DEVICES": "0,1"}
+    without = trial_environment(setup(environment=environment), WORKER)
+    assert without["CUDA_VISIBLE_DEVICES"] == "0,1"
+    with_gpus = trial_environment(setup(environment=environment, has_gpus=True), WORKER)
+    assert with_gpus["CUDA_VISIBLE_DEVICES"] == "3"
+
+
+class Recorder:
+    """Stands in for the agent."""
+
+    def __init__(self, *arguments, **options) -> None:
+        self.heard: list[str] = []
+        self.idle_since = 0.0
+        self.orphan_timeout = 0.05
+        self.grace = 0.0
+        self.has_left = threading.Event()
+
+    def shutdown(self) -> None:
+        self.has_left.set()
+
+    def handle(self, message):
+        self.heard.append(message["op"])
+        return {"agent": "a"} if message["op"] == "hello" else None
+
+    def next_events(self, after, timeout):
+        return {"events": [{"e": "x"}], "cursor": after + 1}
+
+
+class Time:
+    """A clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """What an actor may change, and what it starts, is replaced."""
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(RayAgent, "_run", lambda self: None)
+    monkeypatch.setattr("pitchpipe.executors.ray.agent.Agent", Recorder)
+    return AgentSetup("a", "secret", str(tmp_path), search_path=(str(tmp_path), sys.path[-1]))
+
+
+@pytest.fixture
+def actor(bare, clock, monkeypatch):
+    monkeypatch.setattr(RayAgent, "_leave_when_orphaned", lambda self: None)
+    return RayAgent(bare, clock)
+
+
+HELLO = {"op": "hello", "token": "secret"}
+
+
+def packet(*parts) -> bytes:
+    return orjson.dumps(parts)
+
+
+def test_messages_are_handled_in_the_order_they_were_sent(actor):
+    actor.connect("s", HELLO)
+    actor.tell(packet("s", 1, [{"op": "start"}]))
+    assert actor._agent.heard == []
+    actor.tell(packet("s", 0, [{"op": "configure"}]))
+    assert actor._agent.heard == ["configure", "start"]
+
+
+def test_message_of_an_earlier_manager_is_not_heard(actor):
+    actor.connect("old", HELLO)
+    actor.connect("new", HELLO)
+    answer = actor.exchange(packet("old", 0, [{"op": "kill"}], 5))
+    assert orjson.loads(answer) == {"events": [], "cursor": 5}
+    assert "kill" not in actor._agent.heard
+    assert orjson.loads(actor.exchange(packet("new", 0, [], 5)))["cursor"] == 6
+
+
+def test_earlier_manager_is_told_that_it_is_replaced(actor):
+    actor.connect("old", HELLO)
+    actor.connect("new", HELLO)
+    actor.until_replaced("old")  # returns
+
+
+def test_wrong_token_is_refused(actor):
+    with pytest.raises(PermissionError):
+        actor.connect("s", {"op": "hello", "token": "guess"})
+
+
+def test_agent_of_which_no_manager_was_heard_leaves(bare, monkeypatch):
+    ended = threading.Event()
+    monkeypatch.setattr("pitchpipe.executors.ray.agent.POLL_SECONDS", 0.05)
+    monkeypatch.setattr("pitchpipe.executors.ray.agent.os._exit", lambda code: ended.set())
+    assert RayAgent(bare)._agent.has_left.wait(10.0)
+    assert ended.wait(10.0)  # although no trial has ended
+
+
+@pytest.mark.parametrize("word", ["connect", "beat", "tell", "exchange"])
+def test_agent_stays_as_long_after_each_word_of_a_manager_and_its_wait_for_events(actor, clock, word):
+    actor.connect("s", HELLO)
+    actor._agent.orphan_timeout = 60.0
+    clock.now += 1000.0
+    assert actor._seconds_left() < 0
+    if word == "connect":
+        actor.connect("t", HELLO)
+    elif word == "beat":
+        actor.beat()
+    else:
+        getattr(actor, word)(packet("s", 0, [], *([0] if word == "exchange" else [])))
+    assert actor._seconds_left() == POLL_SECONDS + 60.0
+
+
+def test_agent_whose_trial_runs_stays_no_longer_than_the_orphan_timeout(actor, clock):
+    actor._agent.idle_since = None
+    actor._agent.orphan_timeout = 60.0
+    clock.now += 50.0
+    assert actor._seconds_left() == POLL_SECONDS + 10.0
+    actor._agent.idle_since = clock.now = 1065.0  # the trial has ended: what it left may be fetched
+    assert actor._seconds_left() == 60.0
+
+
+def test_folders_of_the_managers_program_come_after_installed_packages(actor, tmp_path):
+    assert sys.path[-1] == str(tmp_path)
+    assert sys.path.count(sys.path[-2]) == 1

@@ -1,0 +1,97 @@
+"""A cluster that somebody else has started: joined by its address and token, and left as it was.
+
+The shared private Ray stands in for it: it is a head of its own, with a token of its own.
+"""
+
+import asyncio
+import os
+from pathlib import Path
+
+import cloudpickle
+import psutil
+import pytest
+
+from pitchpipe.executors.base import ExecutorError, RunSetup
+from pitchpipe.executors.private_ray.lease import ray_status
+from pitchpipe.executors.private_ray.places import KeeperPlace, KeeperState
+from pitchpipe.executors.ray.address import _running_here
+from pitchpipe.executors.ray.executor import RayTrialExecutor
+from pitchpipe.runner.ledger import Request
+
+from ..test_executors import Bench, Session
+
+pytestmark = pytest.mark.ray
+
+GREETER = """
+def greet(parameters):
+    import os
+    return {"default": len(os.environ["GREETING"])}
+"""
+
+
+@pytest.fixture
+def cluster(shared_ray: Path, monkeypatch: pytest.MonkeyPatch) -> KeeperState:
+    state = KeeperPlace.current().read_state()
+    assert state is not None
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", state.token_path)
+    return state
+
+
+def session(tmp_path: Path, address: str, **options: object) -> Session:
+    bench = Bench("ray", tmp_path / "exp")
+    setup: RunSetup = bench.setup(Request())
+    return Session(RayTrialExecutor(address, **options), setup)
+
+
+@pytest.mark.parametrize("way", ["explicit", "auto"])
+def test_cluster_is_joined_and_left_without_a_trace(
+    cluster: KeeperState, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+
+    async def check() -> None:
+        joined = session(tmp_path, cluster.address if way == "explicit" else "auto")
+        totals = await joined.open()
+        assert totals.amounts["widget"] == 2.0
+        order = joined.start(final=3)
+        await joined.end_of(order)
+        assert joined.told(order) == [("final", 0, 3), "ended"]
+        await joined.executor.close()
+        status = ray_status()
+        assert status is not None
+        assert (status["pid"], status["agents"]) == (cluster.pid, [])
+
+    asyncio.run(check())
+
+
+def test_runtime_env_reaches_function_trials(cluster: KeeperState, tmp_path: Path):
+    names: dict[str, object] = {"__name__": "__main__"}
+    exec(GREETER, names)
+
+    async def check() -> None:
+        joined = session(tmp_path, cluster.address, runtime_env={"env_vars": {"GREETING": "hello"}})
+        (joined.setup.folder / "trial.pkl").write_bytes(cloudpickle.dumps(names["greet"]))
+        await joined.open()
+        order = joined.start()
+        await joined.end_of(order)
+        await joined.executor.close()
+        assert joined.told(order) == [("final", 0, {"default": 5}), "ended"]
+
+    asyncio.run(check())
+
+
+def test_wrong_token_is_told_in_a_sentence_and_quietly(
+    cluster: KeeperState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    wrong = tmp_path / "token"
+    wrong.write_text("0" * 64)
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(wrong))
+    with pytest.raises(ExecutorError, match=f"the Ray cluster at {cluster.address} refuses our token: set "):
+        asyncio.run(asyncio.wait_for(session(tmp_path, cluster.address).open(), 15.0))
+    assert capfd.readouterr() == ("", "")
+    assert "RAY_AUTH_MODE" not in os.environ
+    assert psutil.pid_exists(cluster.pid)
+
+
+def test_private_ray_is_not_what_auto_means(cluster: KeeperState):
+    assert cluster.address not in _running_here()

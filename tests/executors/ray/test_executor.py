@@ -1,0 +1,285 @@
+"""What only Ray can do to an executor: managers and agents that are killed, resources, environments."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import psutil
+import pytest
+
+from pitchpipe.executors.base import ExecutorError
+from pitchpipe.executors.private_ray.lease import ray_status
+from pitchpipe.executors.private_ray.places import KeeperPlace, session_processes
+from pitchpipe.executors.ray.executor import _resource_options
+from pitchpipe.executors.ray.nodes import is_internal
+from pitchpipe.runner.effects import AttemptOrder
+from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported
+from pitchpipe.runner.ledger import Request
+
+from ..ray_support import lives
+from ..test_executors import Bench, Session
+
+pytestmark = pytest.mark.ray
+
+MANAGER = """
+import asyncio, sys, time
+from pathlib import Path
+from pitchpipe.runner.events import AttemptStarted
+from pitchpipe.runner.effects import AttemptOrder
+from pitchpipe.executors.base import RunSetup
+from pitchpipe.executors.ray.executor import RayTrialExecutor
+
+async def manage(folder, go):
+    def deliver(events):
+        for event in events:
+            if isinstance(event, AttemptStarted):
+                print(event.pid, flush=True)
+    command = f"while [ ! -e {go} ]; do sleep 0.05; done; echo '{{\\"final\\": 7}}' >> $PITCHPIPE_REPORTS"
+    run = {"kind": "command", "command": command, "code_directory": str(folder), "orphan_timeout": 60.0}
+    executor = RayTrialExecutor(idle_timeout=0.0)
+    await executor.open(RunSetup("exp", folder, "secret", run, 1, time.time), deliver)
+    executor.start_trial(AttemptOrder("T0001", 1, 1, "{}", 0, "0-0"))
+    await asyncio.Event().wait()
+
+asyncio.run(manage(Path(sys.argv[1]), sys.argv[2]))
+"""
+
+
+@pytest.fixture
+def own_bench(tmp_path: Path) -> Bench:
+    return Bench("ray", tmp_path / "exp")
+
+
+@pytest.fixture
+def bench(shared_ray: Path, tmp_path: Path) -> Bench:
+    return Bench("ray", tmp_path / "exp")
+
+
+def test_killed_manager_leaves_its_trial_to_the_next(own_bench: Bench, tmp_path: Path):
+    go = tmp_path / "go"
+    manager = subprocess.Popen(
+        [sys.executable, "-P", "-c", MANAGER, str(own_bench.folder), str(go)], stdout=subprocess.PIPE
+    )
+    with manager:
+        assert manager.stdout is not None
+        trial = psutil.Process(int(manager.stdout.readline()))
+        manager.kill()
+
+    async def check() -> None:
+        status = await asyncio.to_thread(ray_status)
+        assert status is not None
+        assert status["agents"] == ["exp/0-0"]
+        keeper = psutil.Process(status["pid"])
+        order = AttemptOrder("T0001", 1, 1, "{}", 0, "0-0")
+        async with own_bench.session(kind="command", command="false") as session:
+            await session.executor.attach([order])
+            await session.until(lambda: bool(session.of(order, AttemptStarted)))
+            assert [event.pid for event in session.of(order, AttemptStarted)] == [trial.pid]
+            assert trial.is_running()
+            go.touch()
+            await session.end_of(order)
+            assert session.told(order) == [("final", 0, 7), "ended"]
+        # The idle timeout was 0, and now there is nobody left.
+        assert not lives(keeper.pid)
+
+    asyncio.run(check())
+
+
+def test_killed_keeper_takes_its_ray_along_and_the_executor_goes_on_with_another(
+    own_bench: Bench, tmp_path: Path
+):
+    async def check() -> None:
+        async with own_bench.session() as session:
+            lost = session.start(reports=[1], wait_for=str(tmp_path / "never"))
+            await session.until(lambda: bool(session.of(lost, Reported)))
+            state = KeeperPlace.current().read_state()
+            assert state is not None
+            processes = session_processes(state.temp_dir)
+            assert len(processes) > 4
+            os.kill(state.pid, signal.SIGKILL)
+            ended = await session.end_of(lost)
+            assert (ended.lost, ended.error) == (True, "the private Ray has ended")
+            again = session.start(final=2)  # waits for the next Ray
+            await asyncio.to_thread(psutil.wait_procs, processes, 10.0)
+            assert [process for process in processes if lives(process.pid)] == []
+            await session.end_of(again)
+            assert session.told(again) == [("final", 0, 2), "ended"]
+            assert not Path(state.temp_dir).exists()
+
+    asyncio.run(check())
+
+
+def test_killed_agent_of_a_command_takes_its_trial_along(bench: Bench, tmp_path: Path):
+    report = r"""printf '{"intermediate": 1}\n{"intermediate": 2}\n' >> $PITCHPIPE_REPORTS"""
+    script = f"{report}; sleep 600"
+
+    async def check() -> None:
+        async with bench.session(kind="command", command=script, code_directory=str(tmp_path)) as session:
+            order = session.start()
+            await session.until(lambda: len(session.of(order, Reported)) == 2)
+            trial = psutil.Process(session.of(order, AttemptStarted)[0].pid)
+            tree = [trial, *trial.children(recursive=True)]
+            agent = trial.parent()
+            assert agent is not None
+            agent.kill()
+            ended = await session.end_of(order)
+            assert ended.lost
+            assert ended.error == "its agent's process has ended or was killed"
+            # The spool is read again: what had arrived comes twice, under the same number.
+            told = list(dict.fromkeys(session.told(order)))
+            assert told == [("intermediate", 0, 1), ("intermediate", 1, 2), "ended"]
+            await asyncio.to_thread(psutil.wait_procs, tree, 10.0)
+            assert [process.pid for process in tree if lives(process.pid)] == []
+            assert len(session.of(order, AttemptEnded)) == 1
+            again = session.start()  # the same agent name is made anew
+            await session.until(lambda: bool(session.of(again, AttemptStarted)))
+
+    asyncio.run(check())
+
+
+def test_agents_hold_their_custom_resources(bench: Bench, tmp_path: Path):
+    async def check() -> None:
+        async with bench.session(Request(custom={"widget": 1.0})) as session:
+            orders = [session.start(slot, wait_for=str(tmp_path / "never")) for slot in range(3)]
+            running: list[AttemptOrder] = []
+
+            def two_run() -> bool:
+                running[:] = [order for order in orders if session.of(order, AttemptStarted)]
+                return len(running) == 2
+
+            await session.until(two_run)
+            assert await asyncio.to_thread(free_widgets) == 0.0
+            (waiting,) = [order for order in orders if order not in running]
+            os.kill(session.of(running[0], AttemptStarted)[0].pid, signal.SIGKILL)
+            await session.until(lambda: bool(session.of(waiting, AttemptStarted)))
+            assert (await session.end_of(running[0])).lost
+
+    asyncio.run(check())
+
+
+def test_idle_agent_makes_room_for_one_that_waits_and_is_made_again(bench: Bench):
+    """The ledger knows the cluster's sums only: that a trial fits does not mean that its slot's agent does."""
+
+    async def check() -> None:
+        async with bench.session(Request(custom={"widget": 1.0})) as session:
+            for slots in ((0, 1), (2,), (0, 1)):
+                orders = [session.start(slot, final=slot) for slot in slots]
+                for order in orders:
+                    await session.end_of(order)
+                    assert session.told(order) == [("final", 0, order.slot), "ended"]
+
+    asyncio.run(check())
+
+
+def test_no_more_agents_are_made_ahead_than_fit(bench: Bench):
+    async def check() -> None:
+        async with bench.session(Request(custom={"widget": 1.0})) as session:
+            session.executor.prepare(["0-0", "1-0", "2-0", "3-0"])
+            assert list(session.executor._links) == ["0-0", "1-0"]
+
+    asyncio.run(check())
+
+
+def free_widgets() -> float:
+    import ray
+
+    return ray.available_resources().get("widget", 0.0)
+
+
+def test_custom_resource_that_is_not_there_is_refused_in_words(bench: Bench):
+    async def check() -> None:
+        async with bench.session(Request(custom={"widget": 5.0})):
+            pass
+
+    with pytest.raises(ExecutorError, match="a trial needs 5 widget, and there is 2 widget in all"):
+        asyncio.run(check())
+
+
+def look_around(parameters: dict[str, Any]) -> dict[str, Any]:
+    """A trial that reports its environment."""
+    import os
+    import subprocess
+
+    child = subprocess.run(["env"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    names = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "GREETING")
+    found: dict[str, Any] = {name: os.environ.get(name) for name in names}
+    found["ray"] = [line for line in child.splitlines() if line.startswith(("RAY_", "PITCHPIPE_RAY"))]
+    return {"default": 0, "found": found}
+
+
+look_around.__module__ = "__main__"  # pickled by value: agents cannot import this file
+
+
+async def environments(
+    bench: Bench, request: Request, gpus: tuple[int, ...] | None, slots: int = 1
+) -> list[Any]:
+    (bench.folder / "trial.pkl").write_bytes(cloudpickle.dumps(look_around))
+    async with bench.session(request) as session:
+        orders = [with_gpus(session.order(slot), gpus) for slot in range(slots)]
+        for order in orders:
+            session.executor.start_trial(order)
+        for order in orders:
+            await session.end_of(order)
+        return [found(session, order) for order in orders]
+
+
+def with_gpus(order: AttemptOrder, gpus: tuple[int, ...] | None) -> AttemptOrder:
+    from dataclasses import replace
+
+    return replace(order, gpus=gpus)
+
+
+def found(session: Session, order: AttemptOrder) -> Any:
+    told = session.told(order)
+    assert told[-1] == "ended"
+    return told[0][2]["found"]
+
+
+def test_trial_has_the_managers_environment_and_nothing_of_rays(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("GREETING", "hello")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    expected = {"CUDA_VISIBLE_DEVICES": "7", "OMP_NUM_THREADS": None, "GREETING": "hello", "ray": []}
+    assert asyncio.run(environments(bench, Request(), None)) == [expected]
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    (hidden,) = asyncio.run(environments(bench, Request(gpus=0), ()))
+    assert (hidden["CUDA_VISIBLE_DEVICES"], hidden["OMP_NUM_THREADS"]) == ("", "5")
+
+
+def test_ray_gives_each_agent_its_own_gpu(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    seen = asyncio.run(environments(bench, Request(gpus=1), None, slots=2))
+    assert {each["CUDA_VISIBLE_DEVICES"] for each in seen} == {"0", "1"}
+
+
+def test_totals_are_those_of_the_cluster(bench: Bench):
+    async def check() -> None:
+        session = Session(bench.executor(), bench.setup())
+        try:
+            totals = await session.open()
+        finally:
+            await session.executor.close()
+        assert totals.anonymous_gpus == 2.0
+        assert totals.devices == ()
+        assert totals.amounts["CPU"] == totals.amounts["widget"] == 2.0
+        assert not [name for name in totals.amounts if is_internal(name)]
+
+    asyncio.run(check())
+
+
+def test_request_becomes_options_of_the_actor():
+    assert _resource_options(Request()) == {"num_cpus": 0.0, "num_gpus": 0}
+    request = Request(cpus=1.5, memory=1024, gpus=0.5, custom={"widget": 2})
+    assert _resource_options(request) == {
+        "num_cpus": 1.5,
+        "num_gpus": 0.5,
+        "memory": 1024,
+        "resources": {"widget": 2},
+    }

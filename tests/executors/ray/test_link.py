@@ -1,0 +1,62 @@
+"""A line to an agent that is still being made."""
+
+import asyncio
+from typing import Any
+
+from pitchpipe.executors.agents import Listener
+from pitchpipe.executors.ray.care import AgentCare
+from pitchpipe.executors.ray.link import RayLink
+
+START = {"op": "start", "trial": "T1", "attempt": 1, "sequence_id": 0}
+KILL = {"op": "kill", "trial": "T1", "attempt": 1}
+
+
+class Ear(Listener):
+    def __init__(self) -> None:
+        self.batches: list[dict[str, Any]] = []
+
+    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
+        self.batches.append(batch)
+
+    def on_silent(self, agent: str, is_silent: bool) -> None:
+        raise AssertionError(is_silent)
+
+    def on_lost(self, agent: str, reason: str) -> None:
+        raise AssertionError(reason)
+
+
+class Carefree(AgentCare):
+    """An agent that sees the experiment's folder and leaves nothing behind."""
+
+    def __init__(self) -> None:
+        self.where = None
+
+
+def heard(*messages: dict[str, Any], new: bool) -> list[dict[str, Any]]:
+    """The events of a line to an agent that is never found."""
+
+    async def check() -> list[dict[str, Any]]:
+        ear = Ear()
+        never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        link = RayLink("0-0", never, {}, ear, Carefree(), new=new)
+        for message in messages:
+            link.send(message)
+        await asyncio.sleep(0)
+        link._finding.cancel()
+        return [event for batch in ear.batches for event in batch["events"]]
+
+    return asyncio.run(check())
+
+
+def test_trial_whose_agent_is_being_made_ends_when_it_is_stopped():
+    (ended,) = heard({"op": "configure"}, START, KILL, KILL, new=True)
+    assert (ended["e"], ended["trial"], ended["attempt"]) == ("ended", "T1", 1)
+    assert ended["error"] == "stopped before it had started"
+
+
+def test_trial_that_an_earlier_manager_may_have_started_is_stopped_by_its_agent():
+    assert heard(START, KILL, new=False) == []
+
+
+def test_other_trial_is_not_taken_back():
+    assert heard(START, {**KILL, "attempt": 2}, new=True) == []

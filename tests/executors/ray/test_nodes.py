@@ -1,0 +1,150 @@
+"""A cluster of several nodes: where trials run, what becomes of those of a lost node, how their code gets there."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from pitchpipe.executors.ray.executor import RayTrialExecutor
+from pitchpipe.runner.effects import AttemptOrder
+from pitchpipe.runner.events import Reported, TotalsChanged
+from pitchpipe.runner.ledger import Ledger, Request
+
+from ..cluster_support import Cluster
+from ..test_executors import Bench, Session
+
+pytestmark = pytest.mark.ray
+
+# Says on which node it runs and goes on when a file is there.
+WAITING = """
+while [ ! -e {go} ]; do sleep 0.05; done
+echo '{{"final": 1}}' >> $PITCHPIPE_REPORTS
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench("ray", tmp_path / "exp")
+
+
+@asynccontextmanager
+async def joined(
+    bench: Bench, cluster: Cluster, request: Request, options: dict[str, Any], **run: Any
+) -> AsyncIterator[Session]:
+    session = Session(RayTrialExecutor(cluster.address, **options), bench.setup(request, **run))
+    try:
+        session.totals = await session.open()  # type: ignore[attr-defined]
+        yield session
+    finally:
+        await session.executor.close()
+
+
+def where(session: Session, order: AttemptOrder) -> str:
+    """The node of a trial that has reported it."""
+    (report,) = session.of(order, Reported)
+    return report.value.strip('"')
+
+
+NODE = """echo "{\\"intermediate\\": \\"${NODE:-head}\\"}" >> $PITCHPIPE_REPORTS"""
+
+
+def test_trials_are_spread_by_resources_and_a_node_added_later_is_used(
+    cluster: Cluster, bench: Bench, tmp_path: Path
+) -> None:
+    cluster.add("left", CPU=1, environment={"NODE": "left"})
+    command = NODE + WAITING.format(go=tmp_path / "go")
+
+    async def check() -> None:
+        async with joined(bench, cluster, Request(cpus=1), {}, kind="command", command=command) as session:
+            ledger = Ledger(session.totals)  # type: ignore[attr-defined]
+            assert ledger.totals.amounts["CPU"] == 3.0
+            orders = [session.start(slot) for slot in range(3)]
+            await session.until(lambda: all(session.of(order, Reported) for order in orders))
+            assert sorted(where(session, order) for order in orders) == ["head", "head", "left"]
+            await asyncio.to_thread(cluster.add, "right", CPU=1, environment={"NODE": "right"})
+            await session.until(lambda: any(isinstance(event, TotalsChanged) for event in session.events))
+            (change,) = [event for event in session.events if isinstance(event, TotalsChanged)]
+            assert change.totals.amounts["CPU"] == 4.0
+            late = session.start(3)
+            await session.until(lambda: bool(session.of(late, Reported)))
+            assert where(session, late) == "right"
+            (tmp_path / "go").touch()
+            for order in (*orders, late):
+                await session.end_of(order)
+
+    asyncio.run(check())
+
+
+def test_trials_that_share_a_gpu_see_the_same_one(cluster: Cluster, bench: Bench, tmp_path: Path) -> None:
+    cluster.add("gpus", GPU=1)
+    devices = """echo "{\\"intermediate\\": \\"$CUDA_VISIBLE_DEVICES\\"}" >> $PITCHPIPE_REPORTS"""
+    command = devices + WAITING.format(go=tmp_path / "go")
+
+    async def check() -> None:
+        request = Request(gpus=0.5, custom={"gpus": 1})
+        async with joined(bench, cluster, request, {}, kind="command", command=command) as session:
+            both = [session.start(slot) for slot in range(2)]  # at the same time: neither ends before "go"
+            await session.until(lambda: all(session.of(order, Reported) for order in both))
+            assert [where(session, order) for order in both] == ["0", "0"]
+            (tmp_path / "go").touch()
+            for order in both:
+                await session.end_of(order)
+
+    asyncio.run(check())
+
+
+def test_code_of_commands_is_shipped_in_the_working_directory(
+    cluster: Cluster, bench: Bench, tmp_path: Path
+) -> None:
+    cluster.add("left")
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "train.py").write_text("import pitchpipe, model\npitchpipe.report_final_result(model.SIZE)")
+    (code / "model.py").write_text("SIZE = 17")
+    run = {"kind": "command", "command": f"{sys.executable} train.py", "code_directory": str(code)}
+
+    async def check() -> None:
+        options = {"runtime_env": {"working_dir": str(code)}}
+        async with joined(bench, cluster, Request(custom={"left": 1}), options, **run) as session:
+            shutil.rmtree(code)  # as if the node had never had it
+            order = session.start()
+            await session.end_of(order)
+            assert session.told(order) == [("final", 0, 17), "ended"]
+
+    asyncio.run(check())
+
+
+def use_model(parameters: dict[str, Any]) -> int:
+    """A trial that needs a module of the user's."""
+    import shipped_model  # type: ignore[import-not-found]
+
+    return shipped_model.SIZE
+
+
+use_model.__module__ = "__main__"  # pickled by value
+
+
+def test_modules_of_functions_are_shipped(cluster: Cluster, bench: Bench, tmp_path: Path) -> None:
+    cluster.add("left")
+    module = tmp_path / "modules" / "shipped_model"
+    module.mkdir(parents=True)
+    (module / "__init__.py").write_text("SIZE = 23")
+    (bench.folder / "trial.pkl").write_bytes(cloudpickle.dumps(use_model))
+
+    async def check() -> None:
+        options = {"runtime_env": {"py_modules": [str(module)]}}
+        async with joined(bench, cluster, Request(custom={"left": 1}), options) as session:
+            shutil.rmtree(module.parent)
+            order = session.start()
+            await session.end_of(order)
+            assert session.told(order) == [("final", 0, 23), "ended"]
+
+    asyncio.run(check())

@@ -1,0 +1,226 @@
+"""Experiments on a cluster that loses nodes, its head, or itself: nothing is lost, nothing counts twice."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.base import ExecutorError
+from pitchpipe.executors.ray.executor import RayTrialExecutor
+from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.manager import Manager
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.store.folder import ExperimentFolder
+
+from ..cluster_support import HEAD, Cluster
+
+pytestmark = pytest.mark.ray
+STEPS = 10
+PATIENCE = 60.0
+
+
+def climb(parameters: dict[str, Any]) -> float:
+    """Report steps with a checkpoint after each; halfway wait for a file, unless a checkpoint is gone on from."""
+    import os
+    import time
+    from pathlib import Path
+
+    from pitchpipe import get_checkpoint, get_sequence_id, report_intermediate_result, save_checkpoint
+
+    folder, saved = Path(parameters["folder"]), get_checkpoint()
+    first = saved.to_dict()["next"] if saved else 0
+    with (folder / f"begun-{get_sequence_id()}").open("a") as file:
+        file.write(f"{os.environ.get('NODE', 'head')} {first}\n")
+    for step in range(first, 10):
+        if step == 5:
+            (folder / f"half-{os.environ.get('NODE', 'head')}-{get_sequence_id()}").touch()
+        report_intermediate_result(step)
+        save_checkpoint({"next": step + 1})
+        while step == 5 and not saved and not (folder / "go").exists():
+            time.sleep(0.01)
+    return 1.0
+
+
+climb.__module__ = "__main__"  # pickled by value
+
+
+class Lab:
+    """One experiment of three trials, two or three at a time."""
+
+    def __init__(self, folder: Path, cluster: Cluster) -> None:
+        self.folder, self.cluster = folder, cluster
+        self.directory = folder / "experiments"
+
+    def create(self, concurrency: int, **options: Any) -> Manager:
+        service = {"platform": "ray", "address": self.cluster.address}
+        data = {
+            "search_space": {
+                "folder": {"_type": "choice", "_value": [str(self.folder)]},
+                "x": {"_type": "uniform", "_value": [0, 1]},
+            },
+            "trial_concurrency": concurrency,
+            "max_trial_number": 3,
+            "trial_cpu_number": 1,
+            "tuner": {"name": "Random"},
+            "training_service": service,
+        }
+        config = ExperimentConfig.from_dict(data, needs_command=False)
+        executor = RayTrialExecutor(self.cluster.address, **options)
+        return create_experiment(
+            config, directory=self.directory, experiment_id="exp", function=climb, executor=executor
+        )
+
+    def resume(self) -> Manager:
+        executor = RayTrialExecutor(self.cluster.address)
+        return resume_experiment(ExperimentFolder.find(self.directory, "exp"), executor=executor)
+
+    def are_halfway(self, manager: Manager, **trials: int) -> bool:
+        """Do so many trials wait on each node, with the checkpoint from which they would go on committed?"""
+        here = {node: len(list(self.folder.glob(f"half-{node}-*"))) for node in trials}
+        runner = manager.runner
+        saved = [] if runner is None else [t for t in runner.live.values() if t.checkpoint_sequence == 6]
+        return here == trials and len(saved) == sum(trials.values())
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        db = sqlite3.connect(f"file:{self.directory / 'exp' / 'experiment.db'}?mode=ro", uri=True)
+        try:
+            return db.execute(sql).fetchall()
+        finally:
+            db.close()
+
+    def check_all_is_there_once(self) -> None:
+        counted = self.query(
+            "SELECT sequence_id, kind, sequence FROM metrics WHERE NOT superseded ORDER BY 1, 2, 3"
+        )
+        expected = [(trial, "FINAL", 0) for trial in range(3)]
+        expected += [(trial, "PERIODICAL", step) for trial in range(3) for step in range(STEPS)]
+        assert counted == sorted(expected)
+        assert self.query("SELECT DISTINCT status FROM trials") == [("SUCCEEDED",)]
+
+    def starts(self, trial: int) -> list[tuple[str, int]]:
+        """On which node and at which step the attempts of a trial began."""
+        lines = (self.folder / f"begun-{trial}").read_text().splitlines()
+        return [(node, int(step)) for node, step in (line.split() for line in lines)]
+
+
+@pytest.fixture
+def lab(tmp_path: Path, cluster: Cluster) -> Lab:
+    return Lab(tmp_path, cluster)
+
+
+def run(manager: Manager, when: Callable[[], bool], then: Callable[[], Any]) -> ExperimentStatus:
+    """Run an experiment; at the first turn after which `when` holds, do something, in a thread."""
+    done = asyncio.Event()
+
+    def look() -> None:
+        if not done.is_set() and when():
+            done.set()
+
+    async def act() -> None:
+        await done.wait()
+        await asyncio.to_thread(then)
+
+    async def both() -> ExperimentStatus:
+        manager.on_tick = look
+        async with asyncio.timeout(PATIENCE):
+            acting = asyncio.ensure_future(act())
+            try:
+                return await manager.run()
+            finally:
+                if done.is_set():
+                    await acting
+                acting.cancel()
+
+    try:
+        return asyncio.run(both())
+    finally:
+        manager.store.close()
+        manager.folder.disown()
+
+
+def test_trial_of_a_node_that_dies_goes_on_elsewhere_from_its_checkpoint(lab: Lab, cluster: Cluster) -> None:
+    cluster.add("doomed", CPU=1, environment={"NODE": "doomed"})
+
+    def lose_the_node() -> None:
+        cluster.kill("doomed")
+        (lab.folder / "go").touch()
+
+    manager = lab.create(concurrency=3)
+    status = run(manager, lambda: lab.are_halfway(manager, doomed=1, head=2), lose_the_node)
+    assert status is ExperimentStatus.DONE
+    lab.check_all_is_there_once()
+    (retried,) = lab.query("SELECT sequence_id, kind, reason FROM attempts WHERE outcome = 'retried'")
+    assert retried[1:] == ("INFRA", "its agent's node is gone")
+    assert lab.starts(retried[0]) == [("doomed", 0), ("head", 6)]
+
+
+def test_nothing_is_lost_when_the_same_cluster_answers_again(
+    lab: Lab, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    def be_away_for_a_while() -> None:
+        cluster.ask("freeze", frozen=True)
+        while "does not answer" not in caplog.text:
+            pass_time()
+        cluster.ask("freeze", frozen=False)
+        while "answers again" not in caplog.text:
+            pass_time()
+        (lab.folder / "go").touch()
+
+    manager = lab.create(concurrency=2)
+    status = run(manager, lambda: lab.are_halfway(manager, head=2), be_away_for_a_while)
+    assert status is ExperimentStatus.DONE
+    lab.check_all_is_there_once()
+    assert lab.query("SELECT count(*) FROM attempts WHERE outcome = 'retried'") == [(0,)]
+
+
+def test_experiment_waits_for_a_cluster_that_is_gone_and_goes_on_in_the_next(
+    lab: Lab, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.add("left", CPU=1, environment={"NODE": "left"})
+
+    def restart_the_head() -> None:
+        cluster.kill("head")
+        while not any("does not answer" in record.getMessage() for record in list(caplog.records)):
+            pass_time()
+        assert ["does not answer" in trouble for trouble in manager.troubles()] == [True]
+        cluster.ask("head", resources=HEAD)
+        (lab.folder / "go").touch()
+
+    manager = lab.create(concurrency=3)
+    status = run(manager, lambda: lab.are_halfway(manager, left=1, head=2), restart_the_head)
+    assert status is ExperimentStatus.DONE
+    lab.check_all_is_there_once()
+    assert "what ran in it is run again" in caplog.text
+    assert manager.troubles() == []
+    kinds = Counter(kind for (kind,) in lab.query("SELECT kind FROM attempts WHERE outcome = 'retried'"))
+    assert kinds == {"INFRA": 3}
+    assert all(lab.starts(trial)[1:] == [("head", 6)] for trial in range(3))
+
+
+def test_experiment_on_a_cluster_that_stays_away_ends_in_words_and_is_resumed(
+    lab: Lab, cluster: Cluster
+) -> None:
+    manager = lab.create(concurrency=2, reconnect_timeout=1.0)
+    with pytest.raises(
+        ExecutorError, match=f"{cluster.address} has been gone for 1 s: start it again and resume"
+    ):
+        run(manager, lambda: lab.are_halfway(manager, head=2), lambda: cluster.kill("head"))
+    cluster.ask("head", resources=HEAD)
+    (lab.folder / "go").touch()
+    assert run(lab.resume(), lambda: False, lambda: None) is ExperimentStatus.DONE
+    lab.check_all_is_there_once()
+    assert [lab.starts(trial)[-1] for trial in range(3)] == [("head", 6), ("head", 6), ("head", 0)]
+
+
+def pass_time() -> None:
+    """Let some pass, in a thread that nobody can wake."""
+    import time
+
+    time.sleep(0.02)

@@ -1,0 +1,116 @@
+"""Whole runs of the command line on Ray: what the user sees, and what is left when a run is broken off."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.executors.private_ray.places import KeeperPlace, session_processes
+
+from ..ray_support import eventually, lives
+
+pytestmark = pytest.mark.ray
+
+RUN = [sys.executable, "-P", "-m", "pitchpipe", "run", "experiment.json", "--dir", "runs"]
+REPORT = """echo '{"final": 1}' >> $PITCHPIPE_REPORTS"""
+
+
+def write_config(folder: Path, command: str, **options: Any) -> None:
+    config = {
+        "trial_command": command,
+        "trial_concurrency": 2,
+        "max_trial_number": 3,
+        "objectives": [{"name": "default", "direction": "maximize"}],
+        "search_space": {"x": {"_type": "uniform", "_value": [0, 1]}},
+        "tuner": {"name": "Random"},
+        "training_service": {"platform": "ray", "idle_timeout": 0},
+        **options,
+    }
+    (folder / "experiment.json").write_text(json.dumps(config))
+
+
+@contextmanager
+def started(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """The process of a command, which is killed if it has not ended."""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=folder, **pipes) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_run_beside_a_folder_of_the_packages_name_is_quiet_and_prints_one_object(
+    shared_ray: Path, tmp_path: Path
+):
+    """Ray would put the working directory first on the module search path of its workers."""
+    (tmp_path / "pitchpipe").mkdir()
+    (tmp_path / "pitchpipe" / "__init__.py").touch()
+    write_config(tmp_path, REPORT)
+    done = subprocess.run(
+        [*RUN, "--json", "--quiet"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["status"] == "DONE"
+
+
+def test_stopped_run_says_what_it_does_and_nothing_else(shared_ray: Path, tmp_path: Path):
+    write_config(tmp_path, "touch started; sleep 600", kill_grace="1s")
+    with started([*RUN, "--json"], tmp_path) as run:
+        eventually((tmp_path / "started").exists)
+        run.send_signal(signal.SIGTERM)
+        _, errors = run.communicate(timeout=30)
+    assert run.returncode == 130
+    lines = errors.splitlines()
+    assert [line for line in lines if "trials" not in line] == []
+    assert len([line for line in lines if line.startswith("stopping: ")]) == 1
+
+
+def test_no_more_trials_run_at_once_than_fit_and_see_the_devices_that_ray_gave_them(
+    shared_ray: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    now = f"{sys.executable} -c 'import time; print(time.monotonic())'"
+    command = f"echo $CUDA_VISIBLE_DEVICES > seen.$PITCHPIPE_TRIAL_ID; {now} >> seen.$PITCHPIPE_TRIAL_ID; "
+    command += f"sleep 0.3; {now} >> seen.$PITCHPIPE_TRIAL_ID; {REPORT}"
+    (tmp_path / "code").mkdir()
+    options = {"trial_code_directory": "code", "trial_gpu_number": 0.5, "trial_resources": {"widget": 1}}
+    write_config(tmp_path, command, trial_concurrency=4, max_trial_number=6, **options)
+    done = subprocess.run(
+        [*RUN, "--json", "--quiet"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    seen = [path.read_text().split() for path in (tmp_path / "code").glob("seen.*")]
+    assert len(seen) == 6
+    assert {device for device, _, _ in seen} <= {"0", "1"}
+    changes = [(float(start), 1) for _, start, _ in seen] + [(float(end), -1) for _, _, end in seen]
+    assert max(accumulate(change for _, change in sorted(changes))) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_run_that_ends_while_ray_starts_leaves_nothing(tmp_path: Path, number: signal.Signals):
+    write_config(tmp_path, REPORT, training_service={"platform": "ray", "idle_timeout": 300})
+    place = KeeperPlace.current()
+    with started(RUN, tmp_path) as run:
+        eventually(lambda: place.read_state() is not None)
+        state = place.read_state()
+        assert state is not None
+        # The first process of Ray is there, and the others are yet to come.
+        eventually(lambda: [p for p in session_processes(state.temp_dir) if p.name() == "gcs_server"])
+        now = place.read_state()
+        assert now is not None
+        assert now.address == ""
+        run.send_signal(number)
+        assert run.wait(10) == (130 if number is signal.SIGINT else -number)
+    eventually(lambda: not place.state.exists() and not Path(state.temp_dir).exists(), 10)
+    eventually(lambda: not [p for p in session_processes(state.temp_dir) if lives(p.pid)], 10)
+    assert not lives(state.pid)
+    assert not place.socket.exists()
+    assert not place.log.exists()

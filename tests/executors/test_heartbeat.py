@@ -1,0 +1,117 @@
+"""The watch over a peer's signs of life, on a clock in the test's hands."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pitchpipe.executors.heartbeat import Heartbeat
+
+
+class Clock(asyncio.AbstractEventLoop):
+    """As much of an event loop as a heartbeat needs: a time, and one timer."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.timers: list[tuple[float, Callable[..., Any]]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, delay: float, callback: Callable[..., Any], *args: Any, **_: Any) -> Any:
+        timer = (self.now + delay, callback)
+        self.timers.append(timer)
+        return _Handle(lambda: self.timers.remove(timer) if timer in self.timers else None)
+
+    def elapse(self, seconds: float) -> None:
+        """Let time pass; what is due is called when it is due."""
+        end = self.now + seconds
+        while self.timers and min(self.timers)[0] <= end:
+            timer = min(self.timers)
+            self.timers.remove(timer)
+            self.now = max(self.now, timer[0])
+            timer[1]()
+        self.now = end
+
+
+class _Handle:
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self.cancel = cancel
+
+
+class Patient:
+    """A heartbeat with what it has said."""
+
+    def __init__(self, clock: Clock, **options: Any) -> None:
+        self.said: list[str] = []
+        self.heart = Heartbeat(
+            10.0,
+            lambda: self.said.append("beat"),
+            lambda: self.said.append("dead"),
+            on_suspect=lambda suspect: self.said.append("suspect" if suspect else "well"),
+            **options,
+        )
+        self.heart.start()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("pitchpipe.executors.heartbeat.asyncio.get_running_loop", lambda: clock)
+    return clock
+
+
+def test_silent_peer_is_asked_then_suspected_then_given_up(clock: Clock) -> None:
+    patient = Patient(clock, suspect_after=3.0)
+    clock.elapse(2.9)
+    assert set(patient.said) == {"beat"}
+    clock.elapse(0.2)
+    assert patient.said[-2:] == ["suspect", "beat"]
+    clock.elapse(6.0)
+    assert patient.said.count("suspect") == 1
+    assert "dead" not in patient.said
+    clock.elapse(2.0)
+    assert patient.said[-1] == "dead"
+    clock.elapse(100.0)
+    assert patient.said.count("dead") == 1
+
+
+def test_peer_that_is_heard_of_again_is_well(clock: Clock) -> None:
+    patient = Patient(clock, suspect_after=3.0)
+    clock.elapse(5.0)
+    patient.heart.heard()
+    assert patient.said[-1] == "well"
+    clock.elapse(2.0)
+    patient.heart.heard()
+    assert patient.said.count("well") == 1
+    clock.elapse(9.0)
+    assert patient.said.count("suspect") == 2
+    assert "dead" not in patient.said
+
+
+def test_peer_that_talks_is_not_asked(clock: Clock) -> None:
+    patient = Patient(clock, suspect_after=3.0)
+    for _ in range(100):
+        clock.elapse(0.3)
+        patient.heart.heard()
+    assert patient.said == []
+
+
+def test_own_sleep_is_nobody_s_silence(clock: Clock) -> None:
+    patient = Patient(clock, suspect_after=3.0)
+    clock.elapse(0.5)
+    clock.now += 3600.0  # this process was stopped, or its machine
+    clock.elapse(0.5)
+    assert "suspect" not in patient.said
+    assert "dead" not in patient.said
+    clock.elapse(3.5)
+    assert "suspect" in patient.said
+
+
+def test_nobody_is_suspected_before_the_end_unless_it_is_asked_for(clock: Clock) -> None:
+    patient = Patient(clock)
+    clock.elapse(9.9)
+    assert "suspect" not in patient.said

@@ -1,0 +1,63 @@
+"""A line to an agent whose other end is in the test's hands."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from pitchpipe.executors.agents import Listener
+from pitchpipe.executors.socket_link import SocketLink
+from pitchpipe.trial_agent import MessageDecoder, encode_message
+
+PATIENCE = 30.0
+
+
+class Heard(Listener):
+    """Keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.batches: list[dict[str, Any]] = []
+        self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
+        self.batches.append(batch)
+
+    def on_lost(self, agent: str, reason: str) -> None:
+        self.lost.set_result(reason)
+
+
+class Link(SocketLink):
+    """A link to an agent that nobody can kill."""
+
+    def kill(self) -> None:
+        return
+
+    async def close(self, grace: float) -> None:
+        await self.wait_closed(grace)
+
+
+def batch(number: int) -> bytes:
+    return encode_message({"events": [{"e": "report", "sequence": number}], "cursor": number})
+
+
+async def give_up(folder: Path) -> None:
+    peers: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
+    server = await asyncio.start_unix_server(lambda *peer: peers.put_nowait(peer), folder / "a")
+    heard = Heard()
+    link = Link("0-0", folder / "a", {"op": "hello"}, heard, timeout=0.3)
+    reader, writer = await peers.get()
+    assert MessageDecoder().feed(await reader.read(1000))[0]["op"] == "hello"
+    writer.write(batch(1))
+    assert await heard.lost == "its agent gave no sign of life for 0.3 s"
+    assert len(heard.batches) == 1
+    link.data_received(batch(2))  # what was on its way when the agent was given up
+    assert len(heard.batches) == 1
+    await reader.read()  # returns: our end is closed
+    writer.close()
+    await link.close(0.0)
+    server.close()
+
+
+def test_agent_that_was_given_up_is_not_heard_and_its_line_is_closed(runtime_directory: Path):
+    asyncio.run(asyncio.wait_for(give_up(runtime_directory), PATIENCE))

@@ -1,0 +1,56 @@
+"""Changed limits and search spaces are numbers, durations and spaces, whoever asks for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.manager.control.connection.connection import ControlError
+from pitchpipe.manager.control.connection.extension import Extension, ExtensionError, extend_experiment
+from pitchpipe.manager.control.connection.operations import changed_config
+from pitchpipe.store.folder import ExperimentFolder
+
+SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
+LIMITS = [
+    ("max_trial_number", "9"),
+    ("max_trial_number", True),
+    ("max_trial_number", 9.0),
+    ("max_trial_number", 0),
+    ("max_trial_number", 2**53),
+    ("trial_concurrency", "9"),
+    ("trial_concurrency", True),
+    ("trial_concurrency", 1_000_001),
+    ("max_experiment_duration", True),
+    ("max_experiment_duration", "9"),
+    ("max_experiment_duration", 0),
+    ("max_experiment_duration", 8.6e20),
+    ("max_experiment_duration", "9999999999999999d"),
+    ("max_experiment_duration", float("nan")),
+]
+SPACES: list[tuple[str, Any]] = [("search_space", {}), ("search_space", [SPACE])]
+
+
+@pytest.mark.parametrize(("name", "value"), LIMITS + SPACES)
+def test_change_to_what_is_no_limit_and_no_space_is_refused(name: str, value: Any) -> None:
+    config = ExperimentConfig.from_dict({"search_space": SPACE, "max_trial_number": 5}, needs_command=False)
+    with pytest.raises(ControlError, match=name) as refused:
+        changed_config(config, {name: value})
+    assert refused.value.kind == "invalid"
+
+
+@pytest.mark.parametrize(("name", "value"), LIMITS)
+def test_extension_by_what_is_no_limit_is_refused(name: str, value: Any, tmp_path: Path) -> None:
+    with pytest.raises(ExtensionError, match=name):
+        extend_experiment(ExperimentFolder(tmp_path), Extension(**{name: value}))
+
+
+def test_changes_that_make_sense_are_made() -> None:
+    config = ExperimentConfig.from_dict({"search_space": SPACE, "max_trial_number": 5}, needs_command=False)
+    changes = {"max_trial_number": None, "max_experiment_duration": "2h", "trial_concurrency": 4}
+    changed = changed_config(config, changes)
+    assert (changed.max_trial_number, changed.max_experiment_duration, changed.trial_concurrency) == (
+        *(None, 7200.0, 4),
+    )

@@ -1,0 +1,554 @@
+"""What a user changes while an experiment runs is committed with all that follows, refused in words, and survives."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.control.connection.connection import ControlError, ControlServer
+from pitchpipe.manager.control.connection.operations import LiveChanges, checked_import
+from pitchpipe.manager.control.connection.steering import (
+    add_trial,
+    change_experiment,
+    import_results,
+    kill_trial,
+    rerun_trial,
+    stop_experiment,
+)
+from pitchpipe.manager.dispatcher_link.retelling import user_imports
+from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.manager import Manager
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.invariants import broken_invariants
+from pitchpipe.store.store import Store, StoreError
+
+from ..test_exact_resume import CopyingStore, manager_of, run, story
+
+# Proposes from the space it was told last, and adds what it was told to have been measured elsewhere.
+TUNER = """
+import os, threading
+from pitchpipe import Tuner
+
+class Told(Tuner):
+    def __init__(self):
+        self._accept_customized = True
+        self.imported = 0
+
+    def update_search_space(self, search_space):
+        self.x = search_space["x"]["_value"][0]
+        if self.x < 0:
+            raise ValueError("not below zero")
+
+    def generate_parameters(self, parameter_id, **kwargs):
+        return {"x": self.x, "id": parameter_id, "imported": self.imported}
+
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        pass
+
+    def import_data(self, data):
+        self.imported += len(data)
+
+class Moody(Told):  # never proposes the same again, and cannot be pickled
+    def __init__(self):
+        super().__init__()
+        self.lock = threading.Lock()
+
+    def generate_parameters(self, parameter_id, **kwargs):
+        return {"x": self.x, "id": parameter_id, "mood": os.urandom(8).hex()}
+"""
+
+
+def space(first: int) -> dict[str, Any]:
+    return {"x": {"_type": "choice", "_value": [first]}}
+
+
+def config(directory: Path, **fields: Any) -> ExperimentConfig:
+    (directory / "code").mkdir(parents=True, exist_ok=True)
+    (directory / "code" / "told.py").write_text(TUNER)
+    tuner = {"class_name": "told.Told", "code_directory": str(directory / "code")}
+    data = {"search_space": space(1), "tuner": tuner, "max_trial_number": 4, "trial_concurrency": 2, **fields}
+    return ExperimentConfig.from_dict(data, needs_command=False)
+
+
+def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
+    return SimulatedRun(float(parameters["x"]), [1.0, 2.0], step=1.0 + parameters.get("id", 5) / 8)
+
+
+Operations = Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]
+
+
+class Intervention:
+    """Does something to a running experiment once, in a turn of the loop of its own, when it is time."""
+
+    def __init__(
+        self, manager: Manager, when: Callable[[Any], bool], act: Callable[[Operations], Any]
+    ) -> None:
+        self._manager, self._when, self._act = manager, when, act
+        self.operations = LiveChanges(manager).operations()
+        self.answer: Any = None
+        self.error: Exception | None = None
+        self.commit: int | None = None
+        self._is_due = True
+        manager.on_tick = self._look
+
+    def _look(self) -> None:
+        if self._is_due and self._when(self._manager.runner):
+            self._is_due = False
+            asyncio.get_running_loop().call_soon(self._do)
+
+    def _do(self) -> None:
+        try:
+            self.answer = self._act(self.operations)
+        except ControlError as error:
+            self.error = error
+        self.commit = getattr(self._manager.store, "_commits", None)
+        assert self._manager.runner is not None
+        assert broken_invariants(self._manager.runner) == []
+
+
+def two_ended(runner: Any) -> bool:
+    return runner.counts["SUCCEEDED"] >= 2
+
+
+def change_everything(operations: Operations) -> None:
+    operations["update"](
+        {"changes": {"max_trial_number": 9, "trial_concurrency": 3, "search_space": space(7)}}
+    )
+    operations["import"](
+        {"data": [{"parameter": {"x": 3}, "value": 0.5}, {"parameter": {"x": 4}, "value": 1}]}
+    )
+    operations["add"]({"parameters": {"x": 100}})
+    operations["rerun"]({"trial": 0})
+
+
+def in_store(directory: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The parameter records of all trials, and the config."""
+    store = Store.view(directory / "exp" / "experiment.db")
+    records, row = [json.loads(trial.record) for trial in store.trials()], store.experiment()
+    store.close()
+    return records, row.config
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CopyingStore, Intervention]:
+    directory = tmp_path_factory.mktemp("live")
+    clock = VirtualClock(1000.0)
+    manager = create_experiment(
+        config(directory),
+        directory=directory,
+        experiment_id="exp",
+        executor=SimulatedTrialExecutor(behave, clock),
+        clock=clock,
+    )
+    store = CopyingStore(manager, directory / "copies")
+    manager.store = store  # type: ignore[assignment]
+    intervention = Intervention(manager, two_ended, change_everything)
+    assert run(manager) is ExperimentStatus.DONE
+    return directory, store, intervention
+
+
+def test_changes_take_effect_at_once(changed: tuple[Path, CopyingStore, Intervention]) -> None:
+    directory, _, intervention = changed
+    assert intervention.error is None
+    records, stored = in_store(directory)
+    assert len(records) == stored["maxTrialNumber"] == 9
+    assert (stored["trialConcurrency"], stored["searchSpace"]) == (3, space(7))
+    own = [record for record in records if record["parameter_id"] is None]
+    assert [record["parameters"]["x"] for record in own] == [100, 1]
+    assert own[1]["rerun_of"]
+    late = [record["parameters"] for record in records if record["parameters"].get("imported")]
+    assert late
+    assert {(parameters["x"], parameters["imported"]) for parameters in late} == {(7, 2)}
+
+
+@pytest.mark.slow
+def test_killed_after_a_change_the_experiment_comes_to_the_same_story(
+    changed: tuple[Path, CopyingStore, Intervention],
+) -> None:
+    directory, store, intervention = changed
+    told = story(directory)
+    assert intervention.commit is not None
+    after = [copy for copy in store.copies if int(copy[0].split()[-1]) > intervention.commit]
+    assert len(after) > 10
+    for when, copy, now in (after[0], after[3], after[8]):
+        resumed = manager_of(copy, VirtualClock(now))
+        resumed.executor = SimulatedTrialExecutor(behave, resumed._clock)  # type: ignore[arg-type]
+        assert run(resumed) is ExperimentStatus.DONE, when
+        for table, rows in story(copy).items():
+            assert rows == told[table], f"killed {when}: {table}"
+
+
+def test_change_is_committed_before_it_is_answered(changed: tuple[Path, CopyingStore, Intervention]) -> None:
+    _, store, intervention = changed
+    copy = next(copy for copy in store.copies if copy[0] == f"after commit {intervention.commit}")
+    records, stored = in_store(copy[1])
+    assert stored["maxTrialNumber"] == 9
+    assert sum(record["parameter_id"] is None for record in records) == 2
+
+
+REFUSALS = [
+    ("update", {"changes": {"max_trial_number": 1}}, "conflict", "made or asked for already: .* at least"),
+    ("update", {"changes": {"max_trial_number": 0}}, "invalid", "from 1 to"),
+    ("update", {"changes": {"max_experiment_duration": 0.5}}, "conflict", "has run for"),
+    ("update", {"changes": {"max_experiment_duration": "soon"}}, "invalid", "soon"),
+    ("update", {"changes": {"trial_concurrency": None}}, "invalid", "cannot be null"),
+    ("update", {"changes": {"tuner": {"name": "Random"}}}, "invalid", "tuner cannot be changed"),
+    ("update", {"changes": {"search_space": {"x": {"_type": "uniform"}}}}, "invalid", "search_space"),
+    ("update", {}, "invalid", "what to change"),
+    ("add", {"parameters": [1]}, "invalid", "an object"),
+    ("add", {"parameters": {"x": 1}}, "conflict", "max_trial_number .*raise it first"),
+    ("rerun", {"trial": "nobody"}, "not found", "no trial nobody"),
+    ("rerun", {"trial": 10**9}, "not found", "no trial 1000000000"),
+    ("kill", {"trial": 0}, "conflict", "has ended already"),
+    ("import", {"data": [{"parameter": {}, "value": "0.5"}]}, "invalid", "no finite number"),
+]
+
+
+def made_with_random(directory: Path, **fields: Any) -> Manager:
+    wide = {"x": {"_type": "uniform", "_value": [0, 1]}}
+    clock = VirtualClock(1000.0)
+    made = config(
+        directory, **{"tuner": {"name": "Random"}, "search_space": wide, "max_trial_number": 4, **fields}
+    )
+    executor = SimulatedTrialExecutor(behave, clock)
+    return create_experiment(made, directory=directory, experiment_id="exp", executor=executor, clock=clock)
+
+
+def test_refusals_say_what_to_do_and_change_nothing(tmp_path: Path) -> None:
+    manager = made_with_random(tmp_path, max_trial_number=9)
+
+    def refused(operations: Operations) -> list[ControlError]:
+        assert manager.runner is not None
+        made = manager.runner.created + manager.runner.requested
+        operations["update"]({"changes": {"max_trial_number": made}})
+        errors = []
+        for name, request, *_ in REFUSALS:
+            with pytest.raises(ControlError) as caught:
+                operations[name](request)
+            errors.append(caught.value)
+        return errors
+
+    intervention = Intervention(manager, lambda runner: runner.counts["SUCCEEDED"] >= 1, refused)
+    assert run(manager) is ExperimentStatus.DONE
+    for error, (_, _, kind, said) in zip(intervention.answer, REFUSALS, strict=True):
+        assert re.search(said, str(error))
+        assert error.kind == kind
+    records, stored = in_store(tmp_path)
+    assert len(records) == stored["maxTrialNumber"] < 9
+    assert stored == manager.config.canonical()
+
+
+def test_bounds_are_lifted_and_lowered(tmp_path: Path) -> None:
+    manager = made_with_random(tmp_path, max_trial_number=50, max_experiment_duration=1e6)
+    changes = {"max_trial_number": None, "max_experiment_duration": "20s", "trial_concurrency": 1}
+    intervention = Intervention(
+        manager, two_ended, lambda operations: operations["update"]({"changes": changes})
+    )
+    assert run(manager) is ExperimentStatus.DONE
+    assert intervention.answer == {
+        "max_trial_number": None,
+        "max_experiment_duration": 20.0,
+        "trial_concurrency": 1,
+    }
+    store = Store.view(tmp_path / "exp" / "experiment.db")
+    row = store.experiment()
+    store.close()
+    assert "max_experiment_duration (20 s) is over" in row.reason
+    assert "maxTrialNumber" not in row.config or row.config["maxTrialNumber"] is None
+
+
+def test_dispatcher_that_starts_afresh_is_told_the_imports_again() -> None:
+    mine = {"parameter": {"x": 1}, "value": 0.5}
+    commands = [
+        (1, "IN", "{}"),
+        (2, "FD", json.dumps([mine])),
+        (3, "FD", json.dumps([{"parameter": {"x": 2}, "value": "0.1", "trialJobId": "AbCdE"}])),
+    ]
+    ((command, payload),) = user_imports(commands, [])
+    assert (command.value, json.loads(payload)) == (b"FD", [mine])
+    assert user_imports(commands[2:], []) == []
+
+
+# ---------------------------------------------------------------------- changes that cannot be written
+
+ASKED = [
+    ("update", {"changes": {"max_trial_number": 7}}),
+    ("add", {"parameters": {"x": 0.125}}),
+    ("import", {"data": [{"parameter": {"x": 0.125}, "value": 0.5}]}),
+    ("rerun", {"trial": 0}),
+]
+
+
+def seal(store: Store, *, on: bool) -> None:
+    """Let nothing be written, or let it be written again."""
+    store._db.execute(f"PRAGMA query_only = {int(on)}")
+
+
+def what_was_made(directory: Path) -> tuple[list[Any], dict[str, Any], int]:
+    records, stored = in_store(directory)
+    store = Store.view(directory / "exp" / "experiment.db")
+    imports = sum(code == "FD" for _, code, _ in store.commands())
+    store.close()
+    return [record["parameters"] for record in records], stored, imports
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["finds no room", "while it waits"])
+@pytest.mark.parametrize(("name", "request_"), ASKED, ids=[name for name, _ in ASKED])
+def test_change_that_is_refused_for_want_of_room_is_not_made_later(
+    name: str, request_: dict[str, Any], waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pitchpipe.store.disk_space._TRY_AGAIN", 0.01)
+    undisturbed = made_with_random(tmp_path / "undisturbed", seed=1, max_trial_number=6, trial_concurrency=1)
+    run(undisturbed)
+    manager = made_with_random(tmp_path, seed=1, max_trial_number=6, trial_concurrency=1)
+    before = manager.config
+    refusals: list[str] = []
+
+    async def ask() -> None:
+        while waits and not manager.troubles():
+            await asyncio.sleep(0.001)
+        with pytest.raises(
+            ControlError, match=r"the change was not made: .*make room and try again"
+        ) as refused:
+            LiveChanges(manager).operations()[name](request_)
+        refusals.append(refused.value.kind)
+        seal(manager.store, on=False)
+
+    async def main() -> None:
+        asking: list[asyncio.Task[None]] = []
+
+        def on_tick() -> None:
+            if not asking and two_ended(manager.runner):
+                seal(manager.store, on=True)
+                asking.append(asyncio.ensure_future(ask()))
+
+        manager.on_tick = on_tick
+        assert await manager.run() is ExperimentStatus.DONE
+        await asking[0]
+
+    try:
+        asyncio.run(main())
+    finally:
+        manager.store.close()
+        manager.folder.disown()
+    assert refusals == ["conflict"]
+    assert manager.config is before
+    assert what_was_made(tmp_path) == what_was_made(tmp_path / "undisturbed")
+
+
+@pytest.mark.parametrize(("name", "request_"), ASKED, ids=[name for name, _ in ASKED])
+def test_change_that_was_accepted_is_made_after_a_resume(
+    name: str, request_: dict[str, Any], tmp_path: Path
+) -> None:
+    """The manager dies when the change is committed, and what follows from it is not."""
+    manager = made_with_random(tmp_path, seed=1, max_trial_number=6, trial_concurrency=1)
+
+    def ask_and_fail(operations: Operations) -> Any:
+        def fail(tick: Any) -> None:
+            raise StoreError("the disk is gone")
+
+        manager.store.commit = fail  # type: ignore[method-assign]
+        return operations[name](request_)
+
+    intervention = Intervention(manager, two_ended, ask_and_fail)
+    with pytest.raises(StoreError, match="the disk is gone"):
+        run(manager)
+    made_before, _, imports_before = what_was_made(tmp_path)
+    clock = VirtualClock(manager.now())
+    again = resume_experiment(manager.folder, executor=SimulatedTrialExecutor(behave, clock), clock=clock)
+    assert run(again) is ExperimentStatus.DONE
+    made, stored, imports = what_was_made(tmp_path)
+    assert stored["maxTrialNumber"] == len(made) == (7 if name == "update" else 6)
+    assert imports == imports_before + (name == "import")
+    if name in ("add", "rerun"):
+        number = intervention.answer["sequence_id"]
+        assert number == len(made_before)
+        assert made[number] == (made[0] if name == "rerun" else {"x": 0.125})
+        assert again.runner is not None
+        assert again.runner.get_trials()[number].trial_id == intervention.answer["trial_id"]
+
+
+def one_runs(runner: Any) -> bool:
+    return runner.counts["RUNNING"] >= 1
+
+
+def test_kill_and_stop_are_committed_before_they_are_answered(tmp_path: Path) -> None:
+    manager = made_with_random(tmp_path, max_trial_number=50)
+
+    def seen() -> tuple[str, str, list[Any]]:
+        store = Store.view(tmp_path / "exp" / "experiment.db")
+        row, condemned = store.experiment(), [trial.trial_id for trial in store.trials() if trial.verdict]
+        store.close()
+        return row.status, row.reason, condemned
+
+    def kill_and_stop(operations: Operations) -> list[Any]:
+        assert manager.runner is not None
+        trial = next(trial for trial in manager.runner.live.values() if trial.status == "RUNNING")
+        operations["kill"]({"trial": trial.trial_id})
+        after_kill = seen()
+        operations["stop"]({"reason": "enough"})
+        return [trial.trial_id, after_kill, seen()]
+
+    intervention = Intervention(manager, one_runs, kill_and_stop)
+    assert run(manager) is ExperimentStatus.STOPPED
+    killed, after_kill, after_stop = intervention.answer
+    assert after_kill == ("RUNNING", "", [killed])
+    assert after_stop[:2] == ("STOPPING", "enough")
+
+
+def test_experiment_without_room_is_stopped_all_the_same(tmp_path: Path) -> None:
+    manager = made_with_random(tmp_path, max_trial_number=50)
+
+    def fill_and_stop(operations: Operations) -> Any:
+        assert manager.runner is not None
+        seal(manager.store, on=True)
+        with pytest.raises(ControlError, match="the change was not made"):
+            operations["kill"]({"trial": next(iter(manager.runner.live))})
+        return operations["stop"]({})
+
+    intervention = Intervention(manager, one_runs, fill_and_stop)
+    with pytest.raises(StoreError, match=r"experiment\.db"):
+        run(manager)
+    assert intervention.answer == {}
+    store = Store.view(manager.folder.database)
+    assert store.experiment().status == "RUNNING"  # what was written last stands
+    store.close()
+
+
+def test_experiment_that_is_stopped_while_it_starts_is_stopped_in_the_store_at_once(tmp_path: Path) -> None:
+    manager = made_with_random(tmp_path)
+
+    async def main() -> str:
+        running = asyncio.ensure_future(manager.run())
+        await asyncio.sleep(0)
+        LiveChanges(manager).operations()["stop"]({"reason": "never mind"})
+        row = manager.store.experiment()
+        assert await running is ExperimentStatus.STOPPED
+        return f"{row.status}: {row.reason}"
+
+    try:
+        assert asyncio.run(main()) == "STOPPED: never mind"
+    finally:
+        manager.store.close()
+        manager.folder.disown()
+
+
+# ---------------------------------------------------------------------- from another process
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Callable[[Callable[[Any], Any]], Any]:
+    """Runs something in a thread while an experiment with trials of any length runs, and answers its outcome."""
+
+    def asked(ask: Callable[[Any], Any]) -> Any:
+        told = {"class_name": "told.Told", "code_directory": str(tmp_path / "code")}
+        manager = made_with_random(tmp_path, max_trial_number=10**6, tuner=told)
+
+        async def main() -> Any:
+            begun = asyncio.Event()
+            manager.on_tick = begun.set  # its first tick, when it can be asked
+            async with ControlServer(manager.folder.path, LiveChanges(manager).operations()):
+                task = asyncio.ensure_future(manager.run())
+                await begun.wait()
+                try:
+                    return await asyncio.to_thread(ask, manager.folder)
+                finally:
+                    manager.stop()
+                    await task
+
+        try:
+            return asyncio.run(main())
+        finally:
+            manager.store.close()
+            manager.folder.disown()
+
+    return asked
+
+
+def test_steering_reaches_a_running_manager(running: Callable[[Callable[[Any], Any]], Any]) -> None:
+    def ask(folder: Any) -> Any:
+        added = add_trial(folder, {"x": 5})
+        again = rerun_trial(folder, added["trial_id"])
+        assert import_results(folder, [{"parameter": {"x": 1}, "value": n} for n in range(3000)]) == 3000
+        limits = change_experiment(folder, {"trial_concurrency": 3})
+        with pytest.raises(ControlError) as refused:
+            kill_trial(folder, "nobody")
+        stop_experiment(folder, "enough")
+        return added, again, limits, refused.value.kind
+
+    added, again, limits, kind = running(ask)
+    assert again["sequence_id"] > added["sequence_id"]
+    assert (limits["trial_concurrency"], kind) == (3, "not found")
+
+
+def test_tuner_that_starts_afresh_hears_of_the_imports(tmp_path: Path) -> None:
+    told = {"parameter": {"x": 5}, "value": 0.25}
+    moody = {"class_name": "told.Moody", "code_directory": str(tmp_path / "code")}
+    manager = made_with_random(tmp_path, tuner=moody, max_trial_number=12)
+
+    def import_and_kill(operations: Operations) -> None:
+        operations["import"]({"data": [told]})
+        os.kill(manager.dispatcher_pid or 0, signal.SIGKILL)
+
+    intervention = Intervention(manager, two_ended, import_and_kill)
+    assert run(manager) is ExperimentStatus.DONE
+    assert intervention.error is None
+    store = Store.view(tmp_path / "exp" / "experiment.db")
+    commands = store.commands()
+    store.close()
+    assert [code for _, code, _ in commands[:3]] == ["IN", "FD", "AD"]  # the record was begun anew
+    assert sum(told in json.loads(payload) for _, code, payload in commands if code == "FD") == 1
+
+
+def test_space_that_the_tuner_refuses_never_reaches_it(
+    running: Callable[[Callable[[Any], Any]], Any],
+) -> None:
+    def ask(folder: Any) -> Any:
+        with pytest.raises(ControlError, match="not below zero") as refused:
+            change_experiment(folder, {"search_space": space(-1)})
+        return refused.value
+
+    assert running(ask).kind == "invalid"
+
+
+def test_what_nobody_runs_gets_new_limits_for_its_next_run(tmp_path: Path) -> None:
+    manager = made_with_random(tmp_path)
+    run(manager)
+    assert change_experiment(manager.folder, {"max_trial_number": 6})["max_trial_number"] == 6
+    assert in_store(tmp_path)[1]["maxTrialNumber"] == 6
+    for act in (
+        lambda: change_experiment(manager.folder, {"max_trial_number": 2, "search_space": space(2)}),
+        lambda: change_experiment(manager.folder, {"max_trial_number": None}),
+        lambda: add_trial(manager.folder, {"x": 1}),
+        lambda: stop_experiment(manager.folder),
+    ):
+        with pytest.raises(ControlError, match=r"pitchpipe resume|while the experiment runs") as refused:
+            act()
+        assert refused.value.kind == "conflict"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        [1],
+        [{"parameter": 1, "value": 1}],
+        [{"value": 1}],
+        [{"parameter": {}, "value": float("nan")}],
+        [{"parameter": {}, "value": {"loss": 1}}],
+    ],
+)
+def test_imports_that_are_no_results_are_refused(data: Any) -> None:
+    with pytest.raises(ControlError):
+        checked_import(data)

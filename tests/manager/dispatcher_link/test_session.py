@@ -1,0 +1,473 @@
+"""The conversation with a dispatcher that follows a script: numbers, replay, divergence, restart, clogging, silence."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pitchpipe.manager.dispatcher_link.session import DispatcherSession, DispatcherSetup
+from pitchpipe.protocol import CommandType
+from pitchpipe.runner import events as happened
+from pitchpipe.store.conversation import Conversation, Record, SavedState
+
+PATIENCE_S = 20.0
+
+# A dispatcher in the test's hands: it writes down what it receives, and answers each command as `script` says:
+# {"GE": [["TR", {...}], ...]}, where n stands for the command's number in this process. "exit" ends it with that code,
+# "stop" lets it read no more, "rubbish" lets it write these words, "deaf" lets it answer no Ping.
+PEER = """
+import json, os, sys, time
+from pitchpipe.protocol import CommandType, FrameDecoder, encode_frame
+script, decoder, n = json.loads(sys.argv[1]), FrameDecoder(), 0
+log = open(sys.argv[2], "a")
+print(" ".join(sys.argv[3:]), file=log, flush=True)
+
+def say(code, payload):
+    text = "" if payload is None else json.dumps(payload)
+    os.write(4, encode_frame(CommandType(code.encode()), text))
+
+def answer(answers):
+    for code, payload in answers:
+        if code == "exit":
+            os._exit(payload)
+        elif code == "stop":
+            time.sleep(600)
+        elif code == "rubbish":
+            os.write(4, payload.encode())
+        else:
+            say(code, payload)
+
+answer(script.get("start", []))
+while data := os.read(3, 65536):
+    for frame in decoder.feed(data):
+        code = frame.command.value.decode()
+        if code == "PI":
+            if "deaf" not in script:
+                say("PI", None)
+            continue
+        if code == "TE":
+            os._exit(0)
+        n += 1
+        print(n, code, frame.payload[:60], file=log, flush=True)
+        answer(script.get(code, []))
+        for queue in ("default", "assessor"):
+            say("PR", {"queue": queue, "n": n})
+"""
+
+READY = ["ID", {"protocol": 1, "periodical_queues": ["assessor"]}]
+
+
+def parameters(number: int) -> list[Any]:
+    return ["TR", {"parameter_id": number, "parameters": {"x": number}}]
+
+
+def kill(trial: str) -> list[Any]:
+    return ["KI", {"trial_job_id": trial, "reason": "bad"}]
+
+
+class Table:
+    """A session with its peer on one side and the test on the other."""
+
+    def __init__(self, folder: Path, timeout: float) -> None:
+        self.folder, self.timeout = folder, timeout
+        for name in ("logs", "checkpoint"):
+            (folder / name).mkdir()
+        (folder / "peer.py").write_text(PEER)
+        self.events: list[Any] = []
+        self.diverged: list[str] = []
+        self.unusable: list[SavedState] = []
+        self._changed = asyncio.Event()
+        self.session = self._make()
+
+    def _make(self) -> DispatcherSession:
+        setup = DispatcherSetup({}, self.folder, lambda: 5.0, command=[], timeout=self.timeout)
+        session = DispatcherSession(setup, self._take)
+        session.on_divergence = self._then(self.diverged.append)
+        session.on_unusable = self._then(self.unusable.append)
+        session.on_progress = self._changed.set
+        return session
+
+    def says(self, **script: Any) -> None:
+        """What the next peer answers to each command."""
+        log = str(self.folder / "peer.log")
+        command = [sys.executable, "-P", str(self.folder / "peer.py"), json.dumps(script), log]
+        setup = DispatcherSetup({}, self.folder, lambda: 5.0, command=command, timeout=self.timeout)
+        self.session._setup = setup
+
+    def _then(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
+        def acting(value: Any) -> None:
+            act(value)
+            self._changed.set()
+
+        return acting
+
+    def _take(self, event: Any) -> None:
+        self.events.append(event)
+        self._changed.set()
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        """Wait for something to become so."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not is_so():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def answered(self) -> None:
+        await self.until(lambda: self.session.has_answered_all)
+
+    def send(self, *commands: tuple[CommandType, str]) -> list[Record]:
+        numbered = self.session.number(commands)
+        self.session.write(numbered)
+        return numbered
+
+    def heard(self) -> list[str]:
+        """What peers noted: their extra arguments when they started, then their commands."""
+        return (self.folder / "peer.log").read_text().splitlines()
+
+    def kinds(self) -> list[str]:
+        return [type(event).__name__ for event in self.events]
+
+
+IN = (CommandType.Initialize, "{}")
+GE = (CommandType.RequestTrialJobs, "1")
+EN = (CommandType.TrialEnd, "{}")
+PERIODICAL = (CommandType.ReportMetricData, '{"type": "PERIODICAL", "n": 1}')
+
+
+@pytest.fixture
+def at_table(tmp_path: Path) -> Callable[..., None]:
+    """A function that runs a test's coroutine with a table, and clears it away."""
+
+    def run(play: Callable[[Table], Awaitable[None]], timeout: float = 600.0) -> None:
+        async def playing() -> None:
+            table = Table(tmp_path, timeout)
+            try:
+                await play(table)
+            finally:
+                with contextlib.suppress(TimeoutError):
+                    await table.session.terminate(0.0)
+
+        asyncio.run(playing())
+
+    return run
+
+
+def nothing(saved: SavedState | None) -> Conversation:
+    return Conversation()
+
+
+def test_commands_are_numbered_in_order_and_replies_recorded(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], GE=[parameters(0)], EN=[kill("AbCdE")])
+        await table.session.start(nothing)
+        assert table.session.is_new
+        assert table.send(IN, GE, EN) == [(1, "IN", "{}"), (2, "GE", "1"), (3, "EN", "{}")]
+        await table.answered()
+        assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 GE", "3 EN"]
+        assert [(n, code) for n, code, _ in table.session.take_replies()] == [(1, "TR"), (2, "KI")]
+        assert table.session.take_replies() == []
+        assert table.kinds() == ["DispatcherReady", "ParametersArrived", "KillVerdict"]
+        assert table.events[1] == happened.ParametersArrived(5.0, 0, json.dumps(parameters(0)[1]))
+        assert table.events[2] == happened.KillVerdict(5.0, "AbCdE", "bad")
+
+    at_table(play)
+
+
+def test_pause_and_resume_are_events(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        pause = ["PA", {"trial_job_id": "AbCdE", "reason": "rung 0", "by": "tuner"}]
+        told = {"trial_job_id": "AbCdE", "parameters": {"x": 1}, "checkpoint_of": "FgHiJ", "budget": 9}
+        table.says(IN=[READY, pause, ["RE", told]])
+        await table.session.start(nothing)
+        table.send(IN)
+        await table.answered()
+        assert table.events[1:] == [
+            happened.PauseVerdict(5.0, "AbCdE", "rung 0"),
+            happened.ResumeAsked(5.0, "AbCdE", {"x": 1}, "FgHiJ", 9),
+        ]
+
+    at_table(play)
+
+
+def test_nothing_is_answered_before_the_dispatcher_is_ready(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[], GE=[READY])
+        await table.session.start(nothing)
+        assert not table.session.has_answered_all
+        table.send(IN)
+        await table.until(lambda: table.session._processed["default"] == 1)
+        assert not table.session.has_answered_all
+        table.send(GE)
+        await table.answered()
+
+    at_table(play)
+
+
+RECORDED = Conversation(
+    [(1, "IN", "{}"), (2, "GE", "1"), (3, "EN", "{}")],
+    [(1, "TR", json.dumps(parameters(0)[1])), (2, "KI", json.dumps(kill("AbCdE")[1]))],
+)
+
+
+def test_recorded_replies_are_compared_and_not_told_again(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        # The assessor is quicker this time: order counts within a queue only.
+        table.says(IN=[READY], GE=[kill("AbCdE"), parameters(0)], EN=[parameters(1)])
+        await table.session.start(lambda saved: RECORDED)
+        await table.answered()
+        assert table.kinds() == ["DispatcherReady", "ParametersArrived"]
+        assert table.session.take_replies() == [(3, "TR", json.dumps(parameters(1)[1]))]
+        assert table.send(GE) == [(4, "GE", "1")]
+        assert table.diverged == []
+
+    at_table(play)
+
+
+@pytest.mark.parametrize("other", [parameters(7), ["NO", {"parameter_id": 0}]], ids=["value", "kind"])
+def test_first_difference_is_a_divergence_and_silences_the_peer(other: list[Any], at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], GE=[other, parameters(8)])
+        await table.session.start(lambda saved: RECORDED)
+        await table.until(lambda: bool(table.diverged))
+        assert json.dumps(other[1]) in table.diverged[0]
+        assert table.session.take_replies() == []
+        assert table.kinds() == ["DispatcherReady"]
+        assert not table.session.has_answered_all
+
+    at_table(play)
+
+
+def test_verdicts_of_the_tuner_are_compared_with_the_tuner_s(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        pause = {"trial_job_id": "AbCdE", "reason": "", "by": "tuner"}
+        replies = [(1, "PA", json.dumps(pause)), (2, "TR", json.dumps(parameters(0)[1]))]
+        table.says(IN=[READY], GE=[parameters(0), ["PA", pause]])
+        await table.session.start(lambda saved: Conversation([(1, "IN", "{}"), (2, "GE", "1")], replies))
+        await table.until(lambda: bool(table.diverged))
+
+    at_table(play)
+
+
+def test_restart_tells_a_fresh_peer_what_is_committed_by_then(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        committed: list[Record] = []
+        table.says(
+            IN=[READY],
+            GE=[["ER", {"plugin": "tuner", "type": "E", "message": "m", "command": 2}], ["exit", 1]],
+        )
+        await table.session.start(nothing)
+        committed += table.send(IN, GE)
+        await table.until(lambda: "DispatcherFailed" in table.kinds())
+        assert table.events[-1].message == "the tuner raised E: m"
+        table.says(IN=[READY], GE=[parameters(0)])
+        restarting = asyncio.ensure_future(table.session.restart(lambda saved: Conversation(committed)))
+        committed += table.send(GE)  # while nobody is there
+        await restarting
+        await table.answered()
+        assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 GE", "", "1 IN", "2 GE", "3 GE"]
+        assert (
+            table.kinds().count("DispatcherFailed") == 1
+        )  # its end, too, was that of a peer that is replaced
+        assert table.kinds().count("ParametersArrived") == 2
+
+    at_table(play)
+
+
+def test_replies_that_are_not_committed_yet_are_not_told_again_after_a_restart(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), ["exit", 1]])
+        await table.session.start(nothing)
+        committed = table.send(IN, GE)
+        await table.until(lambda: "DispatcherFailed" in table.kinds())
+        table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), parameters(1)])
+        await table.session.restart(lambda saved: Conversation(committed))
+        await table.answered()
+        assert [event.parameter_id for event in table.events if hasattr(event, "parameter_id")] == [0, 1]
+        assert table.kinds().count("KillVerdict") == 1
+        replies = [(1, "TR", parameters(0)), (2, "KI", kill("AbCdE")), (3, "TR", parameters(1))]
+        assert table.session.take_replies() == [(n, code, json.dumps(told[1])) for n, code, told in replies]
+        assert table.diverged == []
+
+    at_table(play)
+
+
+def test_peer_that_talks_rubbish_is_ended_when_it_is_replaced(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], GE=[["rubbish", "this is no frame at all"], ["stop", 0]])
+        await table.session.start(nothing)
+        committed = table.send(IN, GE)
+        await table.until(lambda: "DispatcherFailed" in table.kinds())
+        pid = table.session.pid
+        assert pid is not None
+        assert psutil.pid_exists(pid)
+        table.says(IN=[READY])
+        await table.session.restart(lambda saved: Conversation(committed))
+        assert not psutil.pid_exists(pid)
+        await table.answered()
+        assert table.kinds().count("DispatcherFailed") == 1
+
+    at_table(play)
+
+
+def test_end_of_the_process_is_a_failure_at_the_first_command_undone(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], GE=[["exit", 4]])
+        await table.session.start(nothing)
+        table.send(IN, GE)
+        await table.until(lambda: "DispatcherFailed" in table.kinds())
+        assert (table.events[-1].message, table.events[-1].command) == (
+            "the dispatcher process ended with exit code 4",
+            2,
+        )
+        assert table.events[-1].died
+
+    at_table(play)
+
+
+def test_queue_that_has_nothing_to_do_is_not_behind(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], EN=[["exit", 4]], AD=[])
+        await table.session.start(nothing)
+        table.send(IN, GE, GE)
+        await table.until(lambda: table.session._processed["default"] == 3)
+        table.session._processed["assessor"] = 0  # as ours, whose assessor was told nothing so far
+        assert table.session._first_undone() == 4
+        table.send(GE, EN)
+        await table.until(lambda: "DispatcherFailed" in table.kinds())
+        assert table.events[-1].command == 5
+
+    at_table(play)
+
+
+def test_checkpoint_counts_from_its_marks_on(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        mark = ["CK", {"queue": "default", "n": 2}]
+        rest = [["CK", {"queue": "assessor", "n": 2}], ["CK", {"path": "two.pkl", "n": 2}]]
+        table.says(IN=[READY], GE=[parameters(0), mark, parameters(1), kill("AbCdE"), *rest])
+        await table.session.start(nothing)
+        table.send(IN, GE)
+        await table.answered()
+        assert table.session.take_checkpoints() == [SavedState(2, "two.pkl", 1, 3)]
+        assert table.session.take_checkpoints() == []
+
+    at_table(play)
+
+
+def test_checkpoint_without_the_mark_of_a_queue_does_not_count(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        marks = [["CK", {"queue": "default", "n": 1}], ["CK", {"queue": "assessor", "n": 2}]]
+        table.says(IN=[READY], GE=[*marks, ["CK", {"path": "two.pkl", "n": 2}]])
+        await table.session.start(nothing)
+        table.send(IN, GE)
+        await table.answered()
+        assert table.session.take_checkpoints() == []
+
+    at_table(play)
+
+
+def test_restored_peer_gets_what_came_after_and_gives_again_only_that(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        saved = SavedState(2, "two.pkl", default_reply=1, assessor_reply=3)
+        second = (2, "TR", json.dumps(parameters(1)[1]))
+        third = (3, "KI", json.dumps(kill("AbCdE")[1]))
+        told = Conversation([(3, "GE", "1")], [second, third], saved)
+        table.says(start=[READY], GE=[parameters(1), parameters(2)])
+        await table.session.start(lambda asked: told if asked == saved else Conversation(), saved)
+        await table.until(lambda: "ParametersArrived" in table.kinds())
+        assert table.heard()[0] == f"--restore {table.folder}/checkpoint/two.pkl"
+        assert table.session.take_replies() == [(4, "TR", json.dumps(parameters(2)[1]))]
+        assert table.diverged == []
+        assert table.send(GE)[0][0] == 4
+
+    at_table(play)
+
+
+def test_unusable_checkpoint_is_told_and_is_no_failure(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        saved = SavedState(2, "two.pkl", 1, 1)
+        table.says(start=[["exit", 3]])
+        await table.session.start(nothing, saved)
+        await table.until(lambda: bool(table.unusable))
+        assert table.unusable == [saved]
+        assert table.events == []
+
+    at_table(play)
+
+
+def test_last_replies_can_be_kept_back(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], GE=[parameters(0), parameters(1), parameters(2)])
+        await table.session.start(nothing)
+        table.send(IN, GE)
+        await table.answered()
+        assert [n for n, _, _ in table.session.take_replies(keep=2)] == [1]
+        assert [n for n, _, _ in table.session.take_replies()] == [2, 3]
+
+    at_table(play)
+
+
+def test_peer_that_does_not_read_clogs_the_session_until_it_does(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], GE=[["stop", 0]])
+        await table.session.start(nothing)
+        table.send(IN, GE)
+        assert not table.session.is_clogged
+        table.send((CommandType.ImportData, "1" * 2_000_000))
+        assert table.session.is_clogged
+        table.says(IN=[READY])
+        await table.session.restart(nothing)
+        assert not table.session.is_clogged
+
+    at_table(play)
+
+
+def test_silent_peer_is_given_up(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], deaf=True)
+        await table.session.start(nothing)
+        table.send(IN)
+        await table.until(lambda: "DispatcherFailed" in table.kinds())
+        assert table.events[-1].message == "the dispatcher gave no sign of life for 0.5 s"
+        assert not table.session.has_answered_all
+
+    at_table(play, timeout=0.5)
+
+
+def test_peer_that_answers_pings_is_not_given_up_and_its_commands_keep_their_numbers(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[READY], GE=[parameters(0)])
+        await table.session.start(nothing)
+        table.send(IN)
+        heartbeats: list[None] = []
+        ping = table.session._ping
+        heart = table.session._heartbeat
+        assert heart is not None
+        heart._beat = lambda: (ping(), heartbeats.append(None), table._changed.set())[0]
+        await table.until(lambda: len(heartbeats) >= 8)
+        assert "DispatcherFailed" not in table.kinds()
+        assert table.send(GE) == [(2, "GE", "1")]
+        await table.answered()
+
+    at_table(play, timeout=1.0)
+
+
+def test_results_go_to_the_queues_that_the_dispatcher_names(at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        ready = ["ID", {"protocol": 1, "periodical_queues": ["default"]}]
+        table.says(IN=[ready])
+        await table.session.start(lambda saved: Conversation([(1, "IN", "{}")]))
+        await table.answered()
+        table.send(PERIODICAL)
+        assert table.session._last_of("default") == 2
+        assert table.session._last_of("assessor") == 0
+        await table.answered()
+
+    at_table(play)

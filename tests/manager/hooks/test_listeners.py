@@ -1,0 +1,377 @@
+"""Callbacks and stoppers in whole experiments on imagined trials, and when a manager is killed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.executors.simulated import SimulatedRun, VirtualClock
+from pitchpipe.manager.hooks.callbacks import Callback
+from pitchpipe.manager.hooks.listeners import Listeners
+from pitchpipe.manager.hooks.stoppers import (
+    CriteriaStopper,
+    ExperimentPlateauStopper,
+    MaximumIterationStopper,
+    Stopper,
+    TimeoutStopper,
+    TrialPlateauStopper,
+)
+from pitchpipe.manager.manager import Manager
+from pitchpipe.runner import events as happened
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.trial import TrialStatus
+
+from ...runner.test_trial_runner import Driver
+from ..test_manager import SPACE, bowl, resumed, run, run_with_crash, simulated, story, trials_of
+
+Told = list[tuple[str, str, Any]]
+
+
+class Notes(Callback):
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: Told = []
+        self.rows: list[Mapping[str, Any]] = []
+        self.threads: set[threading.Thread] = set()
+
+    def note(self, what: str, row: Mapping[str, Any], more: Any = None) -> None:
+        self.threads.add(threading.current_thread())
+        self.told.append((what, row.get("trial_id", row.get("id")), more))
+        self.rows.append(row)
+
+    def setup(self, experiment: Mapping[str, Any]) -> None:
+        self.note("setup", experiment, experiment["status"])
+
+    def on_trial_start(self, trial: Mapping[str, Any]) -> None:
+        self.note("start", trial, trial["attempt"])
+
+    def on_trial_result(self, trial: Mapping[str, Any], result: Mapping[str, Any]) -> None:
+        self.note("result", trial, (result["training_iteration"], result["default"], result["done"]))
+
+    def on_trial_complete(self, trial: Mapping[str, Any]) -> None:
+        self.note("complete", trial, trial["status"])
+
+    def on_trial_error(self, trial: Mapping[str, Any]) -> None:
+        self.note("error", trial, trial["reason"])
+
+    def on_experiment_end(self, experiment: Mapping[str, Any]) -> None:
+        self.note("end", experiment, (experiment["status"], experiment["counts"]))
+
+
+def listened(directory: Path, *callbacks: Callback, stopper: Stopper | None = None, **fields: Any) -> Manager:
+    manager = simulated(directory, fields.pop("simulate", bowl), **fields)
+    manager.listeners = Listeners(callbacks, stopper)
+    return manager
+
+
+def two_steps(parameters: Mapping[str, Any]) -> SimulatedRun:
+    return SimulatedRun(0.5, [0.9, 0.7], error="ValueError: no" if parameters["y"] == "b" else None)
+
+
+def test_callback_is_told_a_trial_from_start_to_end(tmp_path: Path) -> None:
+    notes = Notes()
+    space = {"y": {"_type": "choice", "_value": ["a", "b"]}}
+    manager = listened(
+        tmp_path,
+        notes,
+        simulate=two_steps,
+        search_space=space,
+        tuner={"name": "GridSearch"},
+        max_trial_number=2,
+    )
+    run(manager)
+    good, bad = trials_of(tmp_path)
+    results = [("result", good.trial_id, told) for told in ((1, 0.9, False), (2, 0.7, False), (2, 0.5, True))]
+    assert notes.told == [
+        ("setup", "exp", "INITIALIZED"),
+        ("start", good.trial_id, 1),
+        *results,
+        ("complete", good.trial_id, "SUCCEEDED"),
+        ("start", bad.trial_id, 1),
+        ("result", bad.trial_id, (1, 0.9, False)),
+        ("result", bad.trial_id, (2, 0.7, False)),
+        ("error", bad.trial_id, "ValueError: no"),
+        ("end", "exp", ("DONE", {"SUCCEEDED": 1, "FAILED": 1})),
+    ]
+    assert notes.threads == {threading.current_thread()}
+
+
+def test_rows_are_plain_and_the_callbacks_own(tmp_path: Path) -> None:
+    class Vandal(Callback):
+        def on_trial_result(self, trial: Any, result: Any) -> None:
+            trial.clear()
+            result.clear()
+
+    notes = Notes()
+    run(listened(tmp_path, Vandal(), notes, max_trial_number=2))
+    assert json.loads(json.dumps(notes.rows)) == notes.rows
+    last = next(row for row in reversed(notes.rows) if "trial_id" in row)
+    assert (last["status"], last["value"], set(last["parameters"])) == (
+        "SUCCEEDED",
+        last["final"],
+        {"x", "y"},
+    )
+    assert notes.rows[-1]["best"][0]["trial_id"] in {row.get("trial_id") for row in notes.rows}
+
+
+def test_callback_that_raises_is_dropped_and_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(Callback):
+        def on_trial_result(self, trial: Any, result: Any) -> None:
+            raise RuntimeError("no space in my notebook")
+
+    notes = Notes()
+    manager = listened(tmp_path, Broken(), notes, max_trial_number=3)
+    with caplog.at_level(logging.ERROR):
+        assert run(manager) is ExperimentStatus.DONE
+    assert [record.message for record in caplog.records] == [
+        "callback Broken failed in on_trial_result and is told nothing more"
+    ]
+    assert "no space in my notebook" in caplog.text
+    assert [what for what, _, _ in notes.told].count("complete") == 3
+
+
+def test_what_was_told_is_committed_and_not_told_again_after_a_crash(tmp_path: Path) -> None:
+    clock = VirtualClock(1000.0)
+    first = simulated(tmp_path, clock=clock, max_trial_number=3)
+    notes = Notes()
+    first.listeners = Listeners([notes])
+    assert run_with_crash(tmp_path, first, 20, after=False)
+    finished = [trial for what, trial, _ in notes.told if what == "complete"]
+    committed = {trial.trial_id for trial in trials_of(tmp_path) if trial.status.is_final}
+    assert set(finished) == committed != set()
+    again = resumed(tmp_path, bowl, clock)
+    more = Notes()
+    again.listeners = Listeners([more])
+    run(again)
+    assert [what for what, _, _ in more.told].count("setup") == 1
+    both = [(what, trial) for what, trial, _ in notes.told + more.told if what in ("start", "complete")]
+    assert len(both) == len(set(both)) == 6
+
+
+class Everything(Callback):
+    """Writes down which method was called with which attempt of a trial."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("on_"):
+            return super().__getattribute__(name)
+        return lambda trial, *more: self.told.append(
+            (name, trial.get("attempt"), *(row.get("path") for row in more))
+        )
+
+
+def test_callback_is_told_of_checkpoints_pauses_and_attempts() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    callback = Everything()
+    listeners = Listeners([callback])
+    listeners.begin(driver.runner, list, lambda: driver.now, dict)
+
+    def tell(*events: happened.Event) -> list[tuple[Any, ...]]:
+        for event in events:
+            driver.handle(event)
+        assert listeners.after(driver.runner.take_changes(), events, driver.now) == []
+        told, callback.told = callback.told, []
+        return told
+
+    driver.ready()
+    driver.propose(x=1)
+    (trial,) = driver.runner.get_trials()
+    one = driver.now, trial.trial_id, 1
+    assert tell() == []
+    assert tell(happened.AttemptStarted(*one)) == [("on_trial_start", 1)]
+    saved = happened.CheckpointSaved(*one, "1-1", 1)
+    reported = happened.Reported(*one, "intermediate", 0, "0.5")
+    path = "trials/0/checkpoints/1-1"
+    assert tell(reported, saved) == [("on_trial_result", 1, None), ("on_checkpoint", 1, path)]
+    assert tell(happened.AttemptEnded(*one, lost=True)) == [("on_trial_recover", 2)]
+    two = driver.now, trial.trial_id, 2
+    assert tell(happened.AttemptStarted(*two)) == [("on_trial_start", 2)]
+    paused = happened.PauseVerdict(driver.now, trial.trial_id, "its rung is full")
+    assert tell(paused, happened.AttemptEnded(*two, paused=True)) == [("on_trial_pause", 2)]
+    assert tell(happened.ResumeAsked(driver.now, trial.trial_id)) == []
+    three = driver.now, trial.trial_id, 3
+    final = happened.Reported(*three, "final", 0, "0.1")
+    ended = happened.AttemptEnded(*three, exit_code=0)
+    assert tell(happened.AttemptStarted(*three), final, ended) == [
+        ("on_trial_start", 3),
+        ("on_trial_result", 3, None),
+        ("on_trial_complete", 3),
+    ]
+
+
+def test_start_that_an_earlier_manager_ordered_is_told_by_the_next() -> None:
+    driver = Driver(trial_concurrency=1)
+    driver.ready()
+    driver.propose(x=1)
+    (trial,) = driver.runner.get_trials()
+    assert trial.is_assigned
+    driver.runner.take_changes()
+    callback = Everything()
+    listeners = Listeners([callback])
+    listeners.begin(driver.runner, list, lambda: driver.now, dict)
+    driver.start(trial)
+    listeners.after(driver.runner.take_changes(), [], driver.now)
+    assert callback.told == [("on_trial_start", 1)]
+
+
+def test_exit_in_a_callback_is_an_error_like_others(tmp_path: Path) -> None:
+    class Leaving(Callback):
+        def on_trial_start(self, trial: Any) -> None:
+            raise SystemExit(3)
+
+    assert run(listened(tmp_path, Leaving(), max_trial_number=1)) is ExperimentStatus.DONE
+
+
+# --------------------------------------------------------------------------- stoppers
+
+
+def test_stopped_trial_succeeds_with_its_last_result(tmp_path: Path) -> None:
+    run(listened(tmp_path, stopper=MaximumIterationStopper(4), max_trial_number=3))
+    for trial, *_, metrics in [(row[0], row[-1]) for row in story(tmp_path)]:
+        periodical = [row for row in metrics if row[0] == "PERIODICAL"]
+        assert len(periodical) == 4, trial
+    for trial in trials_of(tmp_path):
+        assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "4 results are enough")
+        assert trial.values is not None
+        assert trial.values[0] > 2.5  # 10 / 4 above its goal
+
+
+@pytest.mark.parametrize("reported", [False, 0, "no"])
+def test_stopper_ends_a_trial_that_reports_keys_of_ours(tmp_path: Path, reported: Any) -> None:
+    ours = {"done": reported, "training_iteration": 0, "trial_id": "mine", "time_total_s": 0}
+
+    def endless(parameters: Mapping[str, Any]) -> SimulatedRun:
+        return SimulatedRun(0.5, [{"default": 0.5, **ours}] * 20)
+
+    notes = Notes()
+    stopper = MaximumIterationStopper(4)
+    run(listened(tmp_path, notes, stopper=stopper, simulate=endless, max_trial_number=1))
+    (trial,) = trials_of(tmp_path)
+    assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "4 results are enough")
+    told = [more[0] for what, _, more in notes.told if what == "result"]
+    assert told[:4] == [1, 2, 3, 4]
+
+
+def test_trial_that_reports_a_true_done_can_be_ended_by_it(tmp_path: Path) -> None:
+    def finished(parameters: Mapping[str, Any]) -> SimulatedRun:
+        reports = [{"default": 0.5, "done": number == 2} for number in range(20)]
+        return SimulatedRun(0.5, reports)
+
+    run(listened(tmp_path, stopper=CriteriaStopper({"done": True}), simulate=finished, max_trial_number=1))
+    (trial,) = trials_of(tmp_path)
+    assert (trial.status, trial.next_sequence) == (TrialStatus.SUCCEEDED, 3)
+
+
+def test_tuner_hears_of_stopped_trials(tmp_path: Path) -> None:
+    manager = listened(
+        tmp_path, stopper=MaximumIterationStopper(2), max_trial_number=12, tuner={"name": "TPE"}
+    )
+    run(manager)
+    assert manager.runner is not None
+    assert manager.runner.best.front
+    assert {trial.status for trial in trials_of(tmp_path)} == {TrialStatus.SUCCEEDED}
+
+
+def test_stopper_ends_the_experiment(tmp_path: Path) -> None:
+    def flat(parameters: Mapping[str, Any]) -> SimulatedRun:
+        return SimulatedRun(0.5, [0.5])
+
+    stopper = ExperimentPlateauStopper(top=3)
+    manager = listened(tmp_path, simulate=flat, stopper=stopper, max_trial_number=100)
+    assert run(manager) is ExperimentStatus.DONE
+    assert manager.runner is not None
+    assert manager.runner.reason == stopper.reason()
+    assert len(trials_of(tmp_path)) == 3
+
+
+def test_stopper_is_told_a_result_once_that_is_reported_again() -> None:
+    told: list[tuple[int, float]] = []
+
+    class Listening(Stopper):
+        def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+            told.append((result["training_iteration"], result["default"]))
+            return False
+
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    listeners = Listeners(stopper=Listening())
+    listeners.begin(driver.runner, list, lambda: driver.now, dict)
+    driver.report(trial, 0.5)
+    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-1", 1))
+    driver.report(trial, 0.4)
+    driver.end(trial, exit_code=None, lost=True)
+    driver.start(trial)
+    driver.report(trial, 0.4)
+    driver.report(trial, 0.3)
+    assert listeners.after(driver.runner.take_changes(), [], driver.now) == []
+    assert told == [(1, 0.5), (2, 0.4), (3, 0.3)]
+
+
+def test_timeout_needs_no_results(tmp_path: Path) -> None:
+    def long(parameters: Mapping[str, Any]) -> SimulatedRun:
+        return SimulatedRun(0.5, step=5000.0)
+
+    clock = VirtualClock(1000.0)
+    manager = listened(tmp_path, simulate=long, clock=clock, stopper=TimeoutStopper(90.0))
+    assert run(manager) is ExperimentStatus.DONE
+    assert clock() == 1090.0
+    assert [trial.status for trial in trials_of(tmp_path)] == [TrialStatus.SYS_CANCELED]
+
+
+def test_stopper_that_raises_ends_the_experiment_and_is_named(tmp_path: Path) -> None:
+    class Broken(Stopper):
+        def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
+            raise KeyError("accuracy")
+
+    manager = listened(tmp_path, stopper=Broken(), max_trial_number=3)
+    assert run(manager) is ExperimentStatus.ERROR
+    assert manager.runner is not None
+    assert manager.runner.reason == "the stopper Broken raised KeyError: 'accuracy'"
+    assert "raise KeyError" in manager.runner.error
+
+
+def test_stopper_that_cannot_begin_or_tell_its_time_does_not_break_the_manager(tmp_path: Path) -> None:
+    class NoBeginning(Stopper):
+        def begin(self, elapsed: Any) -> None:
+            raise ValueError("no clock")
+
+    class NoTime(Stopper):
+        def time_left(self) -> float:
+            raise ValueError("no clock")
+
+    manager = listened(tmp_path / "one", stopper=NoBeginning(), max_trial_number=2)
+    assert run(manager) is ExperimentStatus.ERROR
+    assert manager.runner is not None
+    assert manager.runner.reason == "the stopper NoBeginning raised ValueError: no clock"
+    assert run(listened(tmp_path / "two", stopper=NoTime(), max_trial_number=2)) is ExperimentStatus.DONE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True], ids=["before the commit", "between commit and effects"])
+def test_killed_manager_comes_back_with_what_its_stopper_knew(after: bool, tmp_path: Path) -> None:
+    def stopper() -> Stopper:
+        return TrialPlateauStopper(std=0.3, num_results=3, grace_period=3)
+
+    whole = tmp_path / "whole"
+    run(listened(whole, stopper=stopper(), search_space=SPACE, max_trial_number=4))
+    assert {len(row[-1]) for row in story(whole)} == {8}  # seven results and the final one
+    for at in (5, 9, 17, 26):
+        directory = tmp_path / str(at)
+        clock = VirtualClock(1000.0)
+        first = listened(directory, clock=clock, stopper=stopper(), search_space=SPACE, max_trial_number=4)
+        assert run_with_crash(directory, first, at, after)
+        again = resumed(directory, bowl, clock)
+        again.listeners = Listeners(stopper=stopper())
+        assert run(again) is ExperimentStatus.DONE
+        assert story(directory) == story(whole), f"killed at commit {at}"

@@ -1,0 +1,155 @@
+"""Draws the tables of docs/architecture.md and docs/store.md from the code that they describe.
+
+    python tests/state_tables.py docs/architecture.md docs/store.md
+
+rewrites, in each page, what stands between `<!-- table: NAME -->` and `<!-- end of table -->`.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from pitchpipe.runner.experiment_status import EXPERIMENT_MOVES
+from pitchpipe.runner.trial import TRIAL_MOVES, Cause
+from pitchpipe.store.schema import MIGRATIONS
+
+__all__ = ["TableError", "redraw", "table"]
+
+_BLOCK = re.compile(r"(<!-- table: (?P<name>[\w -]+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
+_COMMENT = re.compile(r"^ +(?P<column>\w+) .*-- (?P<comment>.+)$", re.MULTILINE)
+_CREATED = re.compile(r"CREATE TABLE (?P<table>\w+) \(.*?\n\)", re.DOTALL)
+
+# What the schema does not say beside a column, because its name does.
+_MEANINGS = {
+    "experiment.id": "the name of the folder",
+    "experiment.name": "`experiment_name`",
+    "experiment.status": "see the moves of an experiment in architecture.md",
+    "experiment.reason": "why it ended early",
+    "experiment.error": "a traceback, if one ended it",
+    "experiment.end_time": "null while it runs",
+    "experiment.snapshot": "JSON: what a resumed manager needs besides the trials",
+    "trials.sequence_id": "0, 1, 2 ... in the order in which they were made",
+    "trials.trial_id": "five letters and digits",
+    "trials.status": "see the moves of a trial in architecture.md",
+    "trials.created": "when its parameters arrived",
+    "trials.start_time": "when its process or function began",
+    "trials.end_time": "null until it has ended",
+    "trials.reason": "why it ended as it did",
+    "trials.attempt": "how often an executor was told to start it",
+    "trials.pid": "its process",
+    "trials.next_sequence": "how many intermediate results there are",
+    "trials.finals": "how often it reported a final result; the first counts",
+    "trials.told": "how many intermediate results the dispatcher has heard of",
+    "trials.first_sequence": "the first intermediate result of this attempt",
+    "trials.checkpoint": "what the next attempt starts from, a path in the experiment's folder",
+    "trials.checkpoint_sequence": "the first intermediate result of an attempt that starts from it",
+    "trials.copy_of": "the checkpoint of another trial that is copied there first",
+    "trials.budget": "as the tuner gave it",
+    "trials.failed": "JSON: how many attempts failed, by kind of failure",
+    "trials.resume": "JSON: a resume that waits for the pause",
+    "trials.revivals": "how often the user had it tried again after it had failed",
+    "metrics.superseded": "1: a later attempt reported, or will report, this result again; it does not count",
+    "metrics.sequence_id": "of the trial",
+    "metrics.sequence": "0, 1, 2 ... within its kind",
+    "metrics.attempt": "which attempt reported it",
+    "metrics.time": "when it was reported",
+    "objective_values.sequence_id": "of the trial",
+    "objective_values.name": "of the objective; `default` is the usual one",
+    "objective_values.value": "in the final result",
+    "commands.n": "1, 2, 3 ...; this is the number of the command",
+    "commands.code": "two letters, see the pipe in architecture.md",
+    "commands.payload": "JSON",
+    "replies.n": "1, 2, 3 ...",
+    "replies.code": "two letters",
+    "replies.payload": "JSON",
+}
+
+
+class TableError(LookupError):
+    """A page asks for a table that does not exist, or a column has no meaning yet."""
+
+
+def redraw(page: str) -> str:
+    """A page with its tables drawn anew; raises `TableError` for one that does not exist.
+
+    >>> print(redraw("<!-- table: moves of an experiment -->\\n<!-- end of table -->").splitlines()[3])
+    | INITIALIZED | RUNNING, STOPPING, ERROR |
+    """
+    return _BLOCK.sub(lambda found: found[1] + table(found["name"]), page)
+
+
+def table(name: str) -> str:
+    """The table of this name, as Markdown; raises `TableError`."""
+    if name == "moves of a trial":
+        return _trial_moves()
+    if name == "moves of an experiment":
+        return _experiment_moves()
+    columns = _columns().get(name)
+    if columns is None:
+        raise TableError(f"there is no table {name!r} to draw")
+    return _markdown(("column", "type", "meaning"), columns)
+
+
+def _trial_moves() -> str:
+    """One row a cause, one column a status that has a way out."""
+    live = [status for status, moves in TRIAL_MOVES.items() if moves]
+    causes = [cause for cause in Cause if any(cause in TRIAL_MOVES[status] for status in live)]
+    rows = [(cause, *(TRIAL_MOVES[status].get(cause, "") for status in live)) for cause in causes]
+    final = ", ".join(status for status, moves in TRIAL_MOVES.items() if not moves)
+    return _markdown(("cause", *(f"from {status}" for status in live)), rows) + f"\nNo way out of: {final}.\n"
+
+
+def _experiment_moves() -> str:
+    order = list(EXPERIMENT_MOVES)
+    rows = [
+        (status, ", ".join(sorted(moves, key=order.index)) or "no way out")
+        for status, moves in EXPERIMENT_MOVES.items()
+    ]
+    return _markdown(("status", "may become"), rows)
+
+
+def _columns() -> dict[str, list[Sequence[str]]]:
+    """(column, type, meaning) of each table, as SQLite has it after all migrations."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript("".join(MIGRATIONS))
+        names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        found = {name: db.execute(f"PRAGMA table_info({name})").fetchall() for name in names}
+    meanings = _MEANINGS | dict(_comments())
+    return {
+        name: [_column_row(name, column, kind, meanings) for _, column, kind, *_ in columns]
+        for name, columns in found.items()
+    }
+
+
+def _column_row(table_name: str, column: str, kind: str, meanings: dict[str, str]) -> Sequence[str]:
+    key = f"{table_name}.{column}"
+    if key not in meanings:
+        raise TableError(f"{key} needs a comment in schema.py or a line in state_tables.py")
+    return f"`{column}`", kind, meanings[key]
+
+
+def _comments() -> Iterator[tuple[str, str]]:
+    """What the schema says beside its columns."""
+    for created in _CREATED.finditer("".join(MIGRATIONS)):
+        for found in _COMMENT.finditer(created[0]):
+            yield f"{created['table']}.{found['column']}", found["comment"]
+
+
+def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+def main(paths: Sequence[str]) -> None:
+    """Rewrite the pages."""
+    for path in map(Path, paths):
+        path.write_text(redraw(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,161 @@
+"""The copy of an experiment in a storage: what is in it, and going on from it elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.runner.changes import Changes
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.trial import Trial, TrialStatus
+from pitchpipe.store.folder import ExperimentFolder, FolderError
+from pitchpipe.store.mirror import Mirror, fetch_experiment
+from pitchpipe.store.storage import FolderStorage, StorageError, open_storage
+from pitchpipe.store.store import ExperimentRow, Store, Tick
+
+
+@pytest.fixture(params=["folder", "file URL", "memory URL"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A storage of each kind."""
+    if request.param == "memory URL":
+        return f"memory://{tmp_path.name}"
+    prefix = "file://" if request.param == "file URL" else ""
+    return f"{prefix}{tmp_path / 'shared'}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ExperimentFolder:
+    """An experiment with one trial that runs from a checkpoint."""
+    made = ExperimentFolder.create(tmp_path / "here", "exp")
+    store = Store.create(made.database, ExperimentRow("exp", None, "RUNNING", {}, "t", 0.0), ["default"])
+    trial = Trial("AbCdE", 0, 0, "{}", 0.0, TrialStatus.RUNNING, checkpoint="trials/0/checkpoints/1-1")
+    store.commit(Tick(Changes({"AbCdE": trial}), status="RUNNING"))
+    store.close()
+    save(made, "1-1")
+    (made.path / "agents").mkdir()
+    (made.path / "agents" / "0-0.jsonl").write_text("{}\n")
+    (made.path / "logs" / "manager.log").write_text("much")
+    return made
+
+
+def save(folder: ExperimentFolder, name: str) -> Path:
+    """A checkpoint of trial 0."""
+    path = folder.path / "trials" / "0" / "checkpoints" / name
+    path.mkdir(parents=True)
+    (path / "data.json").write_text(f'"{name}"')
+    return path
+
+
+def test_copy_has_what_is_needed_to_go_on(folder: ExperimentFolder, location: str) -> None:
+    save(folder, ".1-2.partial")
+    assert Mirror(folder, location).sync()
+    assert open_storage(location, "exp").names() == {
+        "experiment.db",
+        "agents/0-0.jsonl",
+        "trials/0/checkpoints/1-1/data.json",
+    }
+
+
+def test_copy_follows_changes_and_is_fetched_elsewhere(
+    folder: ExperimentFolder, location: str, tmp_path: Path
+) -> None:
+    save(folder, "1-0")
+    mirror = Mirror(folder, location)
+    assert mirror.sync()
+    with (folder.path / "agents" / "0-0.jsonl").open("a") as spool:
+        spool.write("{}\n")
+    shutil.rmtree(folder.path / "trials" / "0" / "checkpoints" / "1-0")
+    assert Mirror(folder, location).sync()  # another manager goes on with the same copy
+    there = fetch_experiment(location, "exp", tmp_path / "there")
+    assert (there.path / "agents" / "0-0.jsonl").read_text() == "{}\n{}\n"
+    assert os.listdir(there.path / "trials" / "0" / "checkpoints") == ["1-1"]
+    store = Store.view(there.database)
+    assert [trial.checkpoint for trial in store.trials()] == ["trials/0/checkpoints/1-1"]
+    store.close()
+
+
+def test_only_what_changed_is_copied_again(folder: ExperimentFolder, tmp_path: Path) -> None:
+    mirror = Mirror(folder, str(tmp_path / "shared"))
+    assert mirror.sync()
+    copied = tmp_path / "shared" / "exp" / "trials" / "0" / "checkpoints" / "1-1" / "data.json"
+    before = copied.stat().st_ino
+    assert mirror.sync()
+    assert copied.stat().st_ino == before
+
+
+def test_database_is_not_copied_without_the_checkpoints_that_it_speaks_of(
+    folder: ExperimentFolder, tmp_path: Path
+) -> None:
+    shutil.rmtree(folder.path / "trials" / "0" / "checkpoints" / "1-1")  # pruned in between
+    assert Mirror(folder, str(tmp_path / "shared")).sync()
+    assert "experiment.db" not in open_storage(str(tmp_path / "shared"), "exp").names()
+
+
+def test_storage_that_cannot_be_used_is_logged_once_and_tried_again(
+    folder: ExperimentFolder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "shared").write_text("a file")
+    mirror = Mirror(folder, str(tmp_path / "shared"))
+    with caplog.at_level(logging.ERROR):
+        assert not mirror.sync()
+        assert not mirror.sync()
+    assert len(caplog.records) == 1
+    assert "cannot be written" in caplog.text
+    (tmp_path / "shared").unlink()
+    assert mirror.sync()
+
+
+def test_what_cannot_be_fetched_is_said_in_words(folder: ExperimentFolder, tmp_path: Path) -> None:
+    location = str(tmp_path / "shared")
+    with pytest.raises(FolderError, match="no copy of experiment 'exp'"):
+        fetch_experiment(location, "exp", tmp_path / "there")
+    with pytest.raises(FolderError, match="is here already"):
+        fetch_experiment(location, "exp", tmp_path / "here")
+    with pytest.raises(StorageError):
+        open_storage("nosuchthing://bucket", "exp")
+
+
+def test_file_that_is_being_written_is_none_of_the_storage(tmp_path: Path) -> None:
+    (tmp_path / ".data.partial").write_text("half")
+    assert FolderStorage(tmp_path).names() == set()
+
+
+def test_experiment_goes_on_from_its_copy_on_another_machine(location: str, tmp_path: Path) -> None:
+    fields = {"search_space": {"x": {"_type": "uniform", "_value": [0, 1]}}, "tuner": {"name": "Random"}}
+    config = ExperimentConfig.from_dict(
+        {**fields, "seed": 1, "max_trial_number": 4, "storage_path": location}, needs_command=False
+    )
+
+    def machine(clock: VirtualClock) -> SimulatedTrialExecutor:
+        return SimulatedTrialExecutor(lambda parameters: SimulatedRun(parameters["x"], [1.0]), clock)
+
+    clock = VirtualClock(1000.0)
+    first = create_experiment(
+        config, directory=tmp_path / "here", experiment_id="exp", executor=machine(clock), clock=clock
+    )
+
+    def stop_after_two() -> None:
+        if first.runner is not None and first.runner.counts[TrialStatus.SUCCEEDED] == 2:
+            first.stop()
+
+    first.on_tick = stop_after_two
+    assert asyncio.run(first.run()) is ExperimentStatus.STOPPED
+    first.store.close()
+    first.folder.disown()
+    shutil.rmtree(tmp_path / "here")
+    there = fetch_experiment(location, "exp", tmp_path / "there")
+    second = resume_experiment(there, executor=machine(clock), clock=clock)
+    try:
+        assert asyncio.run(second.run()) is ExperimentStatus.DONE
+        assert [trial.status for trial in second.store.trials()].count(TrialStatus.SUCCEEDED) >= 3
+    finally:
+        second.store.close()
+        there.disown()

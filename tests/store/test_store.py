@@ -1,0 +1,254 @@
+"""The store: what is committed is read back equal, all of a tick or nothing, and troubles are told in words."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitchpipe.runner.changes import Changes, MetricRow
+from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
+from pitchpipe.store.conversation import Conversation
+from pitchpipe.store.schema import SCHEMA_VERSION
+from pitchpipe.store.store import ExperimentRow, NoRoomError, Store, StoreError, Tick
+
+ROW = ExperimentRow("exp", "a name", "INITIALIZED", {"trialConcurrency": 2}, "secret", 12.5)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    made = Store.create(tmp_path / "experiment.db", ROW, ("default",))
+    yield made
+    made.close()
+
+
+def a_trial(number: int = 0, **values: Any) -> Trial:
+    return Trial(f"T{number:04}", number, number, '{"parameters": {"x": 1}}', 1.0, **values)
+
+
+def tick(*trials: Trial, metrics: list[MetricRow] | None = None, **values: Any) -> Tick:
+    values.setdefault("status", "RUNNING")
+    return Tick(Changes({trial.trial_id: trial for trial in trials}, metrics or []), **values)
+
+
+_TEXT = st.text(max_size=20)
+_TIMES = st.none() | st.floats(0, 2e9)
+_TRIALS = st.builds(
+    Trial,
+    trial_id=st.just("AbCdE"),
+    sequence_id=st.integers(0, 10**6),
+    parameter_id=st.none() | st.integers(0, 10**9) | st.just("2_0_1"),
+    record=_TEXT,
+    created=st.floats(0, 2e9),
+    status=st.sampled_from(TrialStatus),
+    attempt=st.integers(0, 9),
+    slot=st.none() | st.integers(0, 99),
+    agent=st.none() | st.just("0-1"),
+    gpus=st.none() | st.lists(st.integers(0, 7), max_size=3).map(tuple),
+    start_time=_TIMES,
+    end_time=_TIMES,
+    next_sequence=st.integers(0, 10**6),
+    finals=st.integers(0, 2),
+    final=st.none() | _TEXT,
+    values=st.none() | st.tuples(st.floats(allow_nan=False)),
+    verdict=st.none() | st.builds(Verdict, st.sampled_from(Cause), _TEXT, st.none() | st.sampled_from(FailureKind)),
+    reason=_TEXT,
+    kind=st.none() | st.sampled_from(FailureKind),
+    exit_code=st.none() | st.integers(-64, 255),
+    pid=st.none() | st.integers(1, 2**22),
+    error=st.none() | _TEXT,
+)  # fmt: skip
+
+
+@given(_TRIALS)
+def test_trial_is_read_back_equal(trial: Trial) -> None:
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    store = Store(Path("memory"), db)
+    store._migrate()
+    store.commit(tick(trial))
+    assert list(store.trials()) == [trial]
+
+
+def test_later_tick_replaces_what_changed(store: Store) -> None:
+    trial = a_trial()
+    store.commit(tick(trial))
+    trial.move(Cause.STARTED)
+    trial.final, trial.values = "0.5", (0.5,)
+    store.commit(tick(trial))
+    (found,) = store.trials()
+    assert (found.status, found.final, found.values) == (TrialStatus.RUNNING, "0.5", (0.5,))
+    assert store.counts() == {"RUNNING": 1}
+
+
+def test_metrics_come_back_in_order_and_once(store: Store) -> None:
+    trial = a_trial(3)
+    rows = [MetricRow(trial, 1, "PERIODICAL", n, str(n), 5.0 + n) for n in range(3)]
+    rows.append(MetricRow(trial, 1, "FINAL", 0, "NaN", 9.0))
+    store.commit(tick(trial, metrics=rows[:2]))
+    store.commit(tick(trial, metrics=rows[1:]))  # an agent said one of them again
+    assert [(row[1], row[2], row[4]) for row in store.metrics(3)] == [
+        ("PERIODICAL", 0, "0"),
+        ("PERIODICAL", 1, "1"),
+        ("PERIODICAL", 2, "2"),
+        ("FINAL", 0, "NaN"),
+    ]
+
+
+def test_tick_that_fails_leaves_nothing(store: Store) -> None:
+    store.commit(tick(commands=[(1, "IN", "{}")]))
+    with pytest.raises(StoreError):
+        store.commit(tick(a_trial(), commands=[(1, "GE", "1")]))  # a number is given once
+    assert list(store.trials()) == []
+    store.commit(tick(a_trial(), commands=[(2, "GE", "1")]))
+    assert store.commands() == [(1, "IN", "{}"), (2, "GE", "1")]
+
+
+def test_experiment_row_is_read_back(store: Store) -> None:
+    snapshot = '{"requested": 2}'
+    store.commit(
+        tick(status="DONE", reason="why", error="trace", run_time=3.5, end_time=7.0, snapshot=snapshot)
+    )
+    row = store.experiment()
+    assert (row.id, row.name, row.config, row.token) == ("exp", "a name", {"trialConcurrency": 2}, "secret")
+    assert (row.status, row.reason, row.error, row.run_time, row.end_time) == (
+        "DONE",
+        "why",
+        "trace",
+        3.5,
+        7.0,
+    )
+    assert row.snapshot == {"requested": 2}
+
+
+def test_conversation_is_begun_anew_on_request(store: Store) -> None:
+    store.commit(tick(commands=[(1, "IN", "{}")], replies=[(1, "TR", "{}")]))
+    store.begin_conversation([(1, "IN", '{"x": 1}')])
+    assert store.conversation() == Conversation([(1, "IN", '{"x": 1}')], [])
+
+
+def test_viewer_reads_while_the_manager_writes_and_cannot_write(store: Store) -> None:
+    store.commit(tick(a_trial(0)))
+    viewer = Store.view(store.path)
+    assert len(list(viewer.trials())) == 1
+    store.commit(tick(a_trial(1)))
+    assert len(list(viewer.trials())) == 2
+    with pytest.raises(StoreError, match="cannot be written"):
+        viewer.commit(tick(a_trial(2)))
+    viewer.close()
+
+
+def test_finished_database_is_one_file_that_can_be_read_where_nothing_can_be_written(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "experiment.db", ROW, ("default",))
+    store.commit(tick(a_trial(0)))
+    store.close()
+    viewer = Store.view(tmp_path / "experiment.db")
+    assert len(list(viewer.trials())) == 1
+    viewer.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["experiment.db"]
+    again = Store.open(tmp_path / "experiment.db")
+    again.commit(tick(a_trial(1)))
+    assert again._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    again.close()
+
+
+def test_database_of_a_newer_version_is_refused(store: Store, tmp_path: Path) -> None:
+    store._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    for opening in (Store.open, Store.view):
+        with pytest.raises(StoreError, match="newer Pitchpipe"):
+            opening(store.path)
+
+
+def test_damaged_database_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.db"
+    path.write_bytes(os.urandom(8192))
+    with pytest.raises(StoreError, match=r"experiment\.db is damaged"):
+        Store.open(path)
+
+
+@pytest.mark.parametrize("value", ["{", "[]", b"\xff\xfe\xfd"])
+@pytest.mark.parametrize("column", ["config", "snapshot"])
+def test_row_that_is_not_json_is_damage(store: Store, column: str, value: str | bytes) -> None:
+    store._db.execute(f"UPDATE experiment SET {column} = ?", (value,))
+    with pytest.raises(StoreError, match=rf"experiment\.db is damaged \({column}"):
+        store.experiment()
+
+
+def test_text_that_is_not_utf8_is_told_in_words(store: Store) -> None:
+    """Python's own sqlite3 raises this error: it has no code."""
+    store._db.execute("UPDATE experiment SET name = CAST(x'ff' AS TEXT)")
+    with pytest.raises(StoreError, match=r"experiment\.db"):
+        store.experiment()
+
+
+@pytest.mark.parametrize("table", ["commands", "replies", "dispatcher_checkpoints"])
+def test_conversation_that_cannot_be_read_is_a_store_error(store: Store, table: str) -> None:
+    store._db.execute(f"DROP TABLE {table}")
+    reading = {
+        "commands": store.commands,
+        "replies": store.replies,
+        "dispatcher_checkpoints": store.dispatcher_checkpoint,
+    }
+    with pytest.raises(StoreError, match=table):
+        reading[table]()
+
+
+def test_database_without_tables_holds_no_experiment(tmp_path: Path) -> None:
+    """As a process leaves it that was killed, or had no room, when it made the tables."""
+    (tmp_path / "experiment.db").touch()
+    with pytest.raises(StoreError, match="holds no experiment: it was never started"):
+        Store.view(tmp_path / "experiment.db")
+    with pytest.raises(StoreError, match="holds no experiment: it was never started"):
+        Store.open(tmp_path / "experiment.db")
+
+
+def test_deleted_database_is_not_waited_for(store: Store, tmp_path: Path) -> None:
+    store._db.execute("PRAGMA max_page_count = 1")
+    for path in tmp_path.iterdir():
+        path.unlink()
+    with pytest.raises(StoreError, match="was moved or deleted") as told:
+        store.commit(tick(*(a_trial(number, error="x" * 4000) for number in range(50))))
+    assert not isinstance(told.value, NoRoomError)
+
+
+def test_missing_database_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="not the folder of an experiment"):
+        Store.open(tmp_path / "experiment.db")
+
+
+def test_full_disk_is_told_in_words_and_leaves_the_last_tick(store: Store) -> None:
+    store.commit(tick(a_trial(0)))
+    (pages,) = store._db.execute("PRAGMA page_count").fetchone()
+    store._db.execute(f"PRAGMA max_page_count = {pages}")
+    big = [a_trial(number, error="x" * 4000) for number in range(1, 50)]
+    with pytest.raises(StoreError, match=r"is full: make room and resume"):
+        store.commit(tick(*big))
+    assert len(list(store.trials())) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "synchronous"), [({}, 1), ({"durability": "process"}, 1), ({"durability": "power"}, 2)]
+)
+def test_every_writing_connection_syncs_as_the_configuration_says(
+    config: dict[str, Any], synchronous: int, tmp_path: Path
+) -> None:
+    row = replace(ROW, config=config)
+    store = Store.create(tmp_path / "experiment.db", row, ("default",))
+    for _ in range(3):
+        assert store._db.execute("PRAGMA synchronous").fetchone() == (synchronous,)
+        assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        store.close()
+        store = Store.open(tmp_path / "experiment.db")
+    store.close()
+
+
+def test_several_objectives_have_a_value_each(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "experiment.db", ROW, ("default", "cost"))
+    store.commit(tick(a_trial(0, values=(0.5, 3.0)), a_trial(1)))
+    assert [trial.values for trial in store.trials()] == [(0.5, 3.0), None]
+    store.close()

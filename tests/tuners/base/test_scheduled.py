@@ -1,0 +1,396 @@
+"""Hyperband and population-based training, run by a test that plays manager and trials."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from pitchpipe.search_space import SearchSpace
+from pitchpipe.tuners import HyperbandTuner, NoMoreTrialError, PBTTuner, Suggestion, Tuner
+from pitchpipe.tuners.base.tuner.requests import TrialControl
+
+SPACE = {
+    "x": {"_type": "uniform", "_value": [0, 1]},
+    "lr": {"_type": "loguniform", "_value": [1e-4, 1]},
+    "kind": {"_type": "choice", "_value": ["a", "b", "c"]},
+}
+
+
+class Trial:
+    """A trial as the game has it: it makes a result a turn, `length` in all or as many as its budget says."""
+
+    def __init__(self, parameter_id: int, suggestion: Suggestion, start: int) -> None:
+        self.parameter_id = parameter_id
+        self.id = f"t{parameter_id}"
+        self.parameters = suggestion.parameters
+        self.budgets: list[Any] = [suggestion.budget]
+        self.source = suggestion.checkpoint_of
+        self.count = self.start = self.saved = start
+        self.status = "runs"
+        self.sources: list[str | None] = []
+
+
+class Game(TrialControl):
+    """Manager and trials in one: `slots` trials run at once, each makes a result in its turn."""
+
+    def __init__(
+        self,
+        tuner: Any,
+        slots: int = 4,
+        most: int = 60,
+        length: int = 27,
+        obeys: bool = False,
+        value: Callable[[Trial], float] | None = None,
+        dies: Callable[[Trial], bool] = lambda trial: False,
+    ) -> None:
+        self.tuner, self.slots, self.most, self.length, self.obeys = tuner, slots, most, length, obeys
+        self.value = value or (lambda trial: abs(trial.parameters["x"] - 0.3) + 1 / max(1, trial.count))
+        self.dies = dies
+        self.trials: dict[str, Trial] = {}
+        self.queue: deque[Trial] = deque()
+        self.reasons: dict[str, str] = {}
+        tuner.connect_trials(self)
+
+    def pause(self, trial_job_id: str, reason: str) -> None:
+        trial = self.trials[trial_job_id]
+        assert trial.status == "runs"
+        trial.status, trial.saved = "paused", trial.count
+
+    def resume(
+        self,
+        trial_job_id: str,
+        parameters: Mapping[str, Any] | None,
+        checkpoint_of: str | None,
+        budget: float | None,
+    ) -> None:
+        trial = self.trials[trial_job_id]
+        assert trial.status == "paused", trial.status
+        trial.status = "waits"
+        trial.parameters = dict(parameters) if parameters is not None else trial.parameters
+        trial.sources.append(checkpoint_of)
+        trial.budgets.append(budget)
+        self.queue.append(trial)
+
+    def stop(self, trial_job_id: str, reason: str) -> None:
+        trial = self.trials[trial_job_id]
+        assert trial.status == "paused"
+        self.reasons[trial_job_id] = reason
+        self._end(trial, "stopped")
+
+    def play(self, turns: int = 10_000) -> None:
+        """Let the trials run until nothing more happens."""
+        stalled = False
+        for _ in range(turns):
+            self._fill()
+            running = [trial for trial in self.trials.values() if trial.status == "runs"]
+            for trial in running:
+                self._turn(trial)
+            paused = any(trial.status == "paused" for trial in self.trials.values())
+            if not running and not self.queue:
+                if stalled or not paused:
+                    return
+                self.tuner.trials_stalled()
+                stalled = True
+            else:
+                stalled = False
+        raise AssertionError("it goes on for ever")
+
+    def _fill(self) -> None:
+        while sum(trial.status == "runs" for trial in self.trials.values()) < self.slots:
+            if self.queue:
+                self.queue.popleft().status = "runs"
+            elif not self._add():
+                return
+
+    def _add(self) -> bool:
+        number = len(self.trials)
+        if number >= self.most:
+            return False
+        try:
+            suggestion = self.tuner.generate_parameters(number)
+        except NoMoreTrialError:
+            return False
+        source = self.trials.get(suggestion.checkpoint_of or "")
+        trial = Trial(number, suggestion, source.saved if source else 0)
+        self.trials[trial.id] = trial
+        return True
+
+    def _turn(self, trial: Trial) -> None:
+        if self.dies(trial):
+            self._end(trial, "failed")
+            return
+        budget = trial.budgets[-1]
+        end = min(self.length, budget) if self.obeys and budget is not None else self.length
+        if trial.count < end:
+            trial.count += 1
+            self.tuner.receive_intermediate_result(
+                trial.parameter_id,
+                trial.parameters,
+                self.value(trial),
+                trial_job_id=trial.id,
+                sequence=trial.count - 1,
+            )
+        if trial.count >= end and (self.obeys or trial.status == "runs"):
+            self.tuner.receive_trial_result(
+                trial.parameter_id, trial.parameters, self.value(trial), trial_job_id=trial.id
+            )
+            self._end(trial, "succeeded")
+
+    def _end(self, trial: Trial, status: str) -> None:
+        trial.status = status
+        if trial in self.queue:
+            self.queue.remove(trial)
+        self.tuner.trial_end(trial.parameter_id, status == "succeeded")
+
+    def counts(self, status: str) -> list[int]:
+        return sorted(trial.count for trial in self.trials.values() if trial.status == status)
+
+
+def started(tuner: Tuner, space: Any = SPACE) -> Any:
+    tuner.update_search_space(space)
+    return tuner
+
+
+def hyperband(**arguments: Any) -> Any:
+    return started(HyperbandTuner(**{"optimize_mode": "minimize", "R": 27, "seed": 1, **arguments}))
+
+
+def test_bracket_lets_a_third_go_on_from_rung_to_rung() -> None:
+    game = Game(hyperband(), most=27)
+    game.play()
+    assert game.counts("stopped") == [1] * 18 + [3] * 6 + [9] * 2
+    assert game.counts("succeeded") == [27]
+    winner = next(trial for trial in game.trials.values() if trial.status == "succeeded")
+    assert winner.budgets == [1, 3, 9, 27]
+    others = [abs(trial.parameters["x"] - 0.3) for trial in game.trials.values()]
+    assert abs(winner.parameters["x"] - 0.3) == min(others)
+    assert "is not among the best 9 of 27 in rung 0 of bracket 0" in "; ".join(game.reasons.values())
+
+
+def test_brackets_have_the_sizes_of_the_paper() -> None:
+    tuner = hyperband(R=81, eta=3)
+    budgets = [tuner.generate_parameters(i).budget for i in range(81 + 34 + 15 + 8 + 5 + 1)]
+    runs = [(budget, len(list(group))) for budget, group in itertools.groupby(budgets)]
+    assert runs == [(1, 81), (3, 34), (9, 15), (27, 8), (81, 5), (1, 1)]
+
+
+def test_maximize_prefers_the_largest() -> None:
+    game = Game(hyperband(optimize_mode="maximize"), most=27, value=lambda trial: trial.parameters["x"])
+    game.play()
+    winner = next(trial for trial in game.trials.values() if trial.status == "succeeded")
+    assert winner.parameters["x"] == max(trial.parameters["x"] for trial in game.trials.values())
+
+
+def test_trials_that_obey_their_budget_go_on_as_new_ones_from_their_checkpoints() -> None:
+    game = Game(hyperband(exec_mode="serial"), obeys=True, most=40)
+    game.play()
+    heirs = [trial for trial in game.trials.values() if trial.source is not None]
+    assert [trial.budgets[0] for trial in heirs] == [3] * 9 + [9] * 3 + [27]
+    for heir in heirs:
+        assert heir.parameters == game.trials[heir.source or ""].parameters
+        assert heir.count - heir.start == heir.budgets[0] - heir.start
+    assert 27 in game.counts("succeeded")
+
+
+def test_short_scripts_are_not_run_again_when_they_are_done() -> None:
+    game = Game(hyperband(), length=5, most=27)
+    game.play()
+    assert game.counts("succeeded") == [5, 5, 5]  # the three that came to the rung of 9
+    assert len(game.trials) == 27
+
+
+def test_failed_trials_leave_their_rung_to_the_others() -> None:
+    game = Game(hyperband(), most=27, dies=lambda trial: trial.parameter_id % 3 == 0)
+    game.play()
+    assert game.counts("succeeded") == [27]
+    assert len(game.counts("failed")) == 9
+
+
+def test_all_failing_is_survived() -> None:
+    game = Game(hyperband(), most=60, dies=lambda trial: True)
+    game.play()
+    assert len(game.counts("failed")) == 60
+
+
+def test_nan_is_the_worst_result() -> None:
+    game = Game(
+        hyperband(), most=27, value=lambda t: math.nan if t.parameters["x"] < 0.5 else t.parameters["x"]
+    )
+    game.play()
+    assert min(t.parameters["x"] for t in game.trials.values() if t.status == "succeeded") >= 0.5
+
+
+def test_rung_that_gets_no_more_trials_is_compared_as_it_is() -> None:
+    game = Game(hyperband(), most=10)
+    game.play()
+    assert game.counts("succeeded") == [27]
+    assert game.counts("stopped") == [1] * 7 + [3] * 2
+
+
+def test_serial_brackets_wait_for_each_other() -> None:
+    tuner = hyperband(exec_mode="serial")
+    for i in range(27):
+        tuner.generate_parameters(i)
+    with pytest.raises(NoMoreTrialError):
+        tuner.generate_parameters(27)
+    game = Game(hyperband(exec_mode="serial"), most=30)
+    game.play()
+    assert game.trials["t27"].budgets[0] == 3
+
+
+def test_finite_space_ends_the_search() -> None:
+    tuner = started(HyperbandTuner(R=9, seed=1), {"x": {"_type": "randint", "_value": [0, 4]}})
+    game = Game(tuner, value=lambda trial: trial.parameters["x"], length=9)
+    game.play()
+    assert len(game.trials) == 4
+    assert [t.parameters["x"] for t in game.trials.values() if t.status == "succeeded"] == [3]
+
+
+def pbt(**arguments: Any) -> Any:
+    chosen = {"optimize_mode": "minimize", "population_size": 6, "interval": 5, "seed": 1, **arguments}
+    return started(PBTTuner(**chosen))
+
+
+def test_worst_take_over_checkpoints_of_the_best_and_vary_their_parameters() -> None:
+    game = Game(pbt(), length=11, slots=2)
+    game.play()
+    assert game.counts("succeeded") == [11] * 6
+    for round_ in range(2):
+        heirs = [trial for trial in game.trials.values() if trial.sources[round_] is not None]
+        assert len(heirs) == 2  # a fifth of six, rounded up
+    assert all(trial.budgets == [5, 10, 15] for trial in game.trials.values())
+
+
+def test_exploited_are_the_worst_and_models_the_best() -> None:
+    tuner = pbt(fraction=0.34)
+    seen: dict[str, float] = {}
+
+    def value(trial: Trial) -> float:
+        return seen.setdefault(trial.id, trial.parameter_id)
+
+    game = Game(tuner, length=6, value=value)
+    game.play()
+    assert {t.id for t in game.trials.values() if t.sources[0]} == {"t3", "t4", "t5"}
+    assert {t.sources[0] for t in game.trials.values() if t.sources[0]} <= {"t0", "t1", "t2"}
+
+
+@pytest.mark.parametrize(("resample", "all_moved"), [(0.0, True), (1.0, False)])
+def test_variation_moves_each_parameter_a_little_or_draws_it_anew(resample: float, all_moved: bool) -> None:
+    tuner = pbt(resample_probability=resample, factor=0.1)
+    space = SearchSpace.parse(SPACE)
+    old = {"x": 0.5, "lr": 0.01, "kind": "b"}
+    distances = []
+    for _ in range(50):
+        new = tuner._vary(space, old)
+        assert space.validate(new) == []
+        distances.append(abs(space.encode(new) - space.encode(old))[:2])
+    small = [all(abs(distance - 0.1) < 1e-9) for distance in distances]
+    assert all(small) == all_moved
+    assert any(small) == all_moved
+
+
+def test_variation_meets_constraints_and_nested_branches() -> None:
+    space = {
+        "net": {
+            "_type": "choice",
+            "_value": [{"_name": "a"}, {"_name": "b", "n": {"_type": "randint", "_value": [1, 9]}}],
+        },
+        "x": {"_type": "uniform", "_value": [0, 1]},
+        "y": {"_type": "uniform", "_value": [0, 1]},
+    }
+    tuner = PBTTuner(population_size=4, interval=1, fraction=0.5, optimize_mode="minimize", seed=2)
+    tuner.update_constraints(["x < y"])
+    tuner.update_search_space(space)
+    game = Game(tuner, length=8, value=lambda trial: trial.parameters["x"])
+    parsed = SearchSpace.parse(space, ["x < y"])
+    game.play()
+    for trial in game.trials.values():
+        assert parsed.validate(trial.parameters) == []
+        assert parsed.violations(trial.parameters) == []
+
+
+def test_scripts_that_obey_their_budget_make_a_trial_a_generation() -> None:
+    game = Game(pbt(generations=3), obeys=True, length=100, most=100)
+    game.play()
+    assert game.counts("succeeded") == [5] * 6 + [10] * 6 + [15] * 6
+    heirs = [trial for trial in game.trials.values() if trial.source is not None]
+    assert len(heirs) == 12
+
+
+def test_population_that_is_done_ends_the_search() -> None:
+    game = Game(pbt(), length=12, most=100)
+    game.play()
+    assert game.counts("succeeded") == [12] * 6
+    with pytest.raises(NoMoreTrialError):
+        game.tuner.generate_parameters(100)
+
+
+def test_smaller_population_than_asked_for_goes_on() -> None:
+    game = Game(pbt(), length=11, most=4)
+    game.play()
+    assert game.counts("succeeded") == [11] * 4
+
+
+def test_dead_member_is_replaced_from_the_best() -> None:
+    dead = []
+
+    def dies(trial: Trial) -> bool:
+        if trial.parameter_id == 2 and trial.count == 3:
+            dead.append(trial)
+            return True
+        return False
+
+    game = Game(pbt(), slots=6, length=11, most=100, dies=dies)
+    game.play()
+    assert len(dead) == 1
+    (heir,) = [trial for trial in game.trials.values() if trial.source is not None]
+    assert (heir.start, heir.budgets[0]) == (5, 10)
+    assert game.counts("succeeded") == [11] * 6
+
+
+@pytest.mark.parametrize("make", [hyperband, pbt])
+def test_pickled_on_the_way_it_goes_on_alike(make: Callable[[], Any]) -> None:
+    games = [Game(make(), most=30), Game(make(), most=30)]
+    for game in games:
+        for _ in range(9):
+            game._fill()
+            for trial in [trial for trial in game.trials.values() if trial.status == "runs"]:
+                game._turn(trial)
+    games[1].tuner = cloudpickle.loads(cloudpickle.dumps(games[1].tuner))
+    games[1].tuner.connect_trials(games[1])
+    stories = []
+    for game in games:
+        game.play()
+        stories.append([(t.id, t.parameters, t.budgets, t.status, t.count) for t in game.trials.values()])
+    assert stories[0] == stories[1]
+
+
+def test_tuner_without_a_manager_says_so() -> None:
+    tuner = hyperband()
+    suggestion = tuner.generate_parameters(0)
+    with pytest.raises(RuntimeError, match="nobody is there to pause trials"):
+        tuner.receive_intermediate_result(0, suggestion.parameters, 0.5, trial_job_id="t", sequence=0)
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments", "told"),
+    [
+        (HyperbandTuner, {"R": 0}, "R must be"),
+        (HyperbandTuner, {"eta": 1}, "eta must be"),
+        (HyperbandTuner, {"exec_mode": "both"}, "exec_mode must be"),
+        (HyperbandTuner, {"optimize_mode": "best"}, "optimize_mode must be"),
+        (PBTTuner, {"population_size": 1}, "population_size must be"),
+        (PBTTuner, {"fraction": 0.6}, "fraction must be a number from 0 to 0.5"),
+        (PBTTuner, {"factor": -1}, "factor must be"),
+        (PBTTuner, {"interval": 0}, "interval must be"),
+    ],
+)
+def test_wrong_arguments_are_refused(cls: Any, arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        cls(**arguments)

@@ -1,0 +1,149 @@
+"""A search space as a Gaussian process sees it: points of the unit cube as vectors whose distance means something.
+
+A number is its place in the unit interval, and the middle of it where it is inactive; a choice is a corner of a
+simplex, and the origin where it is inactive. Everything stays Euclidean, so any radial kernel is positive definite; a
+distance "only where both are active" would not. A choice between numbers is on a line as well. Parameters that have one
+name in different branches of a choice are never active together: they share one coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...search_space import Parameter, SearchSpace
+from ...search_space.units import UnitMap, unit_map
+from .layout import Floats, Ints, Layout
+
+_LARGEST_TABLE = 4096  # values of a parameter; more than these are as good as continuous
+_CORNER = 0.5**0.5  # so that two options are at distance 1
+_STEP = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embedding:
+    """The map from units, shape (m, d) with NaN where inactive, to features, shape (m, f).
+
+    `groups` says of each feature which length-scale it has; there are `scales` of them. `edges` are, for each discrete
+    numeric parameter, the units at which its value changes.
+    """
+
+    layout: Layout
+    edges: tuple[Floats | None, ...]
+    groups: Ints
+    scales: int
+    lines: tuple[tuple[int, int, Floats], ...]  # of ordered choices: column, feature, place of each option
+    numbers: tuple[tuple[int, int], ...]  # column, feature
+    corners: tuple[tuple[int, int, int], ...]  # column, first feature, number of options
+
+    @classmethod
+    def of(cls, space: SearchSpace, *, ordered_choices: bool = True, shared_names: bool = True) -> Embedding:
+        """Return the embedding of a space."""
+        parameters = space.parameters
+        layout = Layout.of(space)
+        features: list[int] = []  # the length-scale of each
+        scale_of: dict[Any, int] = {}
+        numbers, lines, corners = [], [], []
+        first_of: dict[Any, int] = {}
+
+        def place(key: Any, width: int) -> int:
+            """Return the first feature of a key, new ones if it has none."""
+            if key not in first_of:
+                first_of[key] = len(features)
+                features.extend([scale_of.setdefault(key, len(scale_of))] * width)
+            return first_of[key]
+
+        for i, parameter in enumerate(parameters):
+            key = _shared_key(parameter) if shared_names and parameter.parent is not None else (i,)
+            if parameter.ordered:
+                numbers.append((i, place(("number", *key), 1)))
+                continue
+            count = len(parameter.options)
+            corners.append((i, place(("corner", *key, repr(parameter.options)), count), count))
+            if ordered_choices and _are_numbers(parameter.options):
+                places = np.argsort(np.argsort(parameter.options)) / (count - 1)
+                lines.append((i, place(("line", *key, repr(parameter.options)), 1), places))
+        return cls(
+            layout=layout,
+            edges=tuple(_edges(p) if p.ordered else None for p in parameters),
+            groups=np.array(features, dtype=np.int64),
+            scales=len(scale_of),
+            lines=tuple(lines),
+            numbers=tuple(numbers),
+            corners=tuple(corners),
+        )
+
+    def features(self, units: Floats) -> Floats:
+        """Return the features of points, shape (m, f)."""
+        result = np.zeros((len(units), len(self.groups)))
+        active = ~np.isnan(units)
+        centred = np.where(active, units - 0.5, 0.0)
+        for column, feature in self.numbers:
+            result[:, feature] += centred[:, column]
+        rows = np.arange(len(units))
+        for column, first, count in self.corners:
+            told = active[:, column]
+            code = np.minimum((units[told, column] * count).astype(np.int64), count - 1)
+            result[rows[told], first + code] = _CORNER
+        for column, feature, places in self.lines:
+            told = active[:, column]
+            code = np.minimum((units[told, column] * len(places)).astype(np.int64), len(places) - 1)
+            result[told, feature] = places[code] - 0.5
+        return result
+
+    def snap(self, units: Floats) -> Floats:
+        """Move discrete parameters to the middle of the interval of their value, in place; returns `units`."""
+        for column, edges in enumerate(self.edges):
+            if edges is not None:
+                values = units[:, column]
+                cell = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
+                middle = 0.5 * (edges[cell] + edges[cell + 1])
+                units[:, column] = np.where(np.isnan(values), np.nan, middle)
+        for column, count in zip(self.layout.choices, self.layout.options, strict=True):
+            values = units[:, column]
+            units[:, column] = (np.minimum(np.floor(values * count), count - 1) + 0.5) / count
+        return self.layout.deactivate(units)
+
+
+def active_dimension(units: Floats) -> float:
+    """Return how many parameters are active on average."""
+    return float((~np.isnan(units)).sum(axis=1).mean()) if len(units) else 1.0
+
+
+def _shared_key(parameter: Parameter) -> tuple[Any, ...]:
+    """What a parameter has in common with those of the same name in sibling branches."""
+    path = tuple(part for part in parameter.key if isinstance(part, str))
+    return path, parameter.type
+
+
+def _are_numbers(options: tuple[Any, ...]) -> bool:
+    plain = all(isinstance(option, int | float) and not isinstance(option, bool) for option in options)
+    return plain and len(options) > 2
+
+
+def _edges(parameter: Parameter) -> Floats | None:
+    """Return the units at which the value changes, from 0 to 1; None for a continuous parameter."""
+    if parameter.size is None and parameter.q is None:
+        return None
+    if parameter.integer:
+        count = parameter.size or 1
+        return np.linspace(0, 1, count + 1) if count <= _LARGEST_TABLE else None
+    edges = [0.0]
+    for edge in _walk(unit_map(parameter)):
+        edges.append(edge)
+        if len(edges) > _LARGEST_TABLE:
+            return None
+    edges[-1] = 1.0
+    return np.array(edges)
+
+
+def _walk(unit: UnitMap) -> Iterator[float]:
+    """Yield the upper end of the interval of each value, lowest first: a value is encoded as the middle of its own."""
+    edge = 0.0
+    while edge < 1 - 1e-9:
+        middle = unit.to_unit(unit.from_unit(edge + _STEP))
+        edge = max(2 * middle - edge, edge + _STEP)
+        yield edge

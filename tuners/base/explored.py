@@ -1,0 +1,94 @@
+"""Which points of a space were suggested or measured before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any
+
+from ...search_space import SearchSpace
+from ...search_space.json_values import identity
+from .grid import GridWalk
+from .tuner import NoMoreTrialError
+
+_RESAMPLES = 50  # draws before the grid is asked for a point that is left
+_DIGITS = 12  # of a float that tell points apart
+_GRID_STEPS = 200_000  # grid points looked at for one suggestion before the search counts as over
+
+
+class Explored:
+    """The memory that keeps a tuner from suggesting the same configuration twice.
+
+    >>> space = SearchSpace.parse({"x": {"_type": "choice", "_value": ["a", "b"]}})
+    >>> explored = Explored(space)
+    >>> [explored.new_point(lambda: {"x": "a"})["x"] for _ in range(2)]
+    ['a', 'b']
+    """
+
+    def __init__(self, space: SearchSpace, earlier: Explored | None = None) -> None:
+        self.space = space
+        self._points: set[Hashable] = set() if earlier is None else earlier._points
+        self._walk = GridWalk(space)
+
+    def add(self, parameters: dict[str, Any]) -> bool:
+        """Remember a point; return False if it was known already."""
+        key, before = key_of(parameters), len(self._points)
+        self._points.add(key)
+        return len(self._points) > before
+
+    def forget(self, parameters: dict[str, Any]) -> None:
+        """Let a point be suggested once more."""
+        self._points.discard(key_of(parameters))
+
+    def new_point(self, draw: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return the first new point among those drawn, else the next of the grid that is left.
+
+        Raises NoMoreTrialError when every point was suggested or measured.
+        """
+        for _ in range(_RESAMPLES):
+            point = draw()
+            if self.add(point):
+                return point
+        return self.next_left()
+
+    def next_left(self) -> dict[str, Any]:
+        """Return the next point of the grid that is new and satisfies the constraints."""
+        for _ in range(_GRID_STEPS):
+            vector = self._walk.next()
+            if vector is None:
+                raise NoMoreTrialError()
+            point = self.space.decode(vector)
+            if not self.space.violations(point) and self.add(point):
+                return point
+        raise NoMoreTrialError(f"none of {_GRID_STEPS} further points is new and satisfies the constraints")
+
+
+def key_of(parameters: dict[str, Any]) -> Hashable:
+    """Return what equal points have in common; floats count as equal up to rounding errors.
+
+    A normal value that goes to the unit interval and back may differ from itself in the last digits.
+    """
+    return identity(_rounded(parameters))
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+
+
+def ready(explored: Explored | None) -> Explored:
+    """Return what there is after ``update_search_space``; before it, raise RuntimeError."""
+    if explored is None:
+        raise RuntimeError("a tuner needs update_search_space before anything else")
+    return explored
+
+
+def measurements(explored: Explored, data: Iterable[Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield parameters and value of the imported items that are points of the space; skip the others."""
+    for item in data:
+        if isinstance(item, Mapping) and "parameter" in item:
+            parameters = item["parameter"]
+            if not explored.space.validate(parameters):
+                yield parameters, item.get("value")

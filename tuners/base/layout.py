@@ -1,0 +1,61 @@
+"""A search space as numpy sees it: which columns are numbers, which are choices, and what depends on what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...search_space import SearchSpace
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Columns of the unit cube of a space with d parameters, p of them numeric and c choices.
+
+    `cells` is the width of a value of each numeric column, 0 where continuous; `options` the number of
+    options of each choice; `children` lists (column, column of its parent, option of the parent), parents
+    first.
+    """
+
+    dimension: int
+    numeric: Ints
+    cells: Floats
+    choices: Ints
+    options: Ints
+    children: tuple[tuple[int, int, int], ...]
+
+    @classmethod
+    def of(cls, space: SearchSpace) -> Layout:
+        """Return the layout of a space."""
+        parameters = space.parameters
+        numeric = [i for i, p in enumerate(parameters) if not p.categorical]
+        choices = [i for i, p in enumerate(parameters) if p.categorical]
+        sizes = [parameters[i].size for i in numeric]
+        return cls(
+            dimension=len(parameters),
+            numeric=np.array(numeric, dtype=np.int64),
+            cells=np.array([1 / size if size else 0.0 for size in sizes]),
+            choices=np.array(choices, dtype=np.int64),
+            options=np.array([len(parameters[i].options) for i in choices], dtype=np.int64),
+            children=tuple((i, *p.parent) for i, p in enumerate(parameters) if p.parent is not None),
+        )
+
+    def deactivate(self, units: Floats) -> Floats:
+        """Set what is inactive in each row of `units`, shape (m, d), to NaN; returns `units`."""
+        for column, parent, option in self.children:
+            count = self.options[np.searchsorted(self.choices, parent)]
+            with np.errstate(invalid="ignore"):
+                chosen = np.floor(units[:, parent] * count)
+            units[chosen != option, column] = np.nan
+        return units
+
+    def codes(self, units: Floats) -> Ints:
+        """Return the option index of each choice, -1 where inactive; shape (m, c)."""
+        scaled = np.nan_to_num(units[:, self.choices] * self.options, nan=-1.0)
+        return np.floor(scaled).astype(np.int64)

@@ -1,0 +1,142 @@
+"""What tuners that learn from results share: the history of points, failures, imports, duplicates, constraints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...protocol import metric_value
+from ...search_space import SearchSpace
+from .arguments import one_of, seed_of
+from .explored import Explored, measurements, ready
+from .history import History
+from .layout import Floats, Ints, Layout
+from .tuner import Tuner
+
+_HUGE = 1e300
+
+
+class LearningTuner(Tuner):
+    """Keeps every point and its loss in a history; a subclass says which points to try, in `_proposals`.
+
+    The lower a loss the better; a failed trial and NaN have the loss inf, everything else is finite. The first
+    proposal that is new and meets the constraints is taken; when there is none, a random point that is. When the
+    space changes, results that are points of the new one are kept.
+
+    >>> class Middle(LearningTuner):
+    ...     def _proposals(self): yield np.full(self._layout.dimension, 0.5)
+    >>> tuner = Middle(seed=1)
+    >>> tuner.update_search_space({"x": {"_type": "randint", "_value": [0, 3]}})
+    >>> [tuner.generate_parameters(i)["x"] for i in range(3)]
+    [1, 2, 0]
+    """
+
+    def __init__(self, optimize_mode: str = "minimize", seed: int | None = None) -> None:
+        one_of("optimize_mode", optimize_mode, ("minimize", "maximize"))
+        self._sign = 1.0 if optimize_mode == "minimize" else -1.0
+        self._rng = np.random.default_rng(seed_of(seed))
+        self._explored: Explored | None = None
+
+    def _proposals(self) -> Iterable[Floats]:
+        """Return vectors of the unit cube to try next, the best first, each of shape (d,); may be few or none."""
+        raise NotImplementedError(f"{type(self).__name__} does not override _proposals")
+
+    def _new_history(self, layout: Layout) -> History:
+        """Return the history that the tuner needs."""
+        return History(layout)
+
+    def _begin(self) -> None:
+        """Make what depends on the search space; the history is still empty."""
+
+    def _suggested(self, parameter_id: int, row: int) -> None:
+        """Hear which row of the history a suggestion became."""
+
+    def _settled(self, row: int) -> None:
+        """Hear that a row of the history has its loss, or another one than before."""
+
+    def update_search_space(self, search_space: Any) -> None:
+        """Take a search space; results that are points of it are kept."""
+        earlier = self._results() if self._explored else []
+        space = SearchSpace.parse(search_space, self.constraints)
+        self._explored = Explored(space, self._explored)
+        self._layout = Layout.of(space)
+        self._history = self._new_history(self._layout)
+        self._rows: dict[int, int] = {}  # of every suggestion, so that a late or second result finds its row
+        self._running: dict[int, int] = {}  # rows that stand for running trials, by parameter id
+        self._begin()
+        for parameters, loss in earlier:
+            if not space.validate(parameters):
+                self._settle(self._history.add(space.encode(parameters)), loss)
+
+    def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
+        """Return the best proposal that is new and meets the constraints."""
+        explored = ready(self._explored)
+        parameters = self._first_new(explored)
+        if parameters is None:
+            parameters = explored.new_point(lambda: explored.space.sample(self._rng))
+        row = self._history.add(explored.space.encode(parameters))
+        self._rows[parameter_id] = self._running[parameter_id] = row
+        self._suggested(parameter_id, row)
+        return parameters
+
+    def _first_new(self, explored: Explored) -> dict[str, Any] | None:
+        for vector in self._proposals():
+            parameters = explored.space.decode(vector)
+            if not explored.space.violations(parameters) and explored.add(parameters):
+                return parameters
+        return None
+
+    def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
+        """Learn a result; a second one for the same id replaces the first, an unknown id is imported."""
+        row = self._rows.get(parameter_id)
+        if row is None:
+            self.import_data([{"parameter": parameters, "value": value}])
+        else:
+            loss = self._loss(value)
+            self._running.pop(parameter_id, None)
+            self._settle(row, loss)
+
+    def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
+        """Take a trial that ended without a result as the worst."""
+        row = self._running.pop(parameter_id, None)
+        if row is not None:
+            self._settle(row, math.inf)
+
+    def import_data(self, data: list[Any]) -> None:
+        """Learn results from elsewhere; skip items that are not points of the space or lack a value."""
+        explored = ready(self._explored)
+        for parameters, value in measurements(explored, data):
+            explored.add(parameters)
+            if value is not None:
+                self._settle(self._history.add(explored.space.encode(parameters)), self._loss(value))
+
+    def _settle(self, row: int, loss: float) -> None:
+        self._history.settle(row, loss)
+        self._settled(row)
+
+    def _loss(self, value: Any) -> float:
+        loss = self._sign * metric_value(value)
+        # Finite, so that sums of differences stay finite.
+        return min(max(loss, -_HUGE), _HUGE) if loss < math.inf else math.inf
+
+    def _running_rows(self) -> Ints:
+        """Return the rows of the trials that run, in the order of their suggestion."""
+        return np.fromiter(self._running.values(), dtype=np.int64)
+
+    def _results(self) -> list[tuple[dict[str, Any], float]]:
+        """Return what is known so far as parameters and losses, in order of arrival."""
+        space, history = ready(self._explored).space, self._history
+        settled = sorted(zip(history.ranked.tolist(), history.losses.tolist(), strict=True))
+        return [(space.decode(history.units(np.array([row]))[0]), loss) for row, loss in settled]
+
+
+def latin_hypercube(rng: np.random.Generator, count: int, dimension: int) -> Floats:
+    """Return points of the unit cube, each coordinate stratified; shape (count, dimension).
+
+    McKay, Beckman and Conover, Technometrics 21(2), 1979.
+    """
+    strata = rng.permuted(np.tile(np.arange(count), (dimension, 1)), axis=1).T
+    return (strata + rng.random((count, dimension))) / count

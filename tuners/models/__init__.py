@@ -1,0 +1,1 @@
+"""Surrogate models: what predicts a result before it is measured."""

@@ -1,0 +1,237 @@
+"""Exact Gaussian-process regression: a Matern kernel with a length-scale per coordinate, and a quadratic trend.
+
+    Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006 (chapters 2, 4 and 5)
+    Hvarfner et al., Vanilla Bayesian Optimization Performs Great in High Dimensions, ICML 2024 (length-scale prior)
+
+Hyper-parameters are those of the highest posterior density, found by L-BFGS from where the last fit ended.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.layout import Floats, Ints
+from .matern_kernel import correlation_and_slope, matern
+
+_JITTER = 1e-8
+_NOISE_FLOOR = 1e-6
+_LOG_NONE = -30.0
+_SHARES = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """Log-normal priors: medians and the standard deviations of the logarithms; `nu` is how smooth functions are."""
+
+    length_scale: float = 0.5
+    length_scale_spread: float = 0.8
+    signal_spread: float = 1.0
+    trend: float = 0.0  # variance of the coefficients of a quadratic; 0 is none
+    trend_spread: float = 1.5
+    noise: float = 1e-3
+    noise_spread: float = 2.0
+    nu: float = 2.5
+
+    def start(self, scales: int) -> Floats:
+        """Return where the first search begins: log length-scales, and the log variances of signal, trend and noise."""
+        return np.append(np.full(scales, math.log(self.length_scale)), [0.0, self._log_trend, math.log(1e-2)])
+
+    def bounds(self, scales: int) -> list[tuple[float, float]]:
+        """Return the limits of the hyper-parameters."""
+        trend = (_LOG_NONE, math.log(10.0)) if self.trend else (_LOG_NONE, _LOG_NONE)
+        limits = [(-3.0, 3.0), trend, (math.log(_NOISE_FLOOR), 0.0)]
+        return [(math.log(0.03), math.log(30.0))] * scales + limits
+
+    def penalty(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the negative log density of hyper-parameters up to a constant, and its gradient."""
+        scales = len(theta) - 3
+        medians = [0.0, self._log_trend, math.log(self.noise)]
+        centre = np.append(np.full(scales, math.log(self.length_scale)), medians)
+        spreads = [self.signal_spread, self.trend_spread, self.noise_spread]
+        spread = np.append(np.full(scales, self.length_scale_spread), spreads)
+        z = (theta - centre) / spread
+        return 0.5 * float(z @ z), z / spread
+
+    @property
+    def _log_trend(self) -> float:
+        return math.log(self.trend) if self.trend else _LOG_NONE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior:
+    """What is believed of the objective after some targets; all arrays belong to the hyper-parameters `theta`."""
+
+    theta: Floats
+    weights: Floats
+    features: Floats  # (n, f)
+    scaled: Floats  # features over length-scales
+    alpha: Floats
+    whitener: Floats  # the inverse of the Cholesky factor of the covariance
+    groups: Ints
+    nu: float = 2.5
+
+    def log_evidence(self, targets: Floats) -> float:
+        """Return the log density of the targets that the posterior was made of (R&W eq. 2.30)."""
+        half_determinant = -float(np.log(np.diag(self.whitener)).sum())
+        return -0.5 * (float(targets @ self.alpha) + len(targets) * math.log(2 * math.pi)) - half_determinant
+
+    def mean(self, features: Floats) -> Floats:
+        """Return the mean at features of shape (m, f)."""
+        return self._covariance(features) @ self.alpha
+
+    def predict(self, features: Floats) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of the noise-free objective (R&W eqs. 2.25 and 2.26)."""
+        covariance = self._covariance(features)
+        white = covariance @ self.whitener.T
+        prior = math.exp(self.theta[-3]) + math.exp(self.theta[-2]) * _quadratic(
+            (features * features).sum(axis=1)
+        )
+        variance = prior - np.einsum("ij,ij->i", white, white)
+        return covariance @ self.alpha, np.sqrt(np.maximum(variance, 1e-12))
+
+    def covariance(self, left: Floats, right: Floats) -> Floats:
+        """Return the covariances of the noise-free objective at features (m, f) and (k, f), shape (m, k)."""
+        prior = math.exp(self.theta[-3]) * matern(
+            _squared_distances(left * self.weights, right * self.weights), self.nu
+        )
+        if self.theta[-2] > _LOG_NONE:
+            prior += math.exp(self.theta[-2]) * _quadratic(left @ right.T)
+        explained = self._covariance(left) @ self.whitener.T @ self.whitener @ self._covariance(right).T
+        return prior - explained
+
+    @property
+    def noise(self) -> float:
+        """The variance of the noise."""
+        return math.exp(self.theta[-1])
+
+    def _covariance(self, features: Floats) -> Floats:
+        correlation = matern(_squared_distances(features * self.weights, self.scaled), self.nu)
+        covariance = math.exp(self.theta[-3]) * correlation
+        if self.theta[-2] > _LOG_NONE:
+            covariance += math.exp(self.theta[-2]) * _quadratic(features @ self.features.T)
+        return covariance
+
+
+def _quadratic(products: Floats) -> Floats:
+    """Return the kernel of all polynomials of degree two (R&W section 4.2.2); features are at most about 1 apart."""
+    return (1 + 4 * products) ** 2
+
+
+def _squared_distances(left: Floats, right: Floats) -> Floats:
+    squared = (left * left).sum(axis=1)[:, None] + (right * right).sum(axis=1) - 2 * left @ right.T
+    return np.maximum(squared, 0.0)
+
+
+def fit(
+    features: Floats,
+    targets: Floats,
+    groups: Ints,
+    prior: Prior,
+    start: Floats | None = None,
+    iterations: int = 12,
+    doubt: Floats | None = None,
+) -> Floats:
+    """Return the hyper-parameters of the highest posterior density near `start`.
+
+    `features` (n, f), `targets` (n,) standardised, `groups` the length-scale of each feature; `doubt` (n,)
+    is added to the noise variance.
+    """
+    from scipy.optimize import minimize
+
+    scales = int(groups.max(initial=-1)) + 1
+    theta = prior.start(scales) if start is None else start
+    found = minimize(
+        _negative_log_posterior,
+        theta,
+        args=(features, targets, groups, prior, doubt, _quadratic(features @ features.T)),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=prior.bounds(scales),
+        options={"maxiter": iterations},
+    )
+    return np.asarray(found.x)
+
+
+def condition(
+    theta: Floats,
+    features: Floats,
+    targets: Floats,
+    groups: Ints,
+    doubt: Floats | None = None,
+    nu: float = 2.5,
+) -> Posterior:
+    """Return the posterior for given hyper-parameters; raises LinAlgError if the covariance is singular."""
+    potrs, trtri = _lapack("potrs"), _lapack("trtri")
+    weights = np.exp(-theta[:-3])[groups]
+    scaled = features * weights
+    covariance = math.exp(theta[-3]) * matern(_squared_distances(scaled, scaled), nu)
+    if theta[-2] > _LOG_NONE:
+        covariance += math.exp(theta[-2]) * _quadratic(features @ features.T)
+    noise = _noise(theta, len(targets), doubt)
+    # Rounding may make it singular where features are many times alike: the more of the variance is taken for noise.
+    spare = float(np.trace(covariance)) / max(len(targets), 1)
+    attempts = (_cholesky(covariance, noise + share * spare) for share in _SHARES)
+    factor = next((attempt for attempt in attempts if attempt is not None), None)
+    if factor is None:
+        raise np.linalg.LinAlgError("the covariance is not positive definite")
+    alpha, _ = potrs(factor, targets, lower=1)
+    whitener, _ = trtri(factor, lower=1)
+    return Posterior(theta, weights, features, scaled, alpha.ravel(), np.tril(whitener), groups, nu)
+
+
+def _lapack(name: str) -> Any:
+    from scipy.linalg import get_lapack_funcs
+
+    return get_lapack_funcs(name, dtype=np.float64)
+
+
+def _noise(theta: Floats, count: int, doubt: Floats | None) -> Floats:
+    noise = np.full(count, math.exp(theta[-1]) + _JITTER)
+    return noise if doubt is None else noise + doubt
+
+
+def _cholesky(covariance: Floats, noise: Floats) -> Floats | None:
+    noisy = covariance.copy()
+    noisy.flat[:: len(noisy) + 1] += noise
+    factor, info = _lapack("potrf")(noisy, lower=1)
+    return factor if info == 0 else None
+
+
+def _negative_log_posterior(
+    theta: Floats,
+    features: Floats,
+    targets: Floats,
+    groups: Ints,
+    prior: Prior,
+    doubt: Floats | None,
+    quadratic: Floats,
+) -> tuple[float, Floats]:
+    """Return the negative log marginal likelihood (R&W eq. 5.8) plus the penalty of the prior, and its gradient."""
+    potri, potrs = _lapack("potri"), _lapack("potrs")
+    scaled = features * np.exp(-theta[:-3])[groups]
+    correlation, fall = correlation_and_slope(_squared_distances(scaled, scaled), prior.nu)
+    signal, trend = math.exp(theta[-3]), math.exp(theta[-2])
+    noise = _noise(theta, len(targets), doubt)
+    factor = _cholesky(signal * correlation + trend * quadratic, noise)
+    penalty, gradient = prior.penalty(theta)
+    if factor is None:
+        return 1e10, np.zeros_like(theta)
+    alpha, _ = potrs(factor, targets, lower=1)
+    alpha = alpha.ravel()
+    inverse, _ = potri(factor, lower=1)
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    value = 0.5 * float(targets @ alpha) + float(np.log(np.diag(factor)).sum()) + penalty
+    # R&W eq. 5.9: d value / d K = (K^-1 - alpha alpha^T) / 2.
+    slope = 0.5 * (inverse - np.outer(alpha, alpha))
+    # d k / d squared distance = -fall / 2, and d squared / d log l_j = -2 squared_j.
+    b = slope * signal * fall
+    per_feature = 2 * (b.sum(axis=1) @ (scaled * scaled)) - 2 * np.einsum("ij,ij->j", scaled, b @ scaled)
+    gradient[:-3] += np.bincount(groups, per_feature, minlength=len(theta) - 3)
+    gradient[-3] += float((slope * correlation).sum()) * signal
+    gradient[-2] += float((slope * quadratic).sum()) * trend
+    gradient[-1] += float(np.trace(slope)) * math.exp(theta[-1])
+    return value, gradient

@@ -1,0 +1,132 @@
+"""What tuners with a model of the objective share: a first design, training data, the search for a candidate.
+
+Jones, Schonlau and Welch, Efficient Global Optimization of Expensive Black-Box Functions, 1998 (the method)
+Ginsbourger et al., Kriging is well-suited to parallelize optimization, 2010 (the believer)
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ..base.embedding import Embedding
+from ..base.explored import ready
+from ..base.layout import Floats, Ints
+from ..base.learner import LearningTuner, latin_hypercube
+from ..moves.climbing import climb
+from ..moves.regions import Everywhere, Region, neglected_branch
+from .output_transform import transformed
+
+_CLIMBERS = 6
+_BRANCH_SHARE = 0.15
+Score = Callable[[Floats], Floats]
+
+
+class Model(Protocol):
+    """What is believed of the objective."""
+
+    def predict(self, features: Floats) -> tuple[Floats, Floats]:
+        """Return mean and standard deviation of the transformed loss at features of shape (m, f)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What a model learns from, best first: points (n, d), their features (n, f) and transformed losses (n,)."""
+
+    units: Floats
+    features: Floats
+    targets: Floats
+
+    def believing(self, units: Floats, features: Floats, mean: Floats) -> Training:
+        """Return this with more points whose results are taken to be `mean`."""
+        return Training(
+            np.concatenate([self.units, units]),
+            np.concatenate([self.features, features]),
+            np.concatenate([self.targets, mean]),
+        )
+
+
+class SurrogateTuner(LearningTuner):
+    """Fits a model to the results and suggests the candidate that an acquisition function likes best.
+
+    A subclass says how to fit (`_fit`) and what a point is worth (`_acquisition`). The first ``startup`` suggestions
+    are a Latin hypercube. What runs counts with the mean that the model expects of it. A model learns from ``limit``
+    results at most: the best half, the newest quarter, and a random quarter.
+    """
+
+    def __init__(self, optimize_mode: str, seed: int | None, startup: int, limit: int) -> None:
+        super().__init__(optimize_mode, seed)
+        self._startup, self._limit = startup, limit
+        self._everywhere, self._rounds = Everywhere(), 3
+
+    @abstractmethod
+    def _fit(self, training: Training) -> Model:
+        """Return what is believed after some results."""
+
+    @abstractmethod
+    def _acquisition(self, model: Model, training: Training) -> Score:
+        """Return the function of features, (m, f), whose greatest value is looked for."""
+
+    def _begin(self) -> None:
+        self._embedding = Embedding.of(ready(self._explored).space)
+        design = latin_hypercube(self._rng, self._startup, self._layout.dimension)
+        self._design = iter(self._embedding.snap(design))
+
+    def _proposals(self) -> Floats:
+        """Return candidates, shape (m, d), the best first: of the first design, then of the model."""
+        history = self._history
+        if history.count < self._startup or history.successes < min(3, self._startup):
+            planned = next(self._design, None)
+            return np.empty((0, self._layout.dimension)) if planned is None else planned[None]
+        return self._modelled()
+
+    def _modelled(self) -> Floats:
+        """Return candidates by the acquisition function, the best first."""
+        model, training = self._believed()
+        return self._climbed(self._acquisition(model, training), training, self._region())
+
+    def _believed(self) -> tuple[Model, Training]:
+        """Return the model, and what it has learned from: results, and what it expected of running trials."""
+        training = self._training()
+        model = self._fit(training)
+        running = self._history.units(self._running_rows())
+        if not len(running):
+            return model, training
+        features = self._embedding.features(running)
+        training = training.believing(running, features, model.predict(features)[0])
+        return self._fit(training), training
+
+    def _climbed(self, score: Score, training: Training, region: Region) -> Floats:
+        """Return candidates of a region, shape (m, d), those with the highest score first."""
+        best = training.units[np.argsort(training.targets, kind="stable")[:_CLIMBERS]]
+
+        def of_units(units: Floats) -> Floats:
+            return score(self._embedding.features(units))
+
+        return climb(self._rng, self._embedding, region, of_units, best, self._rounds)
+
+    def _region(self) -> Region:
+        """Return where to look: now and then in a branch that few results are from, so that none is given up."""
+        if self._layout.children and self._rng.random() < _BRANCH_SHARE:
+            units = self._history.units(np.arange(self._history.count))
+            return neglected_branch(self._rng, self._layout, units) or self._everywhere
+        return self._everywhere
+
+    def _training(self) -> Training:
+        rows = self._training_rows()
+        units = self._history.units(rows)
+        losses = np.array([self._history.loss(row) for row in rows.tolist()])
+        return Training(units, self._embedding.features(units), transformed(losses))
+
+    def _training_rows(self) -> Ints:
+        ranked, limit = self._history.ranked, self._limit
+        if len(ranked) <= limit:
+            return ranked
+        newest = np.sort(ranked)[-(limit // 4) :]
+        some = self._rng.choice(ranked, limit // 4, replace=False)
+        return np.unique(np.concatenate([ranked[: limit // 2], newest, some]))

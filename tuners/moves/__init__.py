@@ -1,0 +1,1 @@
+"""Ways to find the next point on a model."""

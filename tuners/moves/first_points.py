@@ -1,0 +1,42 @@
+"""The first suggestions: the middle of the space, then a Latin hypercube that is spread out in the model's features."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.embedding import Embedding
+from ..base.layout import Floats
+from ..base.learner import latin_hypercube
+
+_DESIGNS = 40  # drawn; the one whose closest points are furthest apart is kept
+
+
+def initial_design(
+    rng: np.random.Generator, embedding: Embedding, count: int, *, centre_first: bool
+) -> Floats:
+    """Return `count` points, shape (count, d), NaN where inactive.
+
+    McKay et al. 1979: every parameter is stratified; Johnson et al. 1990: of several such designs, the maximin one.
+    """
+    dimension = embedding.layout.dimension
+    centre = centre_of(rng, embedding)[None] if centre_first else np.empty((0, dimension))
+    size = count - len(centre)
+    designs = [
+        np.concatenate([centre, embedding.snap(latin_hypercube(rng, size, dimension))])
+        for _ in range(_DESIGNS)
+    ]
+    return max(designs, key=lambda points: _smallest_distance(embedding.features(points)))
+
+
+def centre_of(rng: np.random.Generator, embedding: Embedding) -> Floats:
+    """Return the point with every number in the middle of its range and any options, shape (d,)."""
+    layout = embedding.layout
+    point = np.full(layout.dimension, 0.5)
+    point[layout.choices] = rng.random(len(layout.choices))
+    return embedding.snap(point[None])[0]
+
+
+def _smallest_distance(features: Floats) -> float:
+    squared = ((features[:, None] - features[None]) ** 2).sum(axis=2)
+    squared[np.arange(len(squared)), np.arange(len(squared))] = np.inf
+    return float(squared.min(initial=np.inf))
