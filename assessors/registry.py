@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..plugins.algorithms import Registry, UnknownAlgorithm, check
+from ..plugins import Registry, UnknownAlgorithm, check
 
 if TYPE_CHECKING:
     from .base import Assessor

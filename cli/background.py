@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..store.folder import ExperimentFolder
+from ..store import ExperimentFolder
 from .failures import FAILED
 from .interrupts import INTERRUPTED, Interrupts
 

@@ -17,8 +17,7 @@ from typing import Literal
 
 import psutil
 
-from ..store.folder import ExperimentFolder
-from ..store.runtime_folder import RuntimeDirectoryError, runtime_directory
+from ..store import ExperimentFolder, RuntimeDirectoryError, runtime_directory
 from .trying import size_text
 
 __all__ = ["Finding", "Level", "findings"]
@@ -96,8 +95,8 @@ def _open_files(_directory: Path) -> Finding:
 
 
 def _gpus(_directory: Path) -> Finding:
-    from ..executors.local.resources import local_totals
-    from ..runner.ledger import Request
+    from ..executors.local import local_totals
+    from ..runner import Request
 
     every = local_totals(Request(gpus=1), use_active_gpus=True).devices
     free = local_totals(Request(gpus=1)).devices
@@ -161,7 +160,7 @@ def _runtime(_directory: Path) -> Finding:
 
 
 def _abandoned(directory: Path) -> Finding:
-    from ..store.store import StoreError
+    from ..store import StoreError
     from .reading import is_abandoned, viewed
 
     running, left, torn = 0, [], []
@@ -184,7 +183,7 @@ def _abandoned(directory: Path) -> Finding:
 
 
 def _private_ray(_directory: Path) -> Finding:
-    from ..executors.private_ray.lease import ray_status
+    from ..executors.private_ray import ray_status
 
     try:
         found = ray_status()

@@ -10,14 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from typing import IO
 
-from ..store.reading.words import (
-    counts_text,
-    duration_text,
-    left_text,
-    number_text,
-    parameters_text,
-    rate_text,
-)
+from ..store.reading import counts_text, duration_text, left_text, number_text, parameters_text, rate_text
 from .progress import Progress
 
 __all__ = ["ENDED", "Display", "PlainDisplay", "SilentDisplay", "plain_line"]

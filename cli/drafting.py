@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from ..config import ExperimentConfig, check_plugins
-from ..config.problems import ConfigError
+from ..config import ConfigError, ExperimentConfig, check_plugins
 from ..search_space import check
 from .failures import USAGE, Failure
 from .script_facts import ScriptFacts, guessed_spec

@@ -16,7 +16,7 @@ class Duration(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The duration in seconds."""
-        from ..config.units import UnitError, parse_duration
+        from ..config import UnitError, parse_duration
 
         try:
             seconds = parse_duration(float(value) if value.replace(".", "", 1).isdigit() else value)

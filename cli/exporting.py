@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from ..runner.changes import AttemptRow
-from ..runner.trial import Trial
-from ..store.reading.words import flat
-from ..store.store import ExperimentRow, Store
+from ..runner import AttemptRow, Trial
+from ..store import ExperimentRow, Store
+from ..store.reading import flat
 
 __all__ = ["attempt_object", "csv_rows", "experiment_object", "metrics_of", "plain_number", "trial_object"]
 

@@ -54,13 +54,10 @@ def explained() -> Iterator[None]:
 
 
 def _failure(error: Exception) -> Failure | None:
-    from ..config.problems import ConfigError
-    from ..executors.base import ExecutorError
-    from ..manager.control.connection import ControlError
-    from ..store.folder import FolderError
-    from ..store.runtime_folder import RuntimeDirectoryError
-    from ..store.storage import StorageError
-    from ..store.store import StoreError
+    from ..config import ConfigError
+    from ..executors import ExecutorError
+    from ..manager.control import ControlError
+    from ..store import FolderError, RuntimeDirectoryError, StorageError, StoreError
 
     if isinstance(error, ConfigError):
         return BadConfig([str(problem) for problem in error.problems])

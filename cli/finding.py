@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..store.folder import ExperimentFolder, FolderError, default_directory
-from ..store.store import Store, StoreError
+from ..store import ExperimentFolder, FolderError, Store, StoreError, default_directory
 from .failures import USAGE, Failure
 
 __all__ = ["chosen_experiment", "chosen_name"]

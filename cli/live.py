@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from ..store.reading.words import duration_text, flat, left_text, number_text, rate_text
+from ..store.reading import duration_text, flat, left_text, number_text, rate_text
 from .display import ENDED, Display
 from .progress import Best, Progress
 

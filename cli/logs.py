@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 
-from ..store.folder import ExperimentFolder
+from ..store import ExperimentFolder
 
 __all__ = ["logged"]
 

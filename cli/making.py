@@ -14,7 +14,7 @@ from .interrupts import Interrupts
 
 if TYPE_CHECKING:
     from ..config import ExperimentConfig
-    from ..manager.manager import Manager
+    from ..manager import Manager
 
 __all__ = ["checked_config", "make_experiment"]
 
@@ -38,7 +38,7 @@ def make_experiment(
     threading.Thread(target=_import_ahead, daemon=True).start()
     config = checked_config(path)
     interrupts.hold()
-    from ..manager.experiments import create_experiment
+    from ..manager import create_experiment
 
     return create_experiment(config, directory=directory, experiment_id=experiment_id, source=path)
 

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ..protocol import MetricError, metric_value
-from ..runner.trial import Trial, TrialStatus
+from ..runner import Trial, TrialStatus
 from ..search_space import Parameter, SearchSpace
-from ..store.folder import ExperimentFolder
-from ..store.store import ExperimentRow, Store
+from ..store import ExperimentFolder, ExperimentRow, Store
 from .failures import FAILED, USAGE, Failure
 from .reading import objectives_of_row, viewed
 

@@ -6,9 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..store.folder import ExperimentFolder, default_directory
-from ..store.reading.failed_trial import hint_text
-from ..store.reading.words import counts_text, duration_text, flat, number_text
+from ..store import ExperimentFolder, default_directory
+from ..store.reading import counts_text, duration_text, flat, hint_text, number_text
 from .progress import Best
 from .reading import ViewedExperiment
 

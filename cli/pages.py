@@ -11,8 +11,8 @@ import click
 from .interrupts import Interrupts
 
 if TYPE_CHECKING:
-    from ..server.process import ServerProcess
-    from ..store.folder import ExperimentFolder
+    from ..server import ServerProcess
+    from ..store import ExperimentFolder
 
 __all__ = ["RunPages", "pages_options"]
 
@@ -45,8 +45,7 @@ class RunPages:
         self._is_ending = False
 
     def __enter__(self) -> RunPages:
-        from ..server.process import ServerProcess
-        from ..server.security import ServerSettings
+        from ..server import ServerProcess, ServerSettings
 
         settings = ServerSettings(port=self._port)
         self._server = ServerProcess(self._folder.path.parent, self._folder.experiment_id, settings)
@@ -69,7 +68,7 @@ class RunPages:
             interrupted.wait()
 
     def _tell_address(self) -> None:
-        from ..server.process import ServerError
+        from ..server import ServerError
 
         server = self._server
         try:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..runner.trial import Trial
-from ..store.folder import ExperimentFolder
-from ..store.store import Store
+from ..runner import Trial
+from ..store import ExperimentFolder, Store
 from .failures import USAGE, Failure
 from .finding import chosen_experiment
 

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..manager.manager import Manager
-from ..runner.trial import Trial
-from ..runner.trial_runner import TrialRunner
-from ..store.reading.failed_trial import FailedTrial
+from ..manager import Manager
+from ..runner import Trial, TrialRunner
+from ..store.reading import FailedTrial
 
 __all__ = ["Best", "Progress", "ProgressMeter"]
 

@@ -11,12 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..runner.experiment_status import ExperimentStatus
-from ..runner.objectives import BestTrials, Objective
-from ..runner.trial import Trial
-from ..store.folder import ExperimentFolder
-from ..store.reading.failed_trial import FailedTrial, failures_alike, retries_by_kind
-from ..store.store import ExperimentRow, Store
+from ..runner import BestTrials, ExperimentStatus, Objective, Trial
+from ..store import ExperimentFolder, ExperimentRow, Store
+from ..store.reading import FailedTrial, failures_alike, retries_by_kind
 from .progress import Best
 
 __all__ = ["ViewedExperiment", "is_abandoned", "objectives_of_row", "viewed"]

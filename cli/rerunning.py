@@ -13,20 +13,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..config import ExperimentConfig
-from ..manager.settings import run_of
-from ..runner.trial import Trial
-from ..store.folder import ExperimentFolder
-from ..trial_agent import Job, RunSpec, read_spool
-from ..trial_agent.command_line import StartError, arguments_of, with_interpreter
-from ..trial_agent.environ import base_environment
-from ..trial_agent.function_trial import FunctionLoader, FunctionTrial
-from ..trial_agent.line_file import LineFile
-from ..trial_agent.outbox import Outbox
-from ..trial_agent.trainable import TrialFunction
+from ..manager import run_of
+from ..runner import Trial
+from ..store import ExperimentFolder
+from ..trial_agent import (
+    FunctionLoader,
+    FunctionTrial,
+    Job,
+    LineFile,
+    Outbox,
+    RunSpec,
+    StartError,
+    TrialFunction,
+    arguments_of,
+    base_environment,
+    read_spool,
+    with_interpreter,
+)
 from .failures import FAILED, USAGE, Failure
 
 if TYPE_CHECKING:
-    from ..trial_agent.events import Event
+    from ..trial_agent import Event
 
 __all__ = ["Rerun", "job_of", "rerun"]
 

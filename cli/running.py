@@ -11,13 +11,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..executors.base import ExecutorError
-from ..manager.control.connection import ControlServer
-from ..manager.control.operations import LiveChanges
-from ..manager.control.trial_reading import tell_part
-from ..manager.manager import Manager
-from ..runner.experiment_status import ExperimentStatus
-from ..store.store import Store, StoreError
+from ..executors import ExecutorError
+from ..manager import Manager
+from ..manager.control import ControlServer, LiveChanges, tell_part
+from ..runner import ExperimentStatus
+from ..store import Store, StoreError
 from .display import Display
 from .interrupts import Interrupts
 from .last_resort import Deadline, kill_descendants

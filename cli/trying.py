@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config import ExperimentConfig
-from ..manager.experiments import create_experiment
-from ..store.reading.failed_trial import FailedTrial
-from ..store.reading.words import duration_text, number_text, parameters_text, result_text
+from ..manager import create_experiment
+from ..store.reading import FailedTrial, duration_text, number_text, parameters_text, result_text
 from .display import SilentDisplay
 from .interrupts import Interrupts
 from .reading import viewed
 from .running import RunningExperiment
 
 if TYPE_CHECKING:
-    from ..store.folder import ExperimentFolder
-    from ..store.store import Store
+    from ..store import ExperimentFolder, Store
 
 __all__ = ["Tried", "forecast_lines", "size_text", "tried_lines", "try_config"]
 

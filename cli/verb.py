@@ -102,7 +102,7 @@ def _named_options(function: F) -> F:
 
 def complete_experiment(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """The ids of the experiments in the directory that begin so, for the completion of a shell."""
-    from ..store.folder import ExperimentFolder, default_directory
+    from ..store import ExperimentFolder, default_directory
 
     directory = context.params.get("directory") or default_directory()
     known = [folder.experiment_id for folder in ExperimentFolder.all(directory.expanduser())]

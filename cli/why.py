@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..server.trial_story import ending_of
-from ..store.folder import ExperimentFolder
-from ..store.reading.trial_query import Condition, TrialQuery
-from ..store.reading.view import ExperimentView
-from ..store.reading.words import number_text
+from ..server import ending_of
+from ..store import ExperimentFolder
+from ..store.reading import Condition, ExperimentView, TrialQuery, number_text
 
 __all__ = ["why_lines"]
 

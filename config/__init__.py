@@ -18,26 +18,20 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
 
 from .experiment_config import ExperimentConfig, check_plugins, load_config, with_plugins_checked
 from .models import (
-    DEFAULT_WORKING_DIRECTORY,
-    AlgorithmConfig,
-    CheckpointConfig,
     LocalConfig,
-    ObjectiveConfig,
-    RayConfig,
 )
-from .problems import ConfigError, ConfigProblem
+from .problems import ConfigError
+from .source import read_source
+from .units import UnitError, parse_duration
 
 __all__ = [
-    "DEFAULT_WORKING_DIRECTORY",
-    "AlgorithmConfig",
-    "CheckpointConfig",
     "ConfigError",
-    "ConfigProblem",
     "ExperimentConfig",
     "LocalConfig",
-    "ObjectiveConfig",
-    "RayConfig",
+    "UnitError",
     "check_plugins",
     "load_config",
+    "parse_duration",
+    "read_source",
     "with_plugins_checked",
 ]

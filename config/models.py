@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-from ..runner.trial import FailureKind
+from ..runner import FailureKind
 from .problems import did_you_mean, shown
 from .units import UnitError, parse_duration, parse_gpu_indices, parse_memory
 

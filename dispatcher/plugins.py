@@ -16,10 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..assessors.registry import REGISTRY as ASSESSORS
-from ..plugins.algorithms import UnknownAlgorithm, check, signature_problems
+from ..assessors import REGISTRY as ASSESSORS
+from ..plugins import UnknownAlgorithm, check, signature_problems
 from ..search_space import Problem
-from ..tuners.registry import REGISTRY as TUNERS
+from ..tuners import REGISTRY as TUNERS
 from .errors import PluginNotLoaded
 
 __all__ = ["construct", "find_class", "load_plugin", "own_direction"]

@@ -1,1 +1,12 @@
 """Where trials run: the contract of an executor, and what several executors share."""
+
+from .base import Cursors, ExecutorError, RunSetup, TrialExecutor
+from .heartbeat import Heartbeat
+
+__all__ = [
+    "Cursors",
+    "ExecutorError",
+    "Heartbeat",
+    "RunSetup",
+    "TrialExecutor",
+]

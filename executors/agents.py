@@ -17,11 +17,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..runner.effects import AttemptOrder
-from ..runner.events import (
+from ..runner import (
     AgentLost,
     AgentSilent,
     AttemptEnded,
+    AttemptOrder,
     AttemptStarted,
     BadReport,
     CheckpointSaved,

@@ -18,9 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..runner.effects import AttemptOrder
-from ..runner.events import Event
-from ..runner.ledger import Request, Totals
+from ..runner import AttemptOrder, Event, Request, Totals
 
 __all__ = ["Cursors", "Deliver", "ExecutorError", "RunSetup", "TrialExecutor"]
 

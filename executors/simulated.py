@@ -14,9 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..protocol import dumps, loads
-from ..runner.effects import AttemptOrder
-from ..runner.events import AttemptEnded, AttemptStarted, CheckpointSaved, Event, Reported, Tick
-from ..runner.ledger import Totals
+from ..runner import (
+    AttemptEnded,
+    AttemptOrder,
+    AttemptStarted,
+    CheckpointSaved,
+    Event,
+    Reported,
+    Tick,
+    Totals,
+)
 from .base import Deliver, RunSetup, TrialExecutor
 
 __all__ = ["SimulatedRun", "SimulatedTrialExecutor", "VirtualClock"]

@@ -8,7 +8,7 @@ import logging
 from pathlib import Path
 from typing import Any, cast
 
-from ..trial_agent.messages import MessageDecoder, encode_message
+from ..trial_agent import MessageDecoder, encode_message
 from .agents import AgentLink, Listener
 from .heartbeat import Heartbeat
 

@@ -10,14 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..runner.events import (
-    DataImported,
-    Event,
-    LimitsChanged,
-    SearchSpaceChanged,
-    TrialAddAsked,
-    TrialKillAsked,
-)
+from ..runner import DataImported, Event, LimitsChanged, SearchSpaceChanged, TrialAddAsked, TrialKillAsked
 
 __all__ = ["asked_events", "asked_rows"]
 

@@ -10,13 +10,10 @@ from pathlib import Path
 import cloudpickle
 
 from ..config import ExperimentConfig, LocalConfig
-from ..executors.base import TrialExecutor
-from ..runner.experiment_status import ExperimentStatus
-from ..store.clock import steady_clock
-from ..store.folder import ExperimentFolder, FolderError, default_directory
-from ..store.store import ExperimentRow, Store
-from .hooks.listeners import Listeners
-from .hooks.stoppers import Stopper
+from ..executors import TrialExecutor
+from ..runner import ExperimentStatus
+from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, default_directory, steady_clock
+from .hooks import Listeners, Stopper
 from .manager import Manager
 from .settings import objectives_of
 
@@ -125,12 +122,12 @@ def executor_for(config: ExperimentConfig) -> TrialExecutor:
     """The executor that the configuration's training service names."""
     service = config.training_service
     if isinstance(service, LocalConfig):
-        from ..executors.local.executor import LocalTrialExecutor
+        from ..executors.local import LocalTrialExecutor
 
         return LocalTrialExecutor(
             service.gpu_indices, service.max_trial_number_per_gpu, service.use_active_gpu, service.resources
         )
-    from ..executors.ray.executor import RayTrialExecutor
+    from ..executors.ray import RayTrialExecutor
 
     return RayTrialExecutor(
         service.address,

@@ -19,38 +19,46 @@ from typing import Any
 import orjson
 
 from ..config import ExperimentConfig
-from ..executors.base import Cursors, ExecutorError, RunSetup, TrialExecutor
+from ..executors import Cursors, ExecutorError, RunSetup, TrialExecutor
 from ..protocol import CommandType, Frame
-from ..runner.description import troubles_of
-from ..runner.effects import (
+from ..runner import (
+    AttemptEnded,
+    Cause,
     CopyCheckpoint,
+    DispatcherAnswered,
     Effect,
+    Event,
+    ExecutorFailed,
+    ExperimentStatus,
     Finish,
+    Ledger,
     PauseTrial,
     RestoreDispatcher,
     SendCommand,
     StartTrial,
+    StopAsked,
     StopTrial,
+    Tick,
+    TrialRunner,
+    added_trial,
+    troubles_of,
 )
-from ..runner.events import AttemptEnded, DispatcherAnswered, Event, ExecutorFailed, StopAsked, Tick
-from ..runner.experiment_status import ExperimentStatus
-from ..runner.ledger import Ledger
-from ..runner.payloads import added_trial
-from ..runner.trial import Cause
-from ..runner.trial_runner import TrialRunner
-from ..store.checkpoint_copies import clone_checkpoint
-from ..store.conversation import Conversation, Record, SavedState
-from ..store.disk_space import Room
-from ..store.folder import ExperimentFolder
-from ..store.mirror import Mirror
-from ..store.store import NoRoomError, Store, StoreError
-from ..store.store import Tick as StoreTick
+from ..store import (
+    Conversation,
+    ExperimentFolder,
+    Mirror,
+    NoRoomError,
+    Record,
+    Room,
+    SavedState,
+    Store,
+    StoreError,
+    clone_checkpoint,
+)
+from ..store import Tick as StoreTick
 from .accepted import asked_events, asked_rows
-from .dispatcher_link.replies import REPLIES, meaning_of
-from .dispatcher_link.retelling import history_of, user_imports
-from .dispatcher_link.session import DispatcherSession, DispatcherSetup
-from .hooks.listeners import Listeners
-from .hooks.rows import committed_results, experiment_row
+from .dispatcher_link import REPLIES, DispatcherSession, DispatcherSetup, history_of, meaning_of, user_imports
+from .hooks import Listeners, committed_results, experiment_row
 from .settings import agent_timeout_of, limits_of, objectives_of, request_of, run_of
 
 __all__ = ["Manager"]

@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..config import ExperimentConfig
-from ..runner.ledger import Request
-from ..runner.limits import Limits
-from ..runner.objectives import Objective
-from ..runner.retries import Retries
-from ..runner.trial import FailureKind
-from ..store.folder import ExperimentFolder
+from ..runner import FailureKind, Limits, Objective, Request, Retries
+from ..store import ExperimentFolder
 
 __all__ = ["agent_timeout_of", "limits_of", "objectives_of", "request_of", "retries_of", "run_of"]
 

@@ -10,7 +10,7 @@ Final result: 0.9
 # pyright: reportMissingImports=false
 from __future__ import annotations
 
-from .trial_agent.sdk import (
+from .trial_agent import (
     Checkpoint,
     get_budget,
     get_checkpoint,
@@ -29,10 +29,10 @@ TYPE_CHECKING = False  # `typing` costs 2 ms at import, and scripts come through
 if TYPE_CHECKING:
     from typing import Any
 
-    from .assessors.base import Assessor, AssessResult
+    from .assessors import Assessor, AssessResult
     from .experiment import Experiment
-    from .manager.hooks.callbacks import Callback
-    from .manager.hooks.stoppers import (
+    from .manager.hooks import (
+        Callback,
         CombinedStopper,
         CriteriaStopper,
         ExperimentPlateauStopper,
@@ -44,10 +44,9 @@ if TYPE_CHECKING:
     )
     from .registry import make_env, register_env, register_trainable
     from .results import ExperimentResult
-    from .server.tune import TuneClient, TuneServer
-    from .trial_agent.sdk import TrialStopped
-    from .trial_agent.trainable import FunctionTrainable, Trainable, wrap_function
-    from .tuners.base.tuner import NoMoreTrialError, Tuner
+    from .server import TuneClient, TuneServer
+    from .trial_agent import FunctionTrainable, Trainable, TrialStopped, wrap_function
+    from .tuners.base import NoMoreTrialError, Tuner
 
     __version__: str
 

@@ -60,8 +60,8 @@ class Experiment(Plots):
         **config: Any,
     ) -> None:
         from .config import ExperimentConfig, with_plugins_checked
-        from .manager.experiments import create_experiment
-        from .manager.hooks.stoppers import as_stopper
+        from .manager import create_experiment
+        from .manager.hooks import as_stopper
 
         function = _checked(trial)
         data = {"search_space": dict(search_space), **config}
@@ -104,10 +104,10 @@ class Experiment(Plots):
         that is done goes on. Raises `StoreError` if there is no experiment in the folder, `ValueError` if both ways
         to try again are asked for; `run` raises `ExtensionError` for limits that make no sense.
         """
-        from .manager.control.extension import Extension
-        from .manager.experiments import experiment_config
-        from .manager.hooks.stoppers import as_stopper
-        from .store.folder import ExperimentFolder
+        from .manager import experiment_config
+        from .manager.control import Extension
+        from .manager.hooks import as_stopper
+        from .store import ExperimentFolder
 
         if resume_errored and restart_errored:
             raise ValueError("resume_errored and restart_errored exclude each other")
@@ -210,8 +210,7 @@ class Experiment(Plots):
 
     async def _watched(self, manager: Any) -> bool:
         """Run it, and serve its control socket; True if Ctrl-C stopped it."""
-        from .manager.control.connection import ControlServer
-        from .manager.control.operations import LiveChanges
+        from .manager.control import ControlServer, LiveChanges
 
         async with ControlServer(manager.folder.path, LiveChanges(manager).operations()):
             return await self._run_manager(manager)
@@ -235,8 +234,7 @@ class Experiment(Plots):
 
     def _first_events(self, runner: Any, now: float) -> list[Any]:
         """What `restore` and earlier calls of `add_trial` asked for, when it is known where the experiment stands."""
-        from .runner.events import ReviveAsked, TrialKillAsked
-        from .runner.payloads import added_trial
+        from .runner import ReviveAsked, TrialKillAsked, added_trial
 
         events: list[Any] = []
         if not self._resume_unfinished:
@@ -249,8 +247,8 @@ class Experiment(Plots):
 
 
 def _resumed(folder: Any, extension: Any, stopper: Any) -> Any:
-    from .manager.control.extension import extend_experiment
-    from .manager.experiments import resume_experiment
+    from .manager import resume_experiment
+    from .manager.control import extend_experiment
 
     if extension.changes():
         extend_experiment(folder, extension)
@@ -259,7 +257,7 @@ def _resumed(folder: Any, extension: Any, stopper: Any) -> Any:
 
 def _checked(trial: Any) -> Any:
     """The function or class that a trial is; None for a command. Raises `TypeError` for what cannot be a trial."""
-    from .trial_agent.trainable import Trainable
+    from .trial_agent import Trainable
 
     if isinstance(trial, str):
         if not registered.has_trainable(trial):

@@ -85,8 +85,8 @@ class Plots:
 
 
 def _table(folder: Path, *, curves: int = 0, attempts: bool = False) -> Any:
-    from .server.experiment_table import read_table
-    from .store.reading.view import ExperimentView
+    from .server import read_table
+    from .store.reading import ExperimentView
 
     with ExperimentView(folder) as view:
         return read_table(view, curves=curves, attempts=attempts)

@@ -40,7 +40,7 @@ class Registry:
 
     def keep_trainable(self, name: str, trainable: Any) -> None:
         """Give a name to a class or a function; what had it before loses it. Raises `TypeError` for anything else."""
-        from .trial_agent.trainable import Trainable, wrap_function
+        from .trial_agent import Trainable, wrap_function
 
         if isinstance(trainable, type):
             if not issubclass(trainable, Trainable):

@@ -47,8 +47,8 @@ class ExperimentResult(Plots):
     @cached_property
     def trials(self) -> list[Row]:
         """All trials in the order in which they were made, as plain dicts."""
-        from .manager.hooks.rows import trial_row
-        from .store.store import Store
+        from .manager.hooks import trial_row
+        from .store import Store
 
         store = Store.view(self.folder / "experiment.db")
         try:
@@ -114,9 +114,9 @@ def _value(row: Row, objective: str) -> float:
 def result_of(folder: Path) -> ExperimentResult:
     """What the folder of an experiment says, whether it runs or not; raises `StoreError`."""
     from .config import ExperimentConfig
-    from .manager.settings import objectives_of
-    from .runner.objectives import BestTrials
-    from .store.store import Store
+    from .manager import objectives_of
+    from .runner import BestTrials
+    from .store import Store
 
     store = Store.view(folder / "experiment.db")
     try:
@@ -144,7 +144,7 @@ def result_of(folder: Path) -> ExperimentResult:
 
 def best_trial(trial: Any, names: tuple[str, ...]) -> BestTrial:
     """A trial of the runner as one of the best."""
-    from .manager.hooks.rows import trial_row
+    from .manager.hooks import trial_row
 
     row = trial_row(trial, names)
     return BestTrial(trial.trial_id, trial.sequence_id, row["value"], row["parameters"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
-from ..search_space.problems import Problem
+from ..search_space import Problem
 
 Algorithm = TypeVar("Algorithm")
 

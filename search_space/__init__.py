@@ -3,10 +3,12 @@
 Pure: no I/O, no clock, and every random number comes from a generator that the caller passes in.
 """
 
+from .json_values import identity, plain_copy
 from .numeric import MAX_INTEGER, MAX_STEPS
 from .parameter import TYPES, Parameter
 from .problems import Path, Problem, SearchSpaceError, format_path
 from .space import SearchSpace, check
+from .units import UnitMap, unit_map
 
 __all__ = [
     "MAX_INTEGER",
@@ -17,6 +19,10 @@ __all__ = [
     "Problem",
     "SearchSpace",
     "SearchSpaceError",
+    "UnitMap",
     "check",
     "format_path",
+    "identity",
+    "plain_copy",
+    "unit_map",
 ]

@@ -6,7 +6,54 @@ works also when nothing else runs, and asks for changes through the manager's co
 
 from __future__ import annotations
 
-from ..store.reading.trial_query import Condition, QueryError, TrialQuery
-from ..store.reading.view import ExperimentView
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Condition", "ExperimentView", "QueryError", "TrialQuery"]
+if TYPE_CHECKING:
+    from .__main__ import TOKEN_VARIABLE
+    from .experiment_table import read_table
+    from .experiments import Experiments
+    from .process import ServerError, ServerProcess
+    from .security import SecurityError, ServerSettings, is_loopback
+    from .serving import Serving, ServingError
+    from .trial_story import ending_of
+    from .tune import TuneClient, TuneServer
+
+_HOMES = {
+    "Experiments": ".experiments",
+    "SecurityError": ".security",
+    "ServerError": ".process",
+    "ServerProcess": ".process",
+    "ServerSettings": ".security",
+    "Serving": ".serving",
+    "ServingError": ".serving",
+    "TOKEN_VARIABLE": ".__main__",
+    "TuneClient": ".tune",
+    "TuneServer": ".tune",
+    "ending_of": ".trial_story",
+    "is_loopback": ".security",
+    "read_table": ".experiment_table",
+}
+
+__all__ = [
+    "TOKEN_VARIABLE",
+    "Experiments",
+    "SecurityError",
+    "ServerError",
+    "ServerProcess",
+    "ServerSettings",
+    "Serving",
+    "ServingError",
+    "TuneClient",
+    "TuneServer",
+    "ending_of",
+    "is_loopback",
+    "read_table",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name], __name__), name)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from ..store.reading.plain import to_json
+from ..store.reading import to_json
 
 __all__ = ["Answer", "Answers"]
 

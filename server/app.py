@@ -8,9 +8,7 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from .api import api_router
-from .api.problems import add_problem_handlers
-from .api.streams import Streams
+from .api import Streams, add_problem_handlers, api_router
 from .experiments import Experiments
 from .security import Guard, ServerSettings
 from .tune_routes import tune_router

@@ -6,11 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..store.reading.trial_query import TrialQuery
+from ..store.reading import TrialQuery
 from .figures import Curve, ExperimentTable, Objective, Span, TrialRecord, chosen_numbers, dimensions_of
 
 if TYPE_CHECKING:
-    from ..store.reading.view import ExperimentView
+    from ..store.reading import ExperimentView
 
 __all__ = ["read_table"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..store.folder import ExperimentFolder, FolderError
-from ..store.reading.view import ExperimentView
+from ..store import ExperimentFolder, FolderError
+from ..store.reading import ExperimentView
 from .answers import Answers
 
 __all__ = ["Experiments", "Shown"]

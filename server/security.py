@@ -23,7 +23,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..store.reading.plain import to_json
+from ..store.reading import to_json
 from .guarded_request import COOKIE, GuardedRequest
 from .token_bucket import PeerBuckets, TokenBucket
 

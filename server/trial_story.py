@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..store.reading.failed_trial import ending_text, hint_text
-from ..store.reading.words import duration_text, moment_text, number_text, result_text
+from ..store.reading import duration_text, ending_text, hint_text, moment_text, number_text, result_text
 
 if TYPE_CHECKING:
-    from ..store.folder import ExperimentFolder
-    from ..store.reading.view import ExperimentView
+    from ..store import ExperimentFolder
+    from ..store.reading import ExperimentView
 
 __all__ = ["Ending", "ending_of", "facts_of"]
 
@@ -87,7 +86,7 @@ def _counted(results: int) -> str:
 
 def _why_waiting(trial: dict[str, Any], view: ExperimentView) -> str:
     """Why nothing has started it; only its manager knows."""
-    from ..manager.control.connection import ControlError, ask_manager
+    from ..manager.control import ControlError, ask_manager
 
     if view.folder.manager() is None:
         return "The experiment does not run."

@@ -17,13 +17,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..manager.control.steering import add_trials, kill_trial, stop_experiment
-from ..runner.trial import TrialStatus
-from ..runner.vocabulary import TUNE_STATUS
-from ..store.reading.trial_query import TrialQuery
-from ..store.reading.view import ExperimentView
-from .api.common import TrialName, answered, given, shown
-from .api.problems import PROBLEMS
+from ..manager.control import add_trials, kill_trial, stop_experiment
+from ..runner import TUNE_STATUS, TrialStatus
+from ..store.reading import ExperimentView, TrialQuery
+from .api import PROBLEMS, TrialName, answered, given, shown
 from .variants import variants
 
 __all__ = ["tune_router"]

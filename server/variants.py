@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..manager.control.connection import ControlError
+from ..manager.control import ControlError
 
 __all__ = ["variants"]
 

@@ -1,1 +1,37 @@
 """The experiment on disk: its folder, its database, and what protects both."""
+
+from .checkpoint_copies import clone_checkpoint
+from .clock import steady_clock
+from .conversation import QUEUES, Conversation, Record, SavedState, queue_of_reply
+from .disk_space import Room
+from .folder import ExperimentFolder, FolderError, ManagerInfo, default_directory
+from .mirror import Mirror, fetch_experiment
+from .runtime_folder import RuntimeDirectoryError, private_directory, runtime_directory
+from .storage import StorageError
+from .store import ExperimentRow, NoRoomError, Store, StoreError, Tick
+
+__all__ = [
+    "QUEUES",
+    "Conversation",
+    "ExperimentFolder",
+    "ExperimentRow",
+    "FolderError",
+    "ManagerInfo",
+    "Mirror",
+    "NoRoomError",
+    "Record",
+    "Room",
+    "RuntimeDirectoryError",
+    "SavedState",
+    "StorageError",
+    "Store",
+    "StoreError",
+    "Tick",
+    "clone_checkpoint",
+    "default_directory",
+    "fetch_experiment",
+    "private_directory",
+    "queue_of_reply",
+    "runtime_directory",
+    "steady_clock",
+]

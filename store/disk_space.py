@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from ..runner.events import AttemptEnded, Event, StopAsked
-from ..runner.verdicts import is_no_room
-from ..trial_agent.room import no_room
+from ..runner import AttemptEnded, Event, StopAsked, is_no_room
+from ..trial_agent import no_room
 from .store import NoRoomError
 
 __all__ = ["Room", "check_room"]

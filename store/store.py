@@ -12,8 +12,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..runner.changes import AttemptRow, Changes, MetricRow
-from ..runner.trial import FailureKind, Trial
+from ..runner import AttemptRow, Changes, FailureKind, MetricRow, Trial
 from .conversation import Conversation, SavedState
 from .schema import MIGRATIONS, SCHEMA_VERSION
 from .trial_table import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row

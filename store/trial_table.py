@@ -8,7 +8,7 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
-from ..runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
+from ..runner import Cause, FailureKind, Trial, TrialStatus, Verdict
 
 __all__ = ["SELECT_TRIALS", "UPSERT_TRIAL", "row_to_trial", "trial_to_row"]
 

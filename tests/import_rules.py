@@ -4,33 +4,49 @@
 
 prints one line `file:line: message` for each violation and ends with 1 when there are any. The rules:
 
-- A package imports only the packages below it (`MAY_IMPORT`), and libraries only from its list (`LIBRARIES`).
+- A room imports only the rooms below it (`MAY_IMPORT`), and libraries only from its list (`LIBRARIES`).
+- A folder is entered through its `__init__`: from outside, `from ..store import Store`, never `from ..store.store`.
+- The `__all__` of an inner room is what other folders import; a room in `PUBLIC` may offer more to users.
+- `runner/` is pure: it imports none of `IMPURE`.
 - Inside the project imports are relative, so that checkers resolve them from the tree.
-- Only `manager/ray_*.py` imports ray.
-- Module-level imports have no cycle.
+- Only `executors/ray/` and `executors/private_ray/` import ray.
+- Imports have no cycle, wherever they stand: at the top, under TYPE_CHECKING or in a function.
 - No `global`; nothing that lives at module level is changed by a function (`HOLDERS` lists what may be).
 """
 
 import ast
 import sys
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 BASE = frozenset({"protocol", "search_space"})
+CORE = BASE | {"trial_agent", "runner", "store"}
+PROCESS = CORE | {"config", "executors", "manager"}
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "protocol": frozenset(),
     "search_space": frozenset(),
-    "tuners": BASE,
-    "assessors": BASE,
+    "plugins": frozenset({"search_space"}),
+    "tuners": BASE | {"plugins"},
+    "assessors": BASE | {"plugins"},
     "trial_agent": BASE,
-    "dispatcher": BASE | {"tuners", "assessors"},
-    "manager": BASE | {"trial_agent", "dispatcher"},
-    "server": BASE | {"trial_agent", "dispatcher", "manager"},
-    "cli": BASE | {"trial_agent", "dispatcher", "manager", "server", "pitchpipe"},
+    "runner": BASE,
+    "dispatcher": BASE | {"plugins", "tuners", "assessors"},
+    "store": BASE | {"trial_agent", "runner"},
+    "config": BASE | {"runner"},
+    "executors": CORE,
+    "manager": CORE | {"config", "executors", "dispatcher"},
+    "server": PROCESS,
     # The face gives the names of all of them; that the heavy ones load lazily is measured by another test.
-    "pitchpipe": BASE | {"tuners", "assessors", "trial_agent", "manager", "server"},
+    "pitchpipe": PROCESS | {"tuners", "assessors", "server"},
+    "cli": PROCESS | {"dispatcher", "server", "pitchpipe"},
 }
+# Rooms whose `__init__` is a public interface; what it offers beyond the needs of other rooms is documented.
+PUBLIC = frozenset(
+    {"pitchpipe", "protocol", "search_space", "tuners", "assessors", "trial_agent", "dispatcher", "server"}
+)
+IMPURE = frozenset({"asyncio", "os", "time", "sqlite3", "threading", "pathlib", "logging"})
+RAY_FOLDERS = ("executors/ray/", "executors/private_ray/")
 # Single files that may import more than their package.
 FILE_MAY_IMPORT: dict[str, frozenset[str]] = {
     "pitchpipe/__main__.py": frozenset({"cli"})
@@ -38,32 +54,19 @@ FILE_MAY_IMPORT: dict[str, frozenset[str]] = {
 LIBRARIES: dict[str, frozenset[str]] = {
     "protocol": frozenset({"orjson", "json_tricks", "numpy"}),
     "search_space": frozenset({"numpy", "scipy"}),
+    "plugins": frozenset(),
     "tuners": frozenset({"numpy", "scipy", "cmaes", "optuna", "pytest", "cloudpickle"}),  # two for the suite
     "assessors": frozenset({"numpy", "scipy", "pytest", "cloudpickle"}),
     "trial_agent": frozenset({"psutil", "orjson", "cloudpickle", "inotify_simple"}),
+    "runner": frozenset(),
     "dispatcher": frozenset({"cloudpickle", "orjson", "psutil", "numpy"}),
-    "manager": frozenset(
-        {"cloudpickle", "orjson", "psutil", "pydantic", "pydantic_core", "ruamel", "filelock", "fsspec"}
-    ),
-    "server": frozenset(
-        {
-            "fastapi",
-            "starlette",
-            "uvicorn",
-            "pydantic",
-            "anyio",
-            "nicegui",
-            "plotly",
-            "jinja2",
-            "markupsafe",
-            "numpy",
-            "orjson",
-            "psutil",
-        }
-    ),
-    "cli": frozenset(
-        {"click", "rich", "psutil", "orjson", "optuna"}
-    ),  # optuna: where it is installed, for a study
+    "store": frozenset({"orjson", "psutil", "fsspec", "filelock"}),
+    "config": frozenset({"pydantic", "pydantic_core", "ruamel"}),
+    "executors": frozenset({"psutil", "orjson", "filelock"}),
+    "manager": frozenset({"cloudpickle", "orjson", "psutil"}),
+    "server": frozenset({"fastapi", "starlette", "uvicorn", "pydantic", "anyio", "nicegui"})
+    | frozenset({"plotly", "jinja2", "markupsafe", "numpy", "orjson", "psutil"}),
+    "cli": frozenset({"click", "rich", "psutil", "orjson", "optuna"}),  # optuna: for a study, where installed
     # pandas: where it is installed, for a table; plotly: for the types of figures.
     "pitchpipe": frozenset({"cloudpickle", "pandas", "plotly"}),
 }
@@ -91,12 +94,12 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One imported module: its absolute name, and whether the import runs when the module is loaded."""
+    """One imported module: its absolute name, and the names that are taken from it."""
 
     module: str
     line: int
     relative: bool
-    at_load: bool
+    names: tuple[str, ...] = ()
 
 
 def check_tree(root: Path) -> list[Violation]:
@@ -109,11 +112,18 @@ def check_tree(root: Path) -> list[Violation]:
     found: list[Violation] = []
     edges: dict[str, list[Import]] = {}
     for file, tree in sources.items():
-        imports = list(imports_of(tree, module_name(file), file.endswith("__init__.py"), modules))
+        imports = list(imports_of(tree, module_name(file), is_face(file), modules))
         found += check_imports(file, imports)
+        found += check_entries(file, imports, modules)
         found += check_state(file, tree)
-        edges[module_name(file)] = [item for item in imports if item.at_load and item.module in modules]
+        edges[module_name(file)] = [item for item in imports if item.module in modules]
+    found += check_faces(sources, edges, modules)
     return found + [cycle_violation(cycle, modules) for cycle in cycles(edges)]
+
+
+def is_face(file: str) -> bool:
+    """Tell whether a file is the `__init__` of a folder."""
+    return file.endswith("__init__.py")
 
 
 def module_name(file: str) -> str:
@@ -130,22 +140,22 @@ def module_name(file: str) -> str:
 
 def imports_of(tree: ast.Module, name: str, is_package: bool, modules: Iterable[str]) -> Iterator[Import]:
     """Yield every import of a module, also those inside functions and `import_module("...")` of a literal."""
-    later = set(nodes_run_later(tree))
     known = set(modules)
     for node in ast.walk(tree):
-        at_load = node not in later
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield Import(alias.name, node.lineno, False, at_load)
+                yield Import(alias.name, node.lineno, False)
         elif isinstance(node, ast.ImportFrom):
             origin = absolute(node.module or "", node.level, name, is_package)
             for alias in node.names:
                 full = f"{origin}.{alias.name}"
-                is_module = full in known or any(module.startswith(full + ".") for module in known)
-                yield Import(full if is_module else origin, node.lineno, node.level > 0, at_load)
+                if full in known or any(module.startswith(full + ".") for module in known):
+                    yield Import(full, node.lineno, node.level > 0)
+                else:
+                    yield Import(origin, node.lineno, node.level > 0, (alias.name,))
         elif isinstance(node, ast.Call) and (target := literal_import(node)):
             level = len(target) - len(target.lstrip("."))
-            yield Import(absolute(target[level:], level, name, is_package), node.lineno, level > 0, False)
+            yield Import(absolute(target[level:], level, name, is_package), node.lineno, level > 0)
 
 
 def absolute(target: str, level: int, name: str, is_package: bool) -> str:
@@ -170,16 +180,6 @@ def literal_import(node: ast.Call) -> str | None:
     return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
 
 
-def nodes_run_later(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the nodes that loading the module does not run: bodies of functions and of `if TYPE_CHECKING`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or (
-            isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-        ):
-            for statement in node.body:
-                yield from ast.walk(statement)
-
-
 def check_imports(file: str, imports: Iterable[Import]) -> list[Violation]:
     """Return the imports of one file that its package must not have."""
     package = file.split("/")[0]
@@ -198,12 +198,68 @@ def import_problem(file: str, package: str, item: Import) -> str | None:
         target = rest.split(".")[0] if rest.split(".")[0] in MAY_IMPORT else "pitchpipe"
         allowed = MAY_IMPORT[package] | FILE_MAY_IMPORT.get(file, frozenset()) | {package}
         return None if target in allowed else f"{package} must not import {target}"
+    if package == "runner" and top in IMPURE:
+        return f"runner is pure and must not import {top}"
     if top in sys.stdlib_module_names:
         return None
     if top == "ray":
-        is_ray_file = package == "manager" and Path(file).name.startswith("ray_")
-        return None if is_ray_file else "only manager/ray_*.py imports ray"
+        return None if file.startswith(RAY_FOLDERS) else f"only {' and '.join(RAY_FOLDERS)} import ray"
     return None if top in LIBRARIES[package] else f"{package} must not import the library {top}"
+
+
+def check_entries(file: str, imports: Iterable[Import], modules: Mapping[str, str]) -> list[Violation]:
+    """Return the imports of one file that enter another folder other than through its `__init__`."""
+    here = folder_of(module_name(file), file)
+    entered = ((item, folder_of(item.module, modules.get(item.module, ""))) for item in imports)
+    return [
+        Violation(file, item.line, f"imports {item.module}: enter {folder} through its __init__")
+        for item, folder in entered
+        if item.module in modules
+        and item.module != folder
+        and folder != "pitchpipe"
+        and not f"{here}.".startswith(f"{folder}.")
+    ]
+
+
+def folder_of(module: str, file: str) -> str:
+    """Return the folder of a module, by its dotted name.
+
+    >>> folder_of("pitchpipe.store.folder", "store/folder.py"), folder_of("pitchpipe.store", "store/__init__.py")
+    ('pitchpipe.store', 'pitchpipe.store')
+    """
+    return module if is_face(file) else module.rpartition(".")[0]
+
+
+def check_faces(
+    sources: Mapping[str, ast.Module], edges: Mapping[str, list[Import]], modules: Mapping[str, str]
+) -> list[Violation]:
+    """Return the names that the `__init__` of a folder offers and nobody imports, or that it hides."""
+    used: dict[str, set[str]] = {}
+    for importer, imports in edges.items():
+        for item in imports:
+            if not f"{importer}.".startswith(f"{item.module}."):
+                used.setdefault(item.module, set()).update(item.names)
+    found: list[Violation] = []
+    for file in filter(is_face, sources):
+        offered, taken = exported(sources[file]), used.get(module_name(file), set())
+        if file.split("/")[0] not in PUBLIC:
+            found += [
+                Violation(file, 1, f"offers `{name}`, which no other folder imports")
+                for name in sorted(offered - taken)
+            ]
+        found += [
+            Violation(file, 1, f"`{name}` is imported by others and missing in __all__")
+            for name in sorted(taken - offered)
+        ]
+    return found
+
+
+def exported(tree: ast.Module) -> set[str]:
+    """Return the names in the `__all__` of a module."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
 
 
 def check_state(file: str, tree: ast.Module) -> list[Violation]:
@@ -294,7 +350,7 @@ def changed_names(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def cycles(edges: dict[str, list[Import]]) -> list[list[str]]:
-    """Return one path for each import cycle that a walk along the module-level imports meets."""
+    """Return one path for each import cycle that a walk along the imports meets."""
     found: list[list[str]] = []
     done: set[str] = set()
 

@@ -10,50 +10,135 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .checkpoint import Checkpoint
-    from .core import Agent
+    from .command_line import StartError, arguments_of, with_interpreter
+    from .core import LAST_RESORT, Agent
+    from .environ import REPORTS, TOKEN, base_environment, mark
+    from .events import Event
+    from .file_watch import FileWatch, best_watch
+    from .function_trial import FunctionLoader, FunctionTrial
+    from .guard import Guard
     from .job import Job, RunSpec
+    from .line_file import LineFile
     from .messages import MessageDecoder, MessageError, encode_message
-    from .sdk import TrialStopped
+    from .outbox import Outbox
+    from .room import no_room
+    from .sdk import (
+        TrialStopped,
+        get_budget,
+        get_checkpoint,
+        get_current_parameter,
+        get_experiment_id,
+        get_next_parameter,
+        get_next_parameters,
+        get_sequence_id,
+        get_trial_id,
+        report_final_result,
+        report_intermediate_result,
+        save_checkpoint,
+    )
     from .shelf import Keeping
     from .spool import SpoolReader, read_spool, spool_name
-    from .trainable import FunctionTrainable, Trainable, wrap_function
-    from .unix_server import UnixServer
+    from .trainable import FunctionTrainable, Trainable, TrialFunction, wrap_function
+    from .unix_server import UnixServer, peer_uid
+    from .watchdog import kill_all
 
 _HOMES = {
-    "Agent": "core",
-    "Checkpoint": "checkpoint",
-    "FunctionTrainable": "trainable",
-    "Job": "job",
-    "Keeping": "shelf",
-    "MessageDecoder": "messages",
-    "MessageError": "messages",
-    "RunSpec": "job",
-    "SpoolReader": "spool",
-    "Trainable": "trainable",
-    "TrialStopped": "sdk",
-    "UnixServer": "unix_server",
-    "encode_message": "messages",
-    "read_spool": "spool",
-    "spool_name": "spool",
-    "wrap_function": "trainable",
+    "Agent": ".core",
+    "Checkpoint": ".checkpoint",
+    "Event": ".events",
+    "FileWatch": ".file_watch",
+    "FunctionLoader": ".function_trial",
+    "FunctionTrainable": ".trainable",
+    "FunctionTrial": ".function_trial",
+    "Guard": ".guard",
+    "Job": ".job",
+    "Keeping": ".shelf",
+    "LAST_RESORT": ".core",
+    "LineFile": ".line_file",
+    "MessageDecoder": ".messages",
+    "MessageError": ".messages",
+    "Outbox": ".outbox",
+    "REPORTS": ".environ",
+    "RunSpec": ".job",
+    "SpoolReader": ".spool",
+    "StartError": ".command_line",
+    "TOKEN": ".environ",
+    "Trainable": ".trainable",
+    "TrialFunction": ".trainable",
+    "TrialStopped": ".sdk",
+    "UnixServer": ".unix_server",
+    "arguments_of": ".command_line",
+    "base_environment": ".environ",
+    "best_watch": ".file_watch",
+    "encode_message": ".messages",
+    "get_budget": ".sdk",
+    "get_checkpoint": ".sdk",
+    "get_current_parameter": ".sdk",
+    "get_experiment_id": ".sdk",
+    "get_next_parameter": ".sdk",
+    "get_next_parameters": ".sdk",
+    "get_sequence_id": ".sdk",
+    "get_trial_id": ".sdk",
+    "kill_all": ".watchdog",
+    "mark": ".environ",
+    "no_room": ".room",
+    "peer_uid": ".unix_server",
+    "read_spool": ".spool",
+    "report_final_result": ".sdk",
+    "report_intermediate_result": ".sdk",
+    "save_checkpoint": ".sdk",
+    "spool_name": ".spool",
+    "with_interpreter": ".command_line",
+    "wrap_function": ".trainable",
 }
 
 __all__ = [
+    "LAST_RESORT",
+    "REPORTS",
+    "TOKEN",
     "Agent",
     "Checkpoint",
+    "Event",
+    "FileWatch",
+    "FunctionLoader",
     "FunctionTrainable",
+    "FunctionTrial",
+    "Guard",
     "Job",
     "Keeping",
+    "LineFile",
     "MessageDecoder",
     "MessageError",
+    "Outbox",
     "RunSpec",
     "SpoolReader",
+    "StartError",
     "Trainable",
+    "TrialFunction",
     "TrialStopped",
     "UnixServer",
+    "arguments_of",
+    "base_environment",
+    "best_watch",
     "encode_message",
+    "get_budget",
+    "get_checkpoint",
+    "get_current_parameter",
+    "get_experiment_id",
+    "get_next_parameter",
+    "get_next_parameters",
+    "get_sequence_id",
+    "get_trial_id",
+    "kill_all",
+    "mark",
+    "no_room",
+    "peer_uid",
     "read_spool",
+    "report_final_result",
+    "report_intermediate_result",
+    "save_checkpoint",
     "spool_name",
+    "with_interpreter",
     "wrap_function",
 ]
 
@@ -63,4 +148,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    return getattr(import_module(_HOMES[name], __name__), name)

@@ -3,16 +3,15 @@
 Importing this package imports neither numpy nor an algorithm; the classes are loaded when first asked for.
 """
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-from .base.requests import Suggestion, TrialControl
-from .base.tuner import NoMoreTrialError, Tuner
-from .registry import UnknownAlgorithm, check, create, find, names
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .anneal import AnnealTuner
     from .asha import ASHATuner
     from .auto import AutoTuner
+    from .base import NoMoreTrialError, Suggestion, TrialControl, Tuner
     from .batch import BatchTuner
     from .bohb import BOHBTuner
     from .cma_es import CMAESTuner
@@ -28,10 +27,46 @@ if TYPE_CHECKING:
     from .pbt import PBTTuner
     from .qmc import QMCTuner
     from .random import RandomTuner
+    from .registry import REGISTRY, UnknownAlgorithm, check, create, find, names
     from .smac import SMACTuner
     from .tpe import TPETuner, TpeTuner
 
+_HOMES = {
+    "ASHATuner": ".asha",
+    "AnnealTuner": ".anneal",
+    "AutoTuner": ".auto",
+    "BOHBTuner": ".bohb",
+    "BatchTuner": ".batch",
+    "CMAESTuner": ".cma_es",
+    "DEHBTuner": ".dehb",
+    "DNGOTuner": ".dngo",
+    "EvolutionTuner": ".evolution",
+    "GPTuner": ".gp",
+    "GridSearchTuner": ".grid_search",
+    "HyperbandTuner": ".hyperband",
+    "MetisTuner": ".metis",
+    "NoMoreTrialError": ".base",
+    "OptunaTuner": ".optuna_sampler",
+    "PB2Tuner": ".pb2",
+    "PBTTuner": ".pbt",
+    "QMCTuner": ".qmc",
+    "REGISTRY": ".registry",
+    "RandomTuner": ".random",
+    "SMACTuner": ".smac",
+    "Suggestion": ".base",
+    "TPETuner": ".tpe",
+    "TpeTuner": ".tpe",
+    "TrialControl": ".base",
+    "Tuner": ".base",
+    "UnknownAlgorithm": ".registry",
+    "check": ".registry",
+    "create": ".registry",
+    "find": ".registry",
+    "names": ".registry",
+}
+
 __all__ = [
+    "REGISTRY",
     "ASHATuner",
     "AnnealTuner",
     "AutoTuner",
@@ -64,34 +99,10 @@ __all__ = [
     "names",
 ]
 
-_LAZY = {
-    "ASHATuner": "asha",
-    "AnnealTuner": "anneal",
-    "AutoTuner": "auto",
-    "BOHBTuner": "bohb",
-    "BatchTuner": "batch",
-    "CMAESTuner": "cma_es",
-    "DEHBTuner": "dehb",
-    "DNGOTuner": "dngo",
-    "EvolutionTuner": "evolution",
-    "GPTuner": "gp",
-    "GridSearchTuner": "grid_search",
-    "HyperbandTuner": "hyperband",
-    "MetisTuner": "metis",
-    "OptunaTuner": "optuna_sampler",
-    "PB2Tuner": "pb2",
-    "PBTTuner": "pbt",
-    "QMCTuner": "qmc",
-    "RandomTuner": "random",
-    "SMACTuner": "smac",
-    "TPETuner": "tpe",
-    "TpeTuner": "tpe",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+    from importlib import import_module
 
-    return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    return getattr(import_module(_HOMES[name], __name__), name)

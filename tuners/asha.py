@@ -15,9 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .base.arguments import integer
-from .base.scheduled import Member, ScheduledTuner
-from .base.tuner import Tuner
+from .base import Member, ScheduledTuner, Tuner, integer
 from .registry import create, find
 
 

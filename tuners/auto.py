@@ -14,18 +14,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .base.embedding import Embedding
-from .base.explored import ready
-from .base.layout import Floats
-from .base.learner import LearningTuner
-from .models.auto_model import AutoModel
-from .models.auto_settings import Settings
-from .models.learning_curves import LearningCurves, Stage
-from .moves.climbing import climb
-from .moves.first_points import initial_design
-from .moves.local_moves import mutants
-from .moves.regions import Box, Branch, Everywhere, Region, neglected_branch, principal_axes
-from .moves.trust_region import TrustRegion
+from .base import Embedding, Floats, LearningTuner, ready
+from .models import AutoModel, LearningCurves, Settings, Stage
+from .moves import (
+    Box,
+    Branch,
+    Everywhere,
+    Region,
+    TrustRegion,
+    climb,
+    initial_design,
+    mutants,
+    neglected_branch,
+    principal_axes,
+)
 
 _MOST_BRANCHES = 0.35  # of the suggestions
 _EARLY = 100  # suggestions; by twice as many, the late shares hold

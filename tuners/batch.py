@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..search_space import SearchSpace
-from ..search_space.json_values import identity, plain_copy
-from .base.tuner import NoMoreTrialError, Tuner
+from ..search_space import SearchSpace, identity, plain_copy
+from .base import NoMoreTrialError, Tuner
 
 
 class BatchTuner(Tuner):

@@ -14,12 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..search_space import SearchSpace
-from .base.arguments import integer, positive
-from .base.explored import measurements, ready
-from .base.layout import Floats, Layout
-from .base.scheduled import Member
+from .base import Floats, Layout, Member, integer, measurements, positive, ready
 from .hyperband import HyperbandTuner, halvings
-from .models.parzen import Mixture, features_of
+from .models import Mixture, features_of
 
 _FLIP = 0.3  # how often a kernel leaves the option of a choice, at one observation; less with more
 _LARGEST_SET = 500  # points in the density of the bad; beyond it, every n-th by rank

@@ -17,11 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..search_space import SearchSpace
-from .base.arguments import integer, one_of, positive
-from .base.embedding import Embedding
-from .base.explored import key_of, ready
-from .base.layout import Floats, Layout
-from .base.learner import LearningTuner
+from .base import Embedding, Floats, Layout, LearningTuner, integer, key_of, one_of, positive, ready
 
 _PROPOSALS = 50
 _MOST_VALUES = 500  # of a parameter with a step; with more, it is as good as continuous

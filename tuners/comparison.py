@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .base.tuner import NoMoreTrialError, Tuner
+from .base import NoMoreTrialError, Tuner
 from .random import RandomTuner
 
 _T_95 = {5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}  # two-sided, by number of seeds

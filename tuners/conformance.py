@@ -30,7 +30,7 @@ import numpy as np
 import pytest
 
 from ..search_space import SearchSpace
-from .base.tuner import NoMoreTrialError, Tuner
+from .base import NoMoreTrialError, Tuner
 
 
 def _space(**parameters: tuple[str, list[Any]]) -> dict[str, Any]:

@@ -12,10 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .base.arguments import integer
-from .base.explored import ready
-from .base.layout import Floats
-from .base.scheduled import Member, ScheduledTuner
+from .base import Floats, Member, ScheduledTuner, integer, ready
 from .hyperband import bracket_plan, halvings
 
 _TRIES = 50  # offspring looked at for one that is new and meets the constraints

@@ -5,11 +5,9 @@ Snoek et al., Scalable Bayesian Optimization Using Deep Neural Networks, ICML 20
 
 from __future__ import annotations
 
-from .base.arguments import integer
-from .models.neural_features import LinearPosterior, Network, regress
-from .models.surrogate import Model, Score, SurrogateTuner, Training
-from .moves.acquisition import log_expected_improvement
-from .moves.regions import Everywhere
+from .base import integer
+from .models import LinearPosterior, Model, Network, Score, SurrogateTuner, Training, regress
+from .moves import Everywhere, log_expected_improvement
 
 _LAYERS = (50, 50, 50)  # Snoek et al. 2015, section 3.1
 _SCALE = 3.0  # of inputs: features of the unit interval have a variance of about 1/12

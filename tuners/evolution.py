@@ -11,9 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .base.arguments import integer
-from .base.layout import Floats
-from .base.learner import LearningTuner
+from .base import Floats, LearningTuner, integer
 
 _PROPOSALS = 50
 _LOG_STEP = (-2.0, 0.0)  # powers of ten: of the unit interval

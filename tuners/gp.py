@@ -10,14 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .base.arguments import integer, one_of, positive
-from .base.embedding import active_dimension
-from .base.layout import Floats
-from .models.gaussian_process import Posterior, Prior, condition, fit
-from .models.matern_kernel import SMOOTHNESSES
-from .models.surrogate import Model, Score, SurrogateTuner, Training
-from .moves.acquisition import log_expected_improvement
-from .moves.regions import Everywhere
+from .base import Floats, active_dimension, integer, one_of, positive
+from .models import SMOOTHNESSES, Model, Posterior, Prior, Score, SurrogateTuner, Training, condition, fit
+from .moves import Everywhere, log_expected_improvement
 
 _LARGEST_SET = 300
 _FIRST_ITERATIONS, _ITERATIONS = 40, 12

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..search_space import SearchSpace
-from .base.explored import Explored, measurements, ready
-from .base.tuner import Tuner
+from .base import Explored, Tuner, measurements, ready
 
 
 class GridSearchTuner(Tuner):

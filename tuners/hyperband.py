@@ -8,9 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from .base.arguments import integer, one_of
-from .base.scheduled import Member, ScheduledTuner
-from .base.tuner import NoMoreTrialError
+from .base import Member, NoMoreTrialError, ScheduledTuner, integer, one_of
 
 
 @dataclass(slots=True, eq=False)

@@ -11,14 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .base.arguments import integer, one_of
-from .base.explored import ready
-from .base.layout import Floats
+from .base import Floats, integer, one_of, ready
 from .gp import GaussianProcessTuner
-from .models.gaussian_process import Posterior
-from .models.parzen import Mixture, features_of
-from .models.surrogate import Model, Score, Training
-from .moves.regions import Everywhere
+from .models import Mixture, Model, Posterior, Score, Training, features_of
+from .moves import Everywhere
 
 _GOOD = 0.25  # of the results are in the density of the good ones
 _BANDWIDTH, _FLIP = 0.1, 0.2

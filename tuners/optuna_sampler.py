@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..search_space import Parameter
-from .base.arguments import one_of
-from .base.explored import ready
-from .base.layout import Floats
-from .base.learner import LearningTuner
+from .base import Floats, LearningTuner, one_of, ready
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

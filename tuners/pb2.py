@@ -14,11 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..search_space import SearchSpace
-from .base.embedding import Embedding
-from .base.explored import ready
-from .base.layout import Floats
-from .base.scheduled import Member
-from .models.gaussian_process import matern
+from .base import Embedding, Floats, Member, ready
+from .models import matern
 from .pbt import Legacy, PBTTuner
 
 _LARGEST_SET = 100  # of the latest measurements that the model is fitted to

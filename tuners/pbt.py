@@ -13,11 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..search_space import SearchSpace
-from .base.arguments import integer
-from .base.explored import ready
-from .base.requests import Suggestion
-from .base.scheduled import Member, ScheduledTuner
-from .base.tuner import NoMoreTrialError
+from .base import Member, NoMoreTrialError, ScheduledTuner, Suggestion, integer, ready
 
 _TRIES = 100
 

@@ -14,10 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .base.arguments import integer, one_of, seed_of
-from .base.explored import Explored, ready
-from .base.layout import Floats
-from .base.learner import latin_hypercube
+from .base import Explored, Floats, integer, latin_hypercube, one_of, ready, seed_of
 from .random import RandomTuner
 
 _BLOCK = 64  # points drawn from a sequence at a time; a power of two keeps Sobol's points balanced

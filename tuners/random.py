@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..search_space import SearchSpace
-from .base.arguments import seed_of
-from .base.explored import Explored, measurements, ready
-from .base.tuner import Tuner
+from .base import Explored, Tuner, measurements, ready, seed_of
 
 
 class RandomTuner(Tuner):

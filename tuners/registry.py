@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..plugins.algorithms import Registry, UnknownAlgorithm, check
+from ..plugins import Registry, UnknownAlgorithm, check
 
 if TYPE_CHECKING:
-    from .base.tuner import Tuner
+    from .base import Tuner
 
 __all__ = ["REGISTRY", "UnknownAlgorithm", "check", "create", "find", "names"]
 

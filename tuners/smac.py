@@ -6,11 +6,9 @@ Lindauer et al., SMAC3: A Versatile Bayesian Optimization Package, JMLR 23, 2022
 
 from __future__ import annotations
 
-from .base.arguments import integer, one_of
-from .base.layout import Floats
-from .models.random_forest import Forest, grow
-from .models.surrogate import Model, Score, SurrogateTuner, Training
-from .moves.acquisition import log_expected_improvement
+from .base import Floats, integer, one_of
+from .models import Forest, Model, Score, SurrogateTuner, Training, grow
+from .moves import log_expected_improvement
 
 _RANDOM_SHARE = 0.1  # of the suggestions: nothing is ever left out for good
 _LARGEST_SET = 500

@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .base.arguments import integer, merged, one_of, positive
-from .base.layout import Floats, Ints, Layout
-from .base.learner import LearningTuner, latin_hypercube
-from .models.parzen import Mixture, ParzenHistory, features_of
+from .base import Floats, Ints, Layout, LearningTuner, integer, latin_hypercube, merged, one_of, positive
+from .models import Mixture, ParzenHistory, features_of
 
 DEFAULTS = {
     "constant_liar_type": "worst",

@@ -14,10 +14,8 @@ from ..failures import USAGE, Failure
 from ..verb import complete_experiment, directory_option, verb
 
 if TYPE_CHECKING:
-    from ...runner.objectives import Objective
-    from ...runner.trial import Trial
-    from ...store.folder import ExperimentFolder
-    from ...store.store import ExperimentRow
+    from ...runner import Objective, Trial
+    from ...store import ExperimentFolder, ExperimentRow
 
 __all__ = ["compare"]
 
@@ -100,7 +98,7 @@ def _refuse_other_objectives(sides: Sequence[_Side]) -> None:
 
 
 def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
-    from ...store.reading.words import duration_text
+    from ...store.reading import duration_text
 
     return [
         ("status", *(side.row.status for side in sides)),
@@ -127,7 +125,7 @@ def _milestones(sides: Sequence[_Side]) -> dict[int, list[float | None]]:
 
 
 def _differences(configs: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    from ...store.reading.words import flat
+    from ...store.reading import flat
 
     kept = [{_snake(k): v for k, v in config.items() if k not in _PASSED_OVER} for config in configs]
     flattened = [flat(config) for config in kept]
@@ -161,6 +159,6 @@ def _object(sides: Sequence[_Side], differing: dict[str, list[Any]]) -> dict[str
 
 
 def _shown(value: Any) -> str:
-    from ...store.reading.words import number_text
+    from ...store.reading import number_text
 
     return "-" if value is None else number_text(value)

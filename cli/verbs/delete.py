@@ -14,7 +14,7 @@ from ..failures import FAILED, USAGE, Failure
 from ..verb import complete_experiment, directory_option, verb
 
 if TYPE_CHECKING:
-    from ...store.folder import ExperimentFolder
+    from ...store import ExperimentFolder
 
 __all__ = ["delete"]
 
@@ -39,8 +39,8 @@ def delete(experiments: tuple[str, ...], directory: Path | None, yes: bool) -> N
 
 
 def _refuse_if_running(folder: ExperimentFolder) -> None:
-    from ...runner.experiment_status import ExperimentStatus
-    from ...store.store import StoreError
+    from ...runner import ExperimentStatus
+    from ...store import StoreError
     from ..outcome import command_for
     from ..reading import viewed
 
@@ -66,7 +66,7 @@ def _is_meant(folder: ExperimentFolder) -> bool:
 
 
 def _content(folder: ExperimentFolder) -> str:
-    from ...store.store import StoreError
+    from ...store import StoreError
     from ..reading import viewed
 
     try:

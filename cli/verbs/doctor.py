@@ -34,7 +34,7 @@ def doctor(directory: Path | None, with_ray: bool, as_json: bool) -> int:
 
     A line a subject: ok, warn or FAIL, with what to do. Exit code: 0, or 1 if something fails.
     """
-    from ...store.folder import default_directory
+    from ...store import default_directory
 
     directory = (directory or default_directory()).expanduser().absolute()
     found = []
@@ -62,7 +62,7 @@ def _all(directory: Path, with_ray: bool, interrupts: Interrupts) -> Iterator[Fi
 def _one_trial(platform: str, interrupts: Interrupts) -> Finding:
     """Run one trial: manager, dispatcher, agent and store work together."""
     from ...config import ExperimentConfig
-    from ...executors.base import ExecutorError
+    from ...executors import ExecutorError
     from ..diagnosis import Finding
     from ..trying import tried_lines, try_config
 

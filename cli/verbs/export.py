@@ -17,7 +17,7 @@ from ..failures import FAILED, USAGE, Failure
 from ..verb import experiment_options, verb
 
 if TYPE_CHECKING:
-    from ...store.folder import ExperimentFolder
+    from ...store import ExperimentFolder
 
 __all__ = ["export"]
 

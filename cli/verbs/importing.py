@@ -37,7 +37,7 @@ def import_verb(
     the trials that succeeded count. All of it is checked before the first is told. They become no trials of
     the experiment, but `resume` keeps what the tuner was told.
     """
-    from ...manager.control.steering import import_results
+    from ...manager.control import import_results
     from ..finding import chosen_experiment
 
     results = list(_results(path))

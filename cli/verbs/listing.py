@@ -13,7 +13,7 @@ import click
 from ..verb import directory_option, experiment_options, verb
 
 if TYPE_CHECKING:
-    from ...store.folder import ExperimentFolder
+    from ...store import ExperimentFolder
     from ..reading import ViewedExperiment
 
 __all__ = ["list_experiments", "status"]
@@ -26,7 +26,7 @@ _HEAD = ("id", "status", "trials", "best", "ran for", "made", "name")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_experiments(directory: Path | None, as_json: bool) -> None:
     """List the experiments of a directory, the newest first."""
-    from ...store.folder import ExperimentFolder, default_directory
+    from ...store import ExperimentFolder, default_directory
     from ..table import print_table
 
     directory = (directory or default_directory()).expanduser().absolute()
@@ -61,7 +61,7 @@ def status(experiment: str | None, experiment_id: str | None, directory: Path | 
 
 
 def _status_lines(view: ViewedExperiment) -> Iterator[str]:
-    from ...store.reading.words import counts_text, duration_text
+    from ...store.reading import counts_text, duration_text
     from ..outcome import best_lines, failure_lines
     from ..reading import is_abandoned
 
@@ -94,8 +94,8 @@ def standing(folder: ExperimentFolder, status: str) -> str:
 
 def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
     """What only the manager knows; nothing if there is none."""
-    from ...manager.control.connection import ControlError, ask_manager
-    from ...store.reading.words import left_text, rate_text
+    from ...manager.control import ControlError, ask_manager
+    from ...store.reading import left_text, rate_text
 
     if folder.manager() is None:
         return
@@ -116,7 +116,7 @@ def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
 
 def _facts(folder: ExperimentFolder) -> dict[str, Any]:
     """What the list says of an experiment; one that cannot be read is listed with the reason."""
-    from ...store.store import StoreError
+    from ...store import StoreError
     from ..reading import objectives_of_row, viewed
 
     try:
@@ -149,8 +149,8 @@ def _facts(folder: ExperimentFolder) -> dict[str, Any]:
 
 
 def _row(facts: dict[str, Any]) -> tuple[str, ...]:
-    from ...runner.experiment_status import ExperimentStatus
-    from ...store.reading.words import duration_text, number_text
+    from ...runner import ExperimentStatus
+    from ...store.reading import duration_text, number_text
 
     if "counts" not in facts:
         return (facts["id"], facts["status"], "", "", "", "", facts["reason"])

@@ -41,7 +41,7 @@ def ray() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, or null.")
 def status(as_json: bool) -> None:
     """Tell whether a private Ray runs, and who uses it."""
-    from ...executors.private_ray.lease import ray_status
+    from ...executors.private_ray import ray_status
 
     found = ray_status()
     if as_json:
@@ -67,7 +67,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _since(moment: float | None) -> str:
-    from ...store.reading.words import moment_text
+    from ...store.reading import moment_text
 
     return "" if moment is None else f", since {moment_text(moment)}"
 
@@ -79,7 +79,7 @@ def _users(found: dict[str, Any]) -> str:
 
 
 def _leaving(found: dict[str, Any]) -> str:
-    from ...store.reading.words import duration_text, length_text
+    from ...store.reading import duration_text, length_text
 
     if found.get("seconds_left") is not None:
         return f"in {duration_text(found['seconds_left'])}, if no experiment comes"
@@ -98,8 +98,8 @@ def number_of(count: int, noun: str) -> str:
 
 def staying_line(config: Mapping[str, Any]) -> str:
     """What there is to say at the end of an experiment about the private Ray; empty if nothing is."""
-    from ...executors.private_ray.lease import ray_status
-    from ...store.reading.words import length_text
+    from ...executors.private_ray import ray_status
+    from ...store.reading import length_text
 
     service = config.get("trainingService", {})
     if service.get("platform") != "ray" or service.get("address"):
@@ -115,7 +115,7 @@ def staying_line(config: Mapping[str, Any]) -> str:
 @verb("stop", "pitchpipe ray stop")
 def stop() -> None:
     """End the private Ray and all that runs in it, also the trials of running experiments."""
-    from ...executors.private_ray.lease import stop_ray
+    from ...executors.private_ray import stop_ray
 
     with explained():
         stopped = stop_ray()

@@ -14,8 +14,8 @@ from ..interrupts import Interrupts
 from ..verb import experiment_options, verb, watch_options
 
 if TYPE_CHECKING:
-    from ...manager.control.extension import Extension
-    from ...store.folder import ExperimentFolder
+    from ...manager.control import Extension
+    from ...store import ExperimentFolder
 
 __all__ = ["resume"]
 
@@ -74,8 +74,8 @@ def resume(
     Nothing is computed twice: results are kept, and trials that went on without a manager are taken up. ID is
     an experiment's id or the beginning of one; without it, the newest is meant.
     """
-    from ...manager.control.extension import Extension
-    from ...manager.experiments import resume_experiment
+    from ...manager import resume_experiment
+    from ...manager.control import Extension
     from ..background import run_in_background
     from ..finding import chosen_experiment, chosen_name
     from .run import watched
@@ -99,8 +99,7 @@ def resume(
 
 
 def _fetch(storage: str, name: str | None, directory: Path | None) -> ExperimentFolder:
-    from ...store.folder import default_directory
-    from ...store.mirror import fetch_experiment
+    from ...store import default_directory, fetch_experiment
 
     if name is None:
         raise Failure("--from needs the ID of the experiment", USAGE)
@@ -109,7 +108,7 @@ def _fetch(storage: str, name: str | None, directory: Path | None) -> Experiment
 
 def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> None:
     """Refuse what cannot go on, and write down new limits."""
-    from ...manager.control.extension import ExtensionError, extend_experiment
+    from ...manager.control import ExtensionError, extend_experiment
     from ..outcome import command_for
     from ..reading import viewed
 

@@ -16,8 +16,8 @@ from ..pages import RunPages, pages_options
 from ..verb import new_experiment_options, verb, watch_options
 
 if TYPE_CHECKING:
-    from ...manager.manager import Manager
-    from ...store.folder import ExperimentFolder
+    from ...manager import Manager
+    from ...store import ExperimentFolder
 
 __all__ = ["run", "watched"]
 

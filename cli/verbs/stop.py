@@ -16,7 +16,7 @@ from ..interrupts import Interrupts
 from ..verb import experiment_options, verb
 
 if TYPE_CHECKING:
-    from ...store.folder import ExperimentFolder, ManagerInfo
+    from ...store import ExperimentFolder, ManagerInfo
 
 __all__ = ["stop"]
 
@@ -32,7 +32,7 @@ def stop(experiment: str | None, experiment_id: str | None, directory: Path | No
 
     If its manager was killed, what it left running is ended.
     """
-    from ...store.folder import ExperimentFolder, default_directory
+    from ...store import ExperimentFolder, default_directory
     from ..finding import chosen_experiment, chosen_name
 
     if not every:
@@ -49,7 +49,7 @@ def stop(experiment: str | None, experiment_id: str | None, directory: Path | No
 
 
 def _is_over(folder: ExperimentFolder) -> bool:
-    from ...runner.experiment_status import ExperimentStatus
+    from ...runner import ExperimentStatus
     from ..reading import viewed
 
     if folder.manager() is not None:
@@ -77,7 +77,7 @@ def _stop(folder: ExperimentFolder) -> None:
 
 
 def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
-    from ...manager.control.connection import ControlError, ask_manager
+    from ...manager.control import ControlError, ask_manager
     from ..reading import viewed
 
     with viewed(folder) as store:
@@ -102,9 +102,9 @@ def _send_signal(pid: int) -> None:
 
 def _end_abandoned(folder: ExperimentFolder) -> None:
     """Become its manager for as long as it takes to collect what its trials reported and to end them."""
-    from ...manager.experiments import resume_experiment
-    from ...runner.experiment_status import ExperimentStatus
-    from ...store.store import Store
+    from ...manager import resume_experiment
+    from ...runner import ExperimentStatus
+    from ...store import Store
     from ..display import SilentDisplay
     from ..running import RunningExperiment
 

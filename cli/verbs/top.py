@@ -21,7 +21,7 @@ from ..verb import experiment_options, verb
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ...store.reading.view import ExperimentView
+    from ...store.reading import ExperimentView
 
 __all__ = ["screen", "top"]
 
@@ -49,7 +49,7 @@ def top(experiment: str | None, experiment_id: str | None, directory: Path | Non
     from rich.console import Console
     from rich.live import Live
 
-    from ...store.reading.view import ExperimentView
+    from ...store.reading import ExperimentView
     from ..finding import chosen_experiment
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -111,7 +111,7 @@ def screen(view: ExperimentView, summary: Mapping[str, Any], height: int) -> Ren
 
 def _tables(view: ExperimentView, left: int) -> Iterator[tuple[str, list[dict[str, Any]], str]]:
     """The tables that fit on `left` lines, each with its title and the field that is its result."""
-    from ...store.reading.trial_query import TrialQuery
+    from ...store.reading import TrialQuery
 
     running = TrialQuery(statuses=("RUNNING", "PAUSED"), limit=max(1, left // 3))
     ended = TrialQuery(statuses=_ENDED, sort="end_time", descending=True, limit=left)
@@ -133,7 +133,7 @@ _ENDED = ("SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED
 def _head(summary: Mapping[str, Any]) -> RenderableType:
     from rich.text import Text
 
-    from ...store.reading.words import duration_text, left_text, rate_text
+    from ...store.reading import duration_text, left_text, rate_text
 
     text = Text(no_wrap=True, overflow="ellipsis")
     if summary["name"]:
@@ -151,7 +151,7 @@ def _head(summary: Mapping[str, Any]) -> RenderableType:
 def _counts(summary: Mapping[str, Any]) -> RenderableType:
     from rich.text import Text
 
-    from ...store.reading.words import counts_text
+    from ...store.reading import counts_text
 
     total = summary["limits"]["max_trial_number"]
     of = f" of {total}" if total is not None else ""
@@ -163,7 +163,7 @@ def _counts(summary: Mapping[str, Any]) -> RenderableType:
 def _table(title: str, trials: list[dict[str, Any]], value: str) -> RenderableType:
     from rich.table import Table
 
-    from ...store.reading.words import duration_text, parameters_text, result_text
+    from ...store.reading import duration_text, parameters_text, result_text
 
     table = Table(
         title=f"{title} ({len(trials)})", title_justify="left", box=None, expand=True, pad_edge=False

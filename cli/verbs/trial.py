@@ -15,9 +15,8 @@ from ..failures import FAILED, Failure
 from ..verb import trial_options, verb
 
 if TYPE_CHECKING:
-    from ...runner.changes import AttemptRow
-    from ...runner.trial import Trial
-    from ...store.folder import ExperimentFolder
+    from ...runner import AttemptRow, Trial
+    from ...store import ExperimentFolder
 
 __all__ = ["kill", "show", "trial"]
 
@@ -93,7 +92,7 @@ def show(
 
 
 def _lines(folder: ExperimentFolder, found: Trial, intermediate: list[object]) -> Iterator[str]:
-    from ...store.reading.words import flat, number_text
+    from ...store.reading import flat, number_text
 
     for name, value in _facts(folder, found, intermediate):
         if value not in (None, ""):
@@ -110,8 +109,7 @@ def _lines(folder: ExperimentFolder, found: Trial, intermediate: list[object]) -
 def _facts(
     folder: ExperimentFolder, found: Trial, intermediate: list[object]
 ) -> Iterator[tuple[str, object]]:
-    from ...store.reading.failed_trial import hint_text
-    from ...store.reading.words import duration_text, number_text, result_text
+    from ...store.reading import duration_text, hint_text, number_text, result_text
 
     yield "trial", f"{found.sequence_id} ({found.trial_id}) of experiment {folder.experiment_id}"
     yield "status", found.status.value
@@ -138,7 +136,7 @@ def _facts(
 
 
 def _intermediate(results: list[object]) -> str:
-    from ...store.reading.words import result_text
+    from ...store.reading import result_text
 
     if not results:
         return ""
@@ -147,7 +145,7 @@ def _intermediate(results: list[object]) -> str:
 
 
 def _ending(exit_code: int | None) -> Iterator[tuple[str, object]]:
-    from ...store.reading.failed_trial import ending_text
+    from ...store.reading import ending_text
 
     if exit_code is not None and exit_code < 0:
         yield "signal", ending_text(exit_code).removeprefix("signal ")
@@ -157,7 +155,7 @@ def _ending(exit_code: int | None) -> Iterator[tuple[str, object]]:
 
 def _attempt_lines(earlier: list[AttemptRow]) -> Iterator[str]:
     """Why earlier attempts ended."""
-    from ...store.reading.failed_trial import ending_text
+    from ...store.reading import ending_text
 
     if earlier:
         yield "earlier attempts"
@@ -168,7 +166,7 @@ def _attempt_lines(earlier: list[AttemptRow]) -> Iterator[str]:
 
 
 def _why_waiting(folder: ExperimentFolder, found: Trial) -> str:
-    from ...manager.control.connection import ControlError, ask_manager
+    from ...manager.control import ControlError, ask_manager
 
     try:
         return ask_manager(folder.path, {"op": "status"}, timeout=2.0)["waiting"].get(found.trial_id, "")
@@ -177,7 +175,7 @@ def _why_waiting(folder: ExperimentFolder, found: Trial) -> str:
 
 
 def _moment(moment: float | None) -> str:
-    from ...store.reading.words import moment_text
+    from ...store.reading import moment_text
 
     return "" if moment is None else moment_text(moment)
 
@@ -186,7 +184,7 @@ def _moment(moment: float | None) -> str:
 @trial_options
 def kill(names: tuple[str, ...], experiment_id: str | None, directory: Path | None) -> None:
     """End a trial; its status becomes USER_CANCELED and the experiment goes on."""
-    from ...manager.control.connection import ask_manager
+    from ...manager.control import ask_manager
     from ..picking import chosen_trial, split_names
     from ..reading import viewed
 

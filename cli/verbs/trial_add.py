@@ -12,7 +12,7 @@ from ..failures import USAGE, Failure
 from ..verb import experiment_options, verb
 
 if TYPE_CHECKING:
-    from ...store.folder import ExperimentFolder
+    from ...store import ExperimentFolder
 
 __all__ = ["add"]
 
@@ -39,7 +39,7 @@ def add(
     Parameters that are no point of the search space (a misspelt or missing name, a value out of its range) are
     refused, unless --anyway. The experiment must run. The trial counts like any other, also against max_trial_number.
     """
-    from ...manager.control.steering import add_trial, rerun_trial
+    from ...manager.control import add_trial, rerun_trial
     from ..finding import chosen_experiment
 
     parameters = None if text is None else _read(text)
@@ -57,7 +57,7 @@ def add(
 
 def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> None:
     """Raise `Failure` with all that keeps the parameters from being a point of the search space."""
-    from ...manager.experiments import experiment_config
+    from ...manager import experiment_config
     from ...search_space import SearchSpace, format_path
 
     config = experiment_config(folder)

@@ -15,7 +15,7 @@ from ..failures import FAILED, Failure
 from ..verb import trial_options, verb
 
 if TYPE_CHECKING:
-    from ...store.folder import ExperimentFolder
+    from ...store import ExperimentFolder
 
 __all__ = ["log"]
 
@@ -83,7 +83,7 @@ def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int
     """Reads a part of a file of a trial that runs on a node which does not see the folder, from an offset on."""
 
     def ask(offset: int) -> bytes:
-        from ...manager.control.trial_reading import read_running
+        from ...manager.control import read_running
 
         return b"" if folder.manager() is None else read_running(folder.path, trial_id, name, offset)
 

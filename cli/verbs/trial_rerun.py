@@ -14,7 +14,7 @@ from ..failures import FAILED
 from ..verb import trial_options, verb
 
 if TYPE_CHECKING:
-    from ...runner.trial import Trial
+    from ...runner import Trial
     from ..rerunning import Rerun
 
 __all__ = ["rerun"]
@@ -32,7 +32,7 @@ def rerun(names: tuple[str, ...], experiment_id: str | None, directory: Path | N
     The experiment need not run, and is not changed; what the trial writes to its own folder goes to a temporary
     one. Exit code: 0, or 1 if the trial fails.
     """
-    from ...manager.experiments import experiment_config
+    from ...manager import experiment_config
     from ..picking import chosen_trial, split_names
     from ..reading import viewed
     from ..rerunning import job_of
@@ -52,8 +52,7 @@ def rerun(names: tuple[str, ...], experiment_id: str | None, directory: Path | N
 
 
 def _outcome(found: Trial, again: Rerun) -> Iterator[str]:
-    from ...store.reading.failed_trial import ending_text
-    from ...store.reading.words import result_text
+    from ...store.reading import ending_text, result_text
 
     if again.error:
         yield from again.error.rstrip().splitlines()

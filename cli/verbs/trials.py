@@ -13,8 +13,7 @@ import click
 from ..verb import experiment_options, verb
 
 if TYPE_CHECKING:
-    from ...runner.objectives import Objective
-    from ...runner.trial import Trial
+    from ...runner import Objective, Trial
 
 __all__ = ["trials"]
 
@@ -93,7 +92,7 @@ def _duration(trial: Trial, now: float) -> float | None:
 
 
 def _row(trial: Trial, now: float) -> tuple[str, ...]:
-    from ...store.reading.words import duration_text, number_text, parameters_text
+    from ...store.reading import duration_text, number_text, parameters_text
 
     duration = _duration(trial, now)
     return (

@@ -14,7 +14,7 @@ from ..failures import USAGE, Failure
 from ..verb import experiment_options, verb
 
 if TYPE_CHECKING:
-    from ...server.serving import Serving
+    from ...server import Serving
 
 __all__ = ["ui"]
 
@@ -41,7 +41,7 @@ def ui(
     It needs no network, and shows experiments that are over as well. On an address that other machines reach, a
     token is required: $PITCHPIPE_SERVER_TOKEN, or one that is drawn and part of the printed address.
     """
-    from ...store.folder import default_directory
+    from ...store import default_directory
     from ..finding import chosen_experiment, chosen_name
 
     chosen = chosen_name(experiment, experiment_id)
@@ -69,8 +69,7 @@ def _serve(directory: Path, page: str, host: str, port: int | None, *, open_brow
 
 
 def _token(host: str) -> str | None:
-    from ...server.__main__ import TOKEN_VARIABLE
-    from ...server.security import is_loopback
+    from ...server import TOKEN_VARIABLE, is_loopback
 
     given = os.environ.pop(TOKEN_VARIABLE, None)
     return given if given or is_loopback(host) else secrets.token_urlsafe(24)
@@ -80,9 +79,7 @@ def _listening(
     directory: Path, host: str, port: int | None, token: str | None, say: Callable[[str], None]
 ) -> Serving:
     """The server on the port that was asked for, else on the usual one, else on any."""
-    from ...server.experiments import Experiments
-    from ...server.security import SecurityError, ServerSettings
-    from ...server.serving import Serving, ServingError
+    from ...server import Experiments, SecurityError, ServerSettings, Serving, ServingError
 
     why: Exception | None = None
     for number in (_USUAL_PORT, 0) if port is None else (port,):

@@ -12,7 +12,7 @@ from ..failures import USAGE, Failure
 from ..verb import experiment_options, verb
 
 if TYPE_CHECKING:
-    from ...store.folder import ExperimentFolder
+    from ...store import ExperimentFolder
 
 __all__ = ["update"]
 
@@ -49,7 +49,7 @@ def update(
     What is given holds from now on and is kept: `resume` goes on with it. Trials that run are not ended when
     fewer may run. The limits of an experiment that nobody runs are those of its next run.
     """
-    from ...manager.control.steering import change_experiment
+    from ...manager.control import change_experiment
     from ..finding import chosen_experiment
 
     changes: dict[str, Any] = {
@@ -67,7 +67,7 @@ def update(
 
 
 def _read(path: Path) -> Any:
-    from ...config.source import read_source
+    from ...config import read_source
 
     if not path.is_file():
         raise Failure(f"there is no file {path}", USAGE)
@@ -75,7 +75,7 @@ def _read(path: Path) -> Any:
 
 
 def _told(folder: ExperimentFolder, limits: dict[str, Any]) -> str:
-    from ...store.reading.words import length_text
+    from ...store.reading import length_text
 
     duration = limits.get("max_experiment_duration")
     number = limits.get("max_trial_number")

@@ -1,1 +1,9 @@
 """Trials in processes on this machine, without Ray."""
+
+from .executor import LocalTrialExecutor
+from .resources import local_totals
+
+__all__ = [
+    "LocalTrialExecutor",
+    "local_totals",
+]

@@ -11,15 +11,10 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ...runner.effects import AttemptOrder
-from ...runner.events import ResourcesChanged, StartRefused
-from ...runner.ledger import Ledger, Totals
-from ...store.folder import ExperimentFolder
-from ...store.runtime_folder import runtime_directory
-from ...trial_agent.environ import TOKEN as AGENT_TOKEN
-from ...trial_agent.environ import mark
-from ...trial_agent.file_watch import FileWatch, best_watch
-from ...trial_agent.watchdog import kill_all
+from ...runner import AttemptOrder, Ledger, ResourcesChanged, StartRefused, Totals
+from ...store import ExperimentFolder, runtime_directory
+from ...trial_agent import TOKEN as AGENT_TOKEN
+from ...trial_agent import FileWatch, best_watch, kill_all, mark
 from ..agents import AgentLink, AgentTrialExecutor, spool_path
 from ..base import Deliver, ExecutorError, RunSetup
 from .agent import LocalAgentLink

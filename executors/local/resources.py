@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from ...runner.ledger import Request, Totals
+from ...runner import Request, Totals
 
 __all__ = ["DEVICES_ENVIRONMENT", "local_totals"]
 

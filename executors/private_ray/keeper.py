@@ -24,7 +24,7 @@ from pathlib import Path
 
 import psutil
 
-from ...trial_agent.guard import Guard
+from ...trial_agent import Guard
 from .head import RayHead
 from .places import KeeperPlace, KeeperState, StartLock, make_temp_directory, remove_leftovers, remove_session
 from .serving import Keeper

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from ...store.runtime_folder import runtime_directory
+from ...store import runtime_directory
 
 __all__ = [
     "KeeperPlace",

@@ -1,1 +1,7 @@
 """Trials on a Ray cluster."""
+
+from .executor import RayTrialExecutor
+
+__all__ = [
+    "RayTrialExecutor",
+]

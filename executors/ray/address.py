@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 from ..base import ExecutorError
-from ..private_ray.places import TEMP_PREFIX
+from ..private_ray import TEMP_PREFIX
 
 __all__ = ["find_cluster"]
 

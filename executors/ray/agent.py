@@ -20,8 +20,7 @@ from typing import Any
 
 import orjson
 
-from ...trial_agent.core import LAST_RESORT, Agent
-from ...trial_agent.environ import base_environment
+from ...trial_agent import LAST_RESORT, Agent, base_environment
 from .files import make_working_folder, pack, unpack, working_folder
 from .strays import Whereabouts
 

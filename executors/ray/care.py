@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...runner.effects import AttemptOrder
+from ...runner import AttemptOrder
 from ..agents import spool_path
 from ..base import RunSetup
 from ..daemon_thread import in_daemon_thread

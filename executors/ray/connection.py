@@ -19,7 +19,7 @@ from typing import Any
 
 from ..base import ExecutorError
 from ..daemon_thread import in_daemon_thread
-from ..private_ray.lease import RayLease, acquire
+from ..private_ray import RayLease, acquire
 from .join import connected_to, import_ray, is_connected_elsewhere, join, leave
 from .nodes import ClusterAway, ClusterReplaced, Node, live_nodes
 

@@ -10,13 +10,11 @@ import time
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
-from ...runner.effects import AttemptOrder
-from ...runner.events import ExecutorFailed, TotalsChanged
-from ...runner.ledger import Ledger, Request, Totals
+from ...runner import AttemptOrder, ExecutorFailed, Ledger, Request, Totals, TotalsChanged
 from ..agents import AgentLink, AgentTrialExecutor
 from ..base import Deliver, ExecutorError, RunSetup
 from ..daemon_thread import in_daemon_thread
-from ..private_ray.ray_process import named_actors
+from ..private_ray import named_actors
 from .agent import AgentSetup, RayAgent
 from .care import AgentCare
 from .connection import ConnectionListener, RayConnection

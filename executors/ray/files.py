@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...store.runtime_folder import private_directory
+from ...store import private_directory
 
 __all__ = [
     "NODE_FOLDER",

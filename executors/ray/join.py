@@ -14,8 +14,7 @@ from typing import Any
 
 from ..base import ExecutorError
 from ..daemon_thread import in_daemon_thread
-from ..private_ray.places import TEMP_PREFIX
-from ..private_ray.ray_process import take_back_signals
+from ..private_ray import TEMP_PREFIX, take_back_signals
 from .address import find_cluster
 
 __all__ = [

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...runner.ledger import Totals
+from ...runner import Totals
 
 __all__ = ["ClusterAway", "ClusterReplaced", "Node", "is_internal", "live_nodes", "totals_of"]
 

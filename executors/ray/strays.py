@@ -17,9 +17,8 @@ from typing import Any
 
 import psutil
 
-from ...trial_agent.environ import REPORTS as REPORTS_VARIABLE
-from ...trial_agent.environ import mark
-from ...trial_agent.watchdog import kill_all
+from ...trial_agent import REPORTS as REPORTS_VARIABLE
+from ...trial_agent import kill_all, mark
 from .files import pack, working_folder
 
 __all__ = ["Remains", "Whereabouts", "sweep", "sweep_there"]

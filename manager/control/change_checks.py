@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...config.units import UnitError, parse_duration
+from ...config import UnitError, parse_duration
 
 __all__ = ["problems_of"]
 

@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from ...store.runtime_folder import runtime_directory
+from ...store import runtime_directory
 
 __all__ = ["ControlError", "ControlServer", "ask_manager", "control_socket"]
 
@@ -87,7 +87,7 @@ class ControlServer:
         (self._folder / "control.sock").unlink(missing_ok=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        from ...trial_agent.unix_server import peer_uid
+        from ...trial_agent import peer_uid
 
         peer = writer.get_extra_info("socket")
         if peer_uid(peer) not in (None, os.geteuid()):

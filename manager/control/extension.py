@@ -6,9 +6,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ...config import ExperimentConfig
-from ...runner.experiment_status import ExperimentStatus
-from ...store.folder import ExperimentFolder
-from ...store.store import Store
+from ...runner import ExperimentStatus
+from ...store import ExperimentFolder, Store
 from .change_checks import problems_of
 
 __all__ = ["Extension", "ExtensionError", "extend_experiment"]

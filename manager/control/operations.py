@@ -28,23 +28,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...protocol import dumps
-from ...runner.events import (
+from ...runner import (
     DataImported,
     Event,
+    ExperimentStatus,
     LimitsChanged,
     SearchSpaceChanged,
     TrialAddAsked,
     TrialKillAsked,
 )
-from ...runner.experiment_status import ExperimentStatus
-from ...store.store import NoRoomError, StoreError
+from ...store import NoRoomError, StoreError
 from .change_checks import problems_of
 from .connection import ControlError
 
 if TYPE_CHECKING:
     from ...config import ExperimentConfig
-    from ...runner.trial import Trial
-    from ...runner.trial_runner import TrialRunner
+    from ...runner import Trial, TrialRunner
     from ..manager import Manager
 
 __all__ = ["CHANGEABLE", "LiveChanges", "changed_config"]

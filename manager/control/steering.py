@@ -12,9 +12,8 @@ from typing import Any
 
 from ...config import check_plugins
 from ...protocol import dumps
-from ...runner.experiment_status import ExperimentStatus
-from ...store.folder import ExperimentFolder, FolderError
-from ...store.store import Store
+from ...runner import ExperimentStatus
+from ...store import ExperimentFolder, FolderError, Store
 from ..experiments import experiment_config
 from .connection import ControlError, ask_manager
 from .extension import Extension, ExtensionError, extend_experiment

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from ...protocol import Frame, loads
-from ...store.conversation import QUEUES, Record, queue_of_reply
+from ...store import QUEUES, Record, queue_of_reply
 
 __all__ = ["Divergence", "Replay"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...protocol import CommandType, Frame, loads
-from ...runner.events import (
+from ...runner import (
     DispatcherFailed,
     Event,
     KillVerdict,

@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable
 
 from ...protocol import CommandType, dumps
-from ...runner.trial import Trial
-from ...runner.trial_runner import TrialRunner
-from ...store.conversation import Record
+from ...runner import Trial, TrialRunner
+from ...store import Record
 
 __all__ = ["history_of", "user_imports"]
 

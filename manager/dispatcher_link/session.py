@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...executors.heartbeat import Heartbeat
+from ...executors import Heartbeat
 from ...protocol import CommandType, Frame, encode_frame, loads
-from ...runner.events import DispatcherFailed, DispatcherReady, Event
-from ...store.conversation import QUEUES, Conversation, Record, SavedState
+from ...runner import DispatcherFailed, DispatcherReady, Event
+from ...store import QUEUES, Conversation, Record, SavedState
 from .process import DISPATCHER_COMMAND, DispatcherProcess, dispatcher_environment
 from .replay import Divergence, Replay
 from .replies import failure_of, is_reply, meaning_of

@@ -1,1 +1,33 @@
 """Where the user's code hears of trials: callbacks and stoppers."""
+
+from .callbacks import Callback
+from .listeners import Listeners
+from .rows import committed_results, experiment_row, trial_row
+from .stoppers import (
+    CombinedStopper,
+    CriteriaStopper,
+    ExperimentPlateauStopper,
+    FunctionStopper,
+    MaximumIterationStopper,
+    Stopper,
+    TimeoutStopper,
+    TrialPlateauStopper,
+    as_stopper,
+)
+
+__all__ = [
+    "Callback",
+    "CombinedStopper",
+    "CriteriaStopper",
+    "ExperimentPlateauStopper",
+    "FunctionStopper",
+    "Listeners",
+    "MaximumIterationStopper",
+    "Stopper",
+    "TimeoutStopper",
+    "TrialPlateauStopper",
+    "as_stopper",
+    "committed_results",
+    "experiment_row",
+    "trial_row",
+]

@@ -11,15 +11,13 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...runner.events import CheckpointSaved, CompleteAsked, Event, StopAsked
-from ...runner.trial import Trial, TrialStatus
+from ...runner import CheckpointSaved, CompleteAsked, Event, StopAsked, Trial, TrialStatus
 from .callbacks import Callback
 from .rows import result_row, trial_row
 from .stoppers import Stopper
 
 if TYPE_CHECKING:
-    from ...runner.changes import Changes, MetricRow
-    from ...runner.trial_runner import TrialRunner
+    from ...runner import Changes, MetricRow, TrialRunner
 
 __all__ = ["Listeners"]
 

@@ -10,10 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from ...runner.changes import MetricRow
-    from ...runner.trial import Trial
-    from ...runner.trial_runner import TrialRunner
-    from ...store.store import Store
+    from ...runner import MetricRow, Trial, TrialRunner
+    from ...store import Store
 
 __all__ = ["committed_results", "experiment_row", "result_row", "trial_row"]
 
@@ -80,7 +78,7 @@ def result_row(metric: MetricRow) -> dict[str, Any]:
 
 def committed_results(store: Store, trials: Sequence[Trial]) -> Iterator[MetricRow]:
     """All results in the store, in the order in which they were reported."""
-    from ...runner.changes import MetricRow
+    from ...runner import MetricRow
 
     by_id = {trial.sequence_id: trial for trial in trials}
     rows = sorted(store.metrics(), key=lambda row: row[5])

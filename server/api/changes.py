@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from ...manager.control.steering import (
+from ...manager.control import (
     add_trial,
     change_experiment,
     import_results,

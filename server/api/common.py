@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query, Request, Response
 
-from ...store.reading.plain import to_json
-from ...store.reading.view import ExperimentView
+from ...store.reading import ExperimentView, to_json
 from ..experiments import Experiments, Shown
 
 __all__ = ["ExperimentName", "LogName", "Offset", "TrialName", "answered", "given", "shown", "view_of"]

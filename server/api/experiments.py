@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ...store.reading.view import ExperimentView
-from ...store.store import StoreError
+from ...store import StoreError
+from ...store.reading import ExperimentView
 from ..experiments import Experiments, Shown
 from .common import ExperimentName, answered, shown
 from .models import Best, ExperimentSummary, Failure, HistoryPoint, Importance

@@ -7,7 +7,7 @@ from typing import Literal
 from fastapi import APIRouter, Request
 from starlette.responses import StreamingResponse
 
-from ...store.reading.exporting import csv_lines, json_lines
+from ...store.reading import csv_lines, json_lines
 from .common import ExperimentName, view_of
 
 __all__ = ["router"]

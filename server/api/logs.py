@@ -9,8 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from ...store.reading.log_files import FilePiece
-from ...store.reading.view import Follow
+from ...store.reading import FilePiece, Follow
 from .common import ExperimentName, LogName, Offset, TrialName, given, view_of
 from .models import LogFile, LogPiece
 from .streams import EVENT_STREAM, log_stream, stream_response

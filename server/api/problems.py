@@ -8,10 +8,9 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from ...manager.control.connection import ControlError
-from ...store.reading.plain import to_json
-from ...store.reading.trial_query import QueryError
-from ...store.store import StoreError
+from ...manager.control import ControlError
+from ...store import StoreError
+from ...store.reading import QueryError, to_json
 from ..security import Refusal
 from .models import Problem
 

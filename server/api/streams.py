@@ -9,9 +9,7 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import StreamingResponse
 
-from ...store.reading.log_files import FilePiece
-from ...store.reading.plain import to_json
-from ...store.reading.view import ExperimentView, Follow
+from ...store.reading import ExperimentView, FilePiece, Follow, to_json
 from ..security import Refusal
 
 __all__ = ["EVENT_STREAM", "Streams", "event_stream", "log_stream", "stream_response"]

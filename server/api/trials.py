@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from ...store.reading.trial_query import Condition, QueryError, TrialQuery
+from ...store.reading import Condition, QueryError, TrialQuery
 from .common import ExperimentName, Offset, TrialName, answered, given, shown
 from .models import Curve, CurvePage, Kind, Results, Status, TrialDetail, TrialPage
 

@@ -9,6 +9,7 @@ from .contour import plot_contour
 from .curves import plot_curves
 from .dimensions import Dimension, dimensions_of, inferred
 from .downsampling import chosen_numbers, downsampled
+from .drawing import base_figure, best_so_far, nothing, short, value_axis, value_name, written
 from .edf import plot_edf
 from .example import example_table
 from .history import plot_history
@@ -17,10 +18,12 @@ from .parallel import plot_parallel
 from .pareto import plot_pareto
 from .slices import plot_slice
 from .tables import Curve, ExperimentTable, Objective, Span, TrialRecord
-from .theme import STATUS_LOOKS, ThemeName, template, theme_of
+from .theme import BEST, SERIES, STATUS_LOOKS, ThemeName, template, theme_of
 from .timeline import plot_timeline
 
 __all__ = [
+    "BEST",
+    "SERIES",
     "STATUS_LOOKS",
     "Curve",
     "Dimension",
@@ -30,12 +33,15 @@ __all__ = [
     "Span",
     "ThemeName",
     "TrialRecord",
+    "base_figure",
+    "best_so_far",
     "chosen_numbers",
     "dimensions_of",
     "downsampled",
     "example_table",
     "importance",
     "inferred",
+    "nothing",
     "plot_contour",
     "plot_curves",
     "plot_edf",
@@ -45,6 +51,10 @@ __all__ = [
     "plot_pareto",
     "plot_slice",
     "plot_timeline",
+    "short",
     "template",
     "theme_of",
+    "value_axis",
+    "value_name",
+    "written",
 ]

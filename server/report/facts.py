@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from ...runner.experiment_status import ExperimentStatus
-from ...store.reading.view import ExperimentView
-from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers
-from ..figures.drawing import value_name, written
+from ...runner import ExperimentStatus
+from ...store.reading import ExperimentView
+from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers, value_name, written
 from .secrecy import hidden
 
 if TYPE_CHECKING:
-    from ...store.reading.failure_groups import FailureGroup
+    from ...store.reading import FailureGroup
 
 __all__ = ["Facts", "TrialsTable", "facts_of"]
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ...store.reading.view import ExperimentView
+from ...store.reading import ExperimentView
 from ..experiment_table import read_table
 from .drawings import drawings_of, packed_drawings, packed_plotly
 from .facts import facts_of, shown_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...store.reading.view import ExperimentView
+from ...store.reading import ExperimentView
 from .secrecy import hidden, hidden_values
 
 __all__ = ["Step", "configuration_text", "steps_of"]

@@ -11,8 +11,8 @@ __all__ = ["answered", "confirmed", "made", "say", "tell_refusal"]
 
 async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> bool:
     """Make a change with one of the functions of `manager.steering`, and say that it is `done`, or why it is not."""
-    from ...manager.control.connection import ControlError
-    from ...store.store import StoreError
+    from ...manager.control import ControlError
+    from ...store import StoreError
 
     try:
         await asyncio.to_thread(change, *arguments)

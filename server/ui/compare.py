@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...store.reading.words import duration_text, flat, number_text
+from ...store.reading import duration_text, flat, number_text
 from .curve_figure import curve_figure
 from .elements import badge, panel, table
 from .frame import experiment_frame
@@ -15,8 +15,7 @@ from .theme import theme_name
 from .wording import TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:
-    from ...store.reading.curves import Curve
-    from ...store.reading.view import ExperimentView
+    from ...store.reading import Curve, ExperimentView
     from .frame import Where
     from .live import Event
     from .site import Site

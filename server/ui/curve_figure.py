@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...store.reading.curves import Curve
-from ..figures.drawing import base_figure, nothing, short
-from ..figures.theme import SERIES, ThemeName
+from ...store.reading import Curve
+from ..figures import SERIES, ThemeName, base_figure, nothing, short
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -50,7 +50,7 @@ def facts(pairs: Iterable[tuple[str, object]]) -> None:
 
 def parameter_facts(parameters: Any) -> None:
     """The parameters of a trial, nested ones with dots, a nested choice by its name."""
-    from ...store.reading.words import flat, number_text
+    from ...store.reading import flat, number_text
 
     named = {name.removesuffix("._name"): value for name, value in flat(parameters).items()}
     facts((name, number_text(value)) for name, value in named.items())

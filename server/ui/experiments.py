@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from ...store.reading.words import counts_text, duration_text, moment_text, number_text
+from ...store.reading import counts_text, duration_text, moment_text, number_text
 from .elements import badge, table
 from .frame import page_frame, shown_status
 from .wording import EXPERIMENT_TONES
@@ -77,7 +77,7 @@ class _Listing:
 
 def _read(site: Site) -> list[dict[str, Any]]:
     """What the list shows of each experiment; one that cannot be read says why."""
-    from ...store.store import StoreError
+    from ...store import StoreError
 
     found = []
     for view in site.views():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from ...store.reading.failed_trial import ending_text, hint_text
+from ...store.reading import ending_text, hint_text
 from .elements import badge, panel
 
 if TYPE_CHECKING:
-    from ...store.reading.failure_groups import FailureGroup
+    from ...store.reading import FailureGroup
     from .frame import Where
 
 __all__ = ["FailuresPanel"]

@@ -12,8 +12,7 @@ from .. import figures
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from ..figures import ExperimentTable
-    from ..figures.theme import ThemeName
+    from ..figures import ExperimentTable, ThemeName
 
 __all__ = ["FIGURES", "Choice", "draw"]
 
@@ -88,7 +87,7 @@ def draw(
 
 
 def _contour(choice: Choice, table: ExperimentTable, theme: ThemeName) -> go.Figure:
-    from ..figures.drawing import nothing
+    from ..figures import nothing
 
     if not choice.x or choice.x == choice.y:
         return nothing(theme, "Contour", "Choose two different parameters.")

@@ -15,7 +15,7 @@ from .theme import theme_button, use_theme
 from .wording import EXPERIMENT_TONES
 
 if TYPE_CHECKING:
-    from ...store.reading.view import ExperimentView
+    from ...store.reading import ExperimentView
     from .site import Site
 
 __all__ = ["PAGES", "Where", "add_style", "experiment_frame", "page_frame", "shown_status", "tell_missing"]
@@ -59,7 +59,7 @@ def shown_status(summary: dict[str, Any]) -> str:
     >>> shown_status({"status": "RUNNING", "is_running": False}), shown_status({"status": "DONE", "is_running": False})
     ('ABANDONED', 'DONE')
     """
-    from ...runner.experiment_status import ExperimentStatus
+    from ...runner import ExperimentStatus
 
     is_final = ExperimentStatus(summary["status"]).is_final
     return summary["status"] if is_final or summary["is_running"] else "ABANDONED"

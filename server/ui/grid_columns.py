@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..figures.dimensions import Dimension, dimensions_of
+from ..figures import Dimension, dimensions_of
 
 __all__ = ["Column", "columns_of"]
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...store.reading.trial_query import Condition, QueryError, TrialQuery
-from ...store.reading.words import duration_text, moment_text, number_text
+from ...store.reading import Condition, QueryError, TrialQuery, duration_text, moment_text, number_text
 from .wording import TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:
-    from ...store.reading.view import ExperimentView
+    from ...store.reading import ExperimentView
     from .grid_columns import Column
 
 __all__ = ["GridRequest", "read_rows"]

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ...store.reading.feed import EventPage
-    from ...store.reading.view import ExperimentView
+    from ...store.reading import EventPage, ExperimentView
 
 __all__ = ["Live"]
 
@@ -52,7 +51,7 @@ class Live:
         ui.timer(_PERIOD, self._look, immediate=False)
 
     async def _look(self) -> None:
-        from ...store.store import StoreError
+        from ...store import StoreError
 
         try:
             page = await asyncio.to_thread(self._view.events, self._cursor, _MOST)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...store.reading.view import Follow
+from ...store.reading import Follow
 
 if TYPE_CHECKING:
-    from ...store.reading.log_files import FilePiece
+    from ...store.reading import FilePiece
 
 __all__ = ["LogView", "clean_line"]
 

@@ -10,7 +10,7 @@ from .frame import experiment_frame
 from .log_view import LogView
 
 if TYPE_CHECKING:
-    from ...store.reading.view import ExperimentView
+    from ...store.reading import ExperimentView
     from .live import Event
     from .site import Site
 

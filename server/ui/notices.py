@@ -6,11 +6,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...store.reading.trial_query import TrialQuery
+from ...store.reading import TrialQuery
 from .frame import shown_status
 
 if TYPE_CHECKING:
-    from ...store.reading.view import ExperimentView
+    from ...store.reading import ExperimentView
 
 __all__ = ["Notice", "notices_of"]
 
@@ -53,7 +53,7 @@ def notices_of(summary: dict[str, Any], view: ExperimentView) -> list[Notice]:
 
 def _troubles(summary: dict[str, Any], view: ExperimentView) -> list[str]:
     """What the manager of a running experiment complains of, and why nothing runs, if so."""
-    from ...manager.control.connection import ControlError, ask_manager
+    from ...manager.control import ControlError, ask_manager
 
     if not summary["is_running"]:
         return []

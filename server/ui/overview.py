@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from ...store.reading.words import duration_text, left_text, number_text, rate_text
-from ..figures.tables import Objective
+from ...store.reading import duration_text, left_text, number_text, rate_text
+from ..figures import Objective
 from .elements import badge, figures, panel, parameter_facts
 from .failures import FailuresPanel
 from .frame import experiment_frame
@@ -19,9 +19,8 @@ from .theme import theme_name
 from .wording import TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:
-    from ...store.reading.failure_groups import FailureGroup
-    from ...store.reading.view import ExperimentView
-    from ..figures.theme import ThemeName
+    from ...store.reading import ExperimentView, FailureGroup
+    from ..figures import ThemeName
     from .frame import Where
     from .live import Event
     from .site import Site

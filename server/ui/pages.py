@@ -117,8 +117,8 @@ def _rows(site: Site, experiment: str, asked: tuple[int, int, str, str, str, str
     """A block of rows as JSON, or `{"error": why not}`."""
     import orjson
 
-    from ...store.reading.trial_query import QueryError
-    from ...store.store import StoreError
+    from ...store import StoreError
+    from ...store.reading import QueryError
 
     try:
         view = site.view(experiment)
@@ -131,7 +131,7 @@ def _rows(site: Site, experiment: str, asked: tuple[int, int, str, str, str, str
 
 async def _shown(site: Site, page: Awaitable[None]) -> None:
     """Show a page, or say in a sentence why there is nothing to show."""
-    from ...store.store import StoreError
+    from ...store import StoreError
 
     try:
         await page

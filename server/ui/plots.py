@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...store.store import StoreError
+from ...store import StoreError
 from ..experiment_table import read_table
 from .changes import tell_refusal
 from .figure_choice import FIGURES, Choice, draw
@@ -16,9 +16,8 @@ from .plotting import FigureView
 from .theme import theme_name
 
 if TYPE_CHECKING:
-    from ...store.reading.view import ExperimentView
-    from ..figures import ExperimentTable
-    from ..figures.theme import ThemeName
+    from ...store.reading import ExperimentView
+    from ..figures import ExperimentTable, ThemeName
     from .live import Event
     from .site import Site
 

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..figures.downsampling import downsampled
-from ..figures.drawing import base_figure, best_so_far, nothing, value_axis
-from ..figures.tables import Objective
-from ..figures.theme import BEST, STATUS_LOOKS, ThemeName
+from ..figures import (
+    BEST,
+    STATUS_LOOKS,
+    Objective,
+    ThemeName,
+    base_figure,
+    best_so_far,
+    downsampled,
+    nothing,
+    value_axis,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

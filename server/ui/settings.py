@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from ...manager.control.steering import change_experiment, stop_experiment
+from ...manager.control import change_experiment, stop_experiment
 from .changes import confirmed, made, tell_refusal
 from .elements import action, panel
 from .frame import experiment_frame
@@ -13,7 +13,7 @@ from .limits import LIMITS, Limit, changes_of
 from .space_editor import SpaceEditor
 
 if TYPE_CHECKING:
-    from ...store.reading.view import ExperimentView
+    from ...store.reading import ExperimentView
     from .frame import Where
     from .live import Event
     from .site import Site

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...store.reading.view import ExperimentView
+    from ...store.reading import ExperimentView
     from ..experiments import Experiments
 
 __all__ = ["Site"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..figures.theme import ThemeName
+    from ..figures import ThemeName
 
 __all__ = ["SYSTEM_THEME_SCRIPT", "theme_button", "theme_name", "use_theme"]
 

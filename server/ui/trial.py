@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...store.reading.words import moment_text
+from ...store.reading import moment_text
 from ..trial_story import Ending, ending_of, facts_of
 from .curve_figure import curve_figure
 from .elements import action, facts, panel, parameter_facts, set_badge, table
@@ -20,9 +20,8 @@ from .trial_log import TrialLog
 from .wording import TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:
-    from ...store.reading.curves import Curve
-    from ...store.reading.view import ExperimentView
-    from ..figures.theme import ThemeName
+    from ...store.reading import Curve, ExperimentView
+    from ..figures import ThemeName
     from .frame import Where
     from .live import Event
     from .site import Site

@@ -7,13 +7,13 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...manager.control.steering import add_trial, kill_trial, rerun_trial
+from ...manager.control import add_trial, kill_trial, rerun_trial
 from .changes import confirmed, made, say, tell_refusal
 from .elements import action
 from .trial_form import TrialForm
 
 if TYPE_CHECKING:
-    from ...store.reading.view import ExperimentView
+    from ...store.reading import ExperimentView
     from .frame import Where
     from .site import Site
 

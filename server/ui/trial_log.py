@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...store.reading.log_files import FilePiece
+from ...store.reading import FilePiece
 from .elements import panel
 from .log_view import LogView
 
 if TYPE_CHECKING:
-    from ...store.reading.view import ExperimentView, Follow
+    from ...store.reading import ExperimentView, Follow
     from .frame import Where
 
 __all__ = ["TrialLog"]
@@ -59,7 +59,7 @@ class TrialLog:
 
     def _read(self, file: str, follow: Follow) -> FilePiece:
         """A piece of what it prints; from its agent if it runs on a node that does not see the folder."""
-        from ...manager.control.trial_reading import read_running
+        from ...manager.control import read_running
 
         trial, folder = self._trial, self._view.folder
         try:

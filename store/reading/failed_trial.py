@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...runner.trial import FailureKind, Trial, TrialStatus
-from ...runner.verdicts import fingerprint, last_line, signal_name
+from ...runner import FailureKind, Trial, TrialStatus, fingerprint, last_line, signal_name
 
 __all__ = ["FailedTrial", "ending_text", "failures_alike", "hint_text", "retries_by_kind"]
 

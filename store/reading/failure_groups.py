@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...runner.verdicts import fingerprint, last_line
+from ...runner import fingerprint, last_line
 from .database import Database
 
 __all__ = ["FailureGroup", "read_failures"]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ...runner.experiment_status import ExperimentStatus
+from ...runner import ExperimentStatus
 from ..folder import ExperimentFolder
 from ..store import StoreError
 from .database import Database

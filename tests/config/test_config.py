@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from pitchpipe.config import AlgorithmConfig, ConfigError, ExperimentConfig, LocalConfig, load_config
-from pitchpipe.config.models import ConfigFields, camel_case
+from pitchpipe.config import ConfigError, ExperimentConfig, LocalConfig, load_config
+from pitchpipe.config.models import AlgorithmConfig, ConfigFields, camel_case
 
 SPACE = {"lr": {"_type": "loguniform", "_value": [1e-5, 0.1]}}
 SMALLEST = {"search_space": SPACE, "trial_command": "python train.py"}

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...search_space import Parameter, SearchSpace
-from ...search_space.units import UnitMap, unit_map
+from ...search_space import Parameter, SearchSpace, UnitMap, unit_map
 from .layout import Floats, Ints, Layout
 
 _LARGEST_TABLE = 4096  # values of a parameter; more than these are as good as continuous

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
-from ...search_space import SearchSpace
-from ...search_space.json_values import identity
+from ...search_space import SearchSpace, identity
 from .grid import GridWalk
 from .tuner import NoMoreTrialError
 

@@ -14,8 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...search_space import Parameter, SearchSpace
-from ...search_space.units import UnitMap, unit_map
+from ...search_space import Parameter, SearchSpace, UnitMap, unit_map
 
 _DEEPEST = 50  # epochs: beyond it, a double cannot halve the gaps of the unit interval
 

@@ -13,10 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base.embedding import Embedding, active_dimension
-from ..base.layout import Floats
-from ..moves.acquisition import log_expected_improvement
-from ..moves.regions import Branch
+from ..base import Embedding, Floats, active_dimension
+from ..moves import Branch, log_expected_improvement
 from .auto_settings import Settings, View
 from .gaussian_process import Posterior, Prior, condition, fit
 from .output_transform import warped

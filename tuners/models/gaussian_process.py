@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.layout import Floats, Ints
+from ..base import Floats, Ints
 from .matern_kernel import correlation_and_slope, matern
 
 _JITTER = 1e-8

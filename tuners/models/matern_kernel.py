@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..base.layout import Floats
+from ..base import Floats
 
 SMOOTHNESSES = (0.5, 1.5, 2.5, math.inf)
 _NEAREST = 1e-5

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.layout import Floats
+from ..base import Floats
 
 _HUGE = 1e300
 

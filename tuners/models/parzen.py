@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.history import History
-from ..base.layout import Bools, Floats, Ints, Layout
+from ..base import Bools, Floats, History, Ints, Layout
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _ONE_THREAD = 200_000  # multiplications; OpenBLAS shares out a product from 262,144 on

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.layout import Bools, Floats, Ints
+from ..base import Bools, Floats, Ints
 
 _DEEPEST = 40
 _LEAST_VARIANCE = 1e-10

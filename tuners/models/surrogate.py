@@ -13,12 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ..base.embedding import Embedding
-from ..base.explored import ready
-from ..base.layout import Floats, Ints
-from ..base.learner import LearningTuner, latin_hypercube
-from ..moves.climbing import climb
-from ..moves.regions import Everywhere, Region, neglected_branch
+from ..base import Embedding, Floats, Ints, LearningTuner, latin_hypercube, ready
+from ..moves import Everywhere, Region, climb, neglected_branch
 from .output_transform import transformed
 
 _CLIMBERS = 6

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..base.layout import Floats
+from ..base import Floats
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 

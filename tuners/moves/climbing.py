@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..base.embedding import Embedding
-from ..base.layout import Floats
+from ..base import Embedding, Floats
 from .regions import Region
 
 _KEPT, _CLIMBERS, _CHANGES = 40, 8, 20

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.embedding import Embedding
-from ..base.layout import Floats
-from ..base.learner import latin_hypercube
+from ..base import Embedding, Floats, latin_hypercube
 
 _DESIGNS = 40  # drawn; the one whose closest points are furthest apart is kept
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.embedding import Embedding
-from ..base.layout import Bools, Floats
+from ..base import Bools, Embedding, Floats
 
 _EXPECTED_CHANGES = np.array([1.0, 2.0, 4.0, 100.0])
 LOG_STEPS = (-2.3, -0.3)  # powers of ten, of the unit interval

@@ -8,8 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..base.embedding import Embedding
-from ..base.layout import Bools, Floats, Layout
+from ..base import Bools, Embedding, Floats, Layout
 from .local_moves import mutants
 
 
