@@ -12,7 +12,7 @@ import pytest
 
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import AutoTuner, NoMoreTrialError, RandomTuner, Tuner
-from pitchpipe.tuners.base.tuner.embedding import Embedding
+from pitchpipe.tuners.base.embedding import Embedding
 from pitchpipe.tuners.models.auto_settings import Settings
 from pitchpipe.tuners.moves.first_points import initial_design
 from pitchpipe.tuners.moves.local_moves import mutants
