@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.control.connection.connection import ControlError
+from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.server.trial_story import ending_of
 from pitchpipe.server.ui.notices import notices_of
 from pitchpipe.store.reading.view import ExperimentView
