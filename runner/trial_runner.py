@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -171,7 +171,7 @@ class TrialRunner:
             "stall_is_told": self._stall_is_told,
         }
 
-    def restore(self, trials: Iterable[Trial], snapshot: dict[str, Any], run_time: float) -> None:
+    def restore(self, trials: Iterable[Trial], snapshot: Mapping[str, Any], run_time: float) -> None:
         """Take up an experiment where the store says it was (trials in the order of their sequence ids)."""
         self._requests.restore(snapshot)
         self._stall_is_told = snapshot.get("stall_is_told", False)
@@ -812,7 +812,8 @@ class TrialRunner:
 
     def _send_metric(self, trial: Trial, kind: str, sequence: int, value: str) -> None:
         payload = metric_payload(trial.parameter_id, trial.trial_id, kind, sequence, value)
-        self._send(CommandType.ReportMetricData, payload)
+        command = SendCommand(CommandType.ReportMetricData, payload, is_periodical=kind == "PERIODICAL")
+        self._effects.append(command)
 
     def _send(self, command: CommandType, payload: str) -> None:
         self._effects.append(SendCommand(command, payload))

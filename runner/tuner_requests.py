@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 __all__ = ["TunerRequests"]
@@ -64,7 +65,7 @@ class TunerRequests:
         """What a resumed runner needs, as plain JSON values."""
         return {"asked": list(self._asked), "tuner_has_more": self.has_more}
 
-    def restore(self, snapshot: dict[str, Any]) -> None:
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Take up what `snapshot` gave."""
         self._asked = deque(snapshot.get("asked", ()))
         self.has_more = snapshot.get("tuner_has_more", True)
