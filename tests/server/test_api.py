@@ -185,7 +185,7 @@ def test_database_that_cannot_be_read_is_said(made: MadeExperiment, asking: Aski
     broken.mkdir()
     (broken / "experiment.db").write_text("nonsense" * 1000)
     reply = asking.get("/api/v1/experiments/broken")
-    assert (reply.status, "cannot be read" in reply.error) == (503, True)
+    assert (reply.status, "is damaged" in reply.error) == (503, True)
     assert [each["id"] for each in asking.get("/api/v1/experiments").json] == ["made1234"]
 
 
