@@ -64,15 +64,17 @@ def _spawn(folder: ExperimentFolder, descriptor: int) -> subprocess.Popen[bytes]
 def _report(
     folder: ExperimentFolder, news: dict[str, Any], interrupted: bool, *, as_json: bool, quiet: bool
 ) -> int:
-    from .outcome import command_for, outcome_lines
-    from .reading import read
+    from ..store.reading import ExperimentView, to_json
+    from .outcome import command_for, outcome_lines, summary_object
 
-    view = read(folder)
+    with ExperimentView(folder) as view:
+        summary = view.summary()
+        found, lines = summary_object(view, summary), list(outcome_lines(view, summary))
     runs = bool(news) and not interrupted
     if as_json:
-        click.echo(json.dumps({**view.summary, **news} if runs else view.summary))
+        click.echo(to_json({**found, **news} if runs else found).decode())
     elif not runs:
-        for line in outcome_lines(view):
+        for line in lines:
             click.echo(line, err=True)
         click.echo(f"its log is {folder.logs / 'manager.log'}", err=True)
     elif quiet:
@@ -84,4 +86,4 @@ def _report(
         click.echo(f"to stop it: {command_for(folder, 'stop')}")
     if interrupted:
         return INTERRUPTED
-    return 0 if runs or view.row.status == "DONE" else FAILED
+    return 0 if runs or summary["status"] == "DONE" else FAILED

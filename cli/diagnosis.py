@@ -51,7 +51,7 @@ def findings(directory: Path) -> Iterator[Finding]:
         _directory,
         _database,
         _runtime,
-        _abandoned,
+        _experiments,
         _private_ray,
     )
     for question in questions:
@@ -159,24 +159,25 @@ def _runtime(_directory: Path) -> Finding:
         return Finding("fail", "sockets", str(error))
 
 
-def _abandoned(directory: Path) -> Finding:
+def _experiments(directory: Path) -> Finding:
     from ..store import StoreError
-    from .reading import is_abandoned, viewed
+    from ..store.reading import ExperimentView
+    from .outcome import is_abandoned
 
     running, left, torn = 0, [], []
     for folder in ExperimentFolder.all(directory):
         try:
-            with viewed(folder) as store:
-                status = store.experiment().status
-        except StoreError:
-            torn.append(folder.experiment_id)
+            with ExperimentView(folder) as view:
+                summary = view.summary()
+                view.check()
+        except StoreError as error:
+            torn.append(f"{folder.experiment_id} is unreadable: {error}")
             continue
-        running += folder.manager() is not None
-        if is_abandoned(folder, status):
+        running += summary["is_running"]
+        if is_abandoned(summary):
             left.append(folder.experiment_id)
     if left or torn:
-        parts = [f"without a manager: {', '.join(left)}"] if left else []
-        parts += [f"unreadable: {', '.join(torn)}"] if torn else []
+        parts = [f"without a manager: {', '.join(left)}", *torn] if left else torn
         hint = "pitchpipe resume ID, pitchpipe stop ID, or pitchpipe delete ID"
         return Finding("warn", "experiments", "; ".join(parts), hint)
     return Finding("ok", "experiments", f"{running} running, none left without a manager")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..store import ExperimentFolder, FolderError, Store, StoreError, default_directory
+from ..store import ExperimentFolder, FolderError, StoreError, default_directory
 from .failures import USAGE, Failure
 
 __all__ = ["chosen_experiment", "chosen_name"]
@@ -61,13 +61,10 @@ def _obvious(directory: Path) -> ExperimentFolder:
 
 
 def _created(folder: ExperimentFolder) -> float:
+    from ..store.reading import ExperimentView
+
     try:
-        store = Store.view(folder.database)
+        with ExperimentView(folder) as view:
+            return view.experiment()["created"]
     except StoreError:
         return 0.0
-    try:
-        return store.experiment().created
-    except StoreError:
-        return 0.0
-    finally:
-        store.close()

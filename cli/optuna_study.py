@@ -1,20 +1,20 @@
-"""An experiment as an Optuna study: for those who go on with Optuna's samplers, plots or dashboard."""
+"""An experiment as an Optuna study: for use with Optuna's samplers, plots or dashboard."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from ..protocol import MetricError, metric_value
-from ..runner import Trial, TrialStatus
+from ..runner import TrialStatus
 from ..search_space import Parameter, SearchSpace
-from ..store import ExperimentFolder, ExperimentRow, Store
+from ..store import ExperimentFolder
+from ..store.reading import ExperimentView, TrialQuery, to_json
 from .failures import FAILED, USAGE, Failure
-from .reading import objectives_of_row, viewed
 
 __all__ = ["write_study"]
 
@@ -30,9 +30,9 @@ _SIGMAS = 10.0
 
 
 def write_study(folder: ExperimentFolder, path: Path) -> int:
-    """Write a new SQLite file with a study named as the experiment; answers how many trials it has.
+    """Write a new SQLite file with a study named as the experiment; return how many trials it has.
 
-    Trials that have not ended are left out. Raises `Failure` without Optuna, or if `path` exists.
+    Trials that have not ended are left out. Raise `Failure` without Optuna, or if `path` exists.
     """
     try:
         import optuna
@@ -42,60 +42,57 @@ def write_study(folder: ExperimentFolder, path: Path) -> int:
     if path.exists():
         raise Failure(f"{path} exists already: choose another FILE", USAGE)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    with viewed(folder) as store:
-        row = store.experiment()
-        directions = [StudyDirection[objective.direction.upper()] for objective in objectives_of_row(row)]
-        study = optuna.create_study(storage=f"sqlite:///{path}", study_name=row.id, directions=directions)
-        study.set_user_attr("pitchpipe:config", json.dumps(row.config))
-        made = list(_frozen_trials(row, store))
+    with ExperimentView(folder) as view:
+        name, objectives = view.experiment()["id"], view.objectives()
+        directions = [StudyDirection[objective["direction"].upper()] for objective in objectives]
+        study = optuna.create_study(storage=f"sqlite:///{path}", study_name=name, directions=directions)
+        study.set_user_attr("pitchpipe:config", to_json(view.config()).decode())
+        made = list(_frozen_trials(view, [objective["name"] for objective in objectives]))
         study.add_trials(made)
     return len(made)
 
 
-def _frozen_trials(row: ExperimentRow, store: Store) -> Iterator[Any]:
+def _frozen_trials(view: ExperimentView, names: list[str]) -> Iterator[Any]:
     from optuna.trial import TrialState, create_trial
 
-    parameters = _Parameters(SearchSpace.parse(row.config.get("searchSpace") or {}))
-    curves = _curves(store)
-    for trial in store.trials():
-        if trial.status not in _STATES:
+    parameters = _Parameters(SearchSpace.parse(view.config().get("searchSpace") or {}))
+    results = view.results()
+    for trial in view.trials(TrialQuery(limit=None)).trials:
+        if trial["status"] not in _STATES:
             continue
-        state = TrialState[_STATES[trial.status]]
-        record = json.loads(trial.record)["parameters"]
+        state = TrialState[_STATES[trial["status"]]]
+        record = trial["parameters"]
         values, distributions = parameters.of(record)
         yield _with_times(
             trial,
             create_trial(
                 state=state,
-                values=list(trial.values or ()) if state is TrialState.COMPLETE else None,
+                values=[trial["values"][name] for name in names] if state is TrialState.COMPLETE else None,
                 params=values,
                 distributions=distributions,
-                intermediate_values=curves.get(trial.sequence_id, {}),
-                user_attrs={"trial_id": trial.trial_id, "reason": trial.reason, "parameters": record},
+                intermediate_values=_curve(results.get(trial["sequence_id"], {})),
+                user_attrs={"trial_id": trial["trial_id"], "reason": trial["reason"], "parameters": record},
             ),
         )
 
 
-def _with_times(trial: Trial, frozen: Any) -> Any:
-    """Optuna calls the times of a trial that never began those of its end."""
-    end = trial.end_time or trial.created
-    frozen.datetime_start = datetime.fromtimestamp(trial.start_time or end)
+def _with_times(trial: Mapping[str, Any], frozen: Any) -> Any:
+    """Give a trial that never began the time of its end: Optuna wants both."""
+    end = trial["end_time"] or trial["created"]
+    frozen.datetime_start = datetime.fromtimestamp(trial["start_time"] or end)
     frozen.datetime_complete = datetime.fromtimestamp(end)
     return frozen
 
 
-def _curves(store: Store) -> dict[int, dict[int, float]]:
-    """The intermediate results of each trial, by sequence number; what is no number is left out."""
-    curves: dict[int, dict[int, float]] = {}
-    for sequence_id, kind, sequence, _, value, _ in store.metrics():
-        if kind == "PERIODICAL" and (number := _number(value)) is not None:
-            curves.setdefault(sequence_id, {})[sequence] = number
-    return curves
+def _curve(results: Mapping[int, Any]) -> dict[int, float]:
+    """Return the intermediate results that are numbers, by sequence number."""
+    numbers = {sequence: _number(value) for sequence, value in results.items()}
+    return {sequence: number for sequence, number in numbers.items() if number is not None}
 
 
-def _number(value: str) -> float | None:
+def _number(value: Any) -> float | None:
     try:
-        return metric_value(json.loads(value))
+        return metric_value(value)
     except MetricError:
         return None
 

@@ -1,109 +1,169 @@
-"""What a run says at its end: how it went, the best parameters, where everything is and how to go on."""
+"""What a run says at its end: how it went, the best parameters, where everything is and how to continue."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from ..runner import ExperimentStatus
 from ..store import ExperimentFolder, default_directory
-from ..store.reading import counts_text, duration_text, flat, hint_text, number_text
-from .progress import Best
-from .reading import ViewedExperiment
+from ..store.reading import (
+    ExperimentView,
+    FailedTrial,
+    FailureGroup,
+    counts_text,
+    duration_text,
+    flat,
+    hint_text,
+    number_text,
+)
 
-__all__ = ["command_for", "outcome_lines"]
+__all__ = [
+    "all_failed",
+    "best_lines",
+    "command_for",
+    "failure_lines",
+    "is_abandoned",
+    "outcome_lines",
+    "summary_object",
+]
 
 _MAX_KINDS = 5
 _MAX_BEST = 10
 
+Summary = Mapping[str, Any]
+
 
 def command_for(folder: ExperimentFolder, words: str, *after: str) -> str:
-    """A command line for this experiment, with `--dir` where it is needed."""
+    """Return a command line for this experiment, with `--dir` where it is needed."""
     line = f"pitchpipe {words} {folder.experiment_id} {' '.join(after)}".rstrip()
     directory = folder.path.parent
     return line if directory == default_directory() else f"{line} --dir {shlex.quote(_short(directory))}"
 
 
-def outcome_lines(view: ViewedExperiment) -> Iterator[str]:
-    """The lines that end a run."""
-    row = view.row
-    named = f" ({row.name})" if row.name else ""
-    yield f"{row.status}: experiment {row.id}{named}, {_trials(view)} in {duration_text(row.run_time)}"
-    if row.reason:
-        yield f"reason: {row.reason}"
-    if row.error:
-        yield from (f"  {line}" for line in row.error.rstrip().splitlines())
-    yield from best_lines(view)
-    yield from failure_lines(view)
-    yield f"everything is in {view.folder.path}"
-    yield from _next_lines(view)
+def is_abandoned(summary: Summary) -> bool:
+    """Tell whether the experiment should run and has no manager."""
+    return not ExperimentStatus(summary["status"]).is_final and not summary["is_running"]
 
 
-def best_lines(view: ViewedExperiment) -> Iterator[str]:
-    """The best trial with its parameters, or the Pareto front."""
-    if not view.best:
-        yield "best: none, no trial has succeeded" if view.total else "best: none, there are no trials"
+def all_failed(summary: Summary) -> bool:
+    """Tell whether trials failed, and none succeeded."""
+    return bool(summary["counts"].get("FAILED")) and not summary["counts"].get("SUCCEEDED")
+
+
+def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
+    """Return the object that scripts get."""
+    names = [objective["name"] for objective in summary["objectives"]]
+    best = [
+        {
+            "trial_id": trial["trial_id"],
+            "sequence_id": trial["sequence_id"],
+            "value": trial["values"] if len(names) > 1 else trial["values"][names[0]],
+            "parameters": trial["parameters"],
+        }
+        for trial in summary["best"]
+    ]
+    found = {name: summary[name] for name in ("id", "status", "folder", "counts")}
+    found["best"] = best if len(names) > 1 else (best[0] if best else None)
+    if failures := view.failures():
+        found["failures"] = [_failure_object(group) for group in failures]
+    if retries := view.retries():
+        found["retries"] = retries
+    return {**found, "reason": summary["reason"]} if summary["reason"] else found
+
+
+def _failure_object(group: FailureGroup) -> dict[str, Any]:
+    return {
+        "trials": group.count,
+        "kind": group.kind,
+        "reason": str(FailedTrial.of(group)),
+        "first_sequence_id": group.sequence_id,
+    }
+
+
+def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
+    """Yield the lines that end a run."""
+    named = f" ({summary['name']})" if summary["name"] else ""
+    lasted = duration_text(summary["run_time"])
+    yield f"{summary['status']}: experiment {summary['id']}{named}, {_trials(summary)} in {lasted}"
+    if summary["reason"]:
+        yield f"reason: {summary['reason']}"
+    if summary["error"]:
+        yield from (f"  {line}" for line in summary["error"].rstrip().splitlines())
+    yield from best_lines(summary)
+    yield from failure_lines(view, summary)
+    yield f"everything is in {summary['folder']}"
+    yield from _next_lines(view.folder, summary)
+
+
+def best_lines(summary: Summary) -> Iterator[str]:
+    """Yield the best trial with its parameters, or the Pareto front."""
+    if not summary["best"]:
+        yield "best: none, no trial has succeeded" if summary["trials"] else "best: none, there are no trials"
         return
-    for best in view.best[:_MAX_BEST]:
-        yield f"best: {_value(best)} (trial {best.sequence_id}, {best.trial_id})"
-        parameters = {name.removesuffix("._name"): value for name, value in flat(best.parameters).items()}
+    for trial in summary["best"][:_MAX_BEST]:
+        yield f"best: {_values(summary, trial)} (trial {trial['sequence_id']}, {trial['trial_id']})"
+        parameters = {name.removesuffix("._name"): value for name, value in flat(trial["parameters"]).items()}
         width = max(map(len, parameters), default=0)
         yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
-    if len(view.best) > _MAX_BEST:
-        yield f"and {len(view.best) - _MAX_BEST} more that no other beats in every objective"
+    if len(summary["best"]) > _MAX_BEST:
+        yield f"and {len(summary['best']) - _MAX_BEST} more that no other beats in every objective"
 
 
-def _value(best: Best) -> str:
-    if isinstance(best.value, dict):
-        return ", ".join(f"{name} {number_text(value)}" for name, value in best.value.items())
-    return number_text(best.value)
+def _values(summary: Summary, trial: Mapping[str, Any]) -> str:
+    names = [objective["name"] for objective in summary["objectives"]]
+    texts = [number_text(trial["values"][name]) for name in names]
+    return texts[0] if len(names) == 1 else ", ".join(map(" ".join, zip(names, texts, strict=True)))
 
 
-def _trials(view: ViewedExperiment) -> str:
-    counted = "1 trial" if view.total == 1 else f"{view.total} trials"
-    return f"{counted} ({counts_text(view.counts)})" if view.total else counted
+def _trials(summary: Summary) -> str:
+    total = summary["trials"]
+    counted = "1 trial" if total == 1 else f"{total} trials"
+    return f"{counted} ({counts_text(summary['counts'])})" if total else counted
 
 
-def failure_lines(view: ViewedExperiment) -> Iterator[str]:
-    """What was run again, and in which ways trials failed: the kind, the reason, the last lines of a traceback."""
-    if view.retries:
+def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
+    """Yield what was run again, and in which ways trials failed: kind, reason, last lines of a traceback."""
+    if retries := view.retries():
         yield "run again: " + ", ".join(
-            f"{count} {kind} {'attempt' if count == 1 else 'attempts'}"
-            for kind, count in view.retries.items()
+            f"{count} {kind} {'attempt' if count == 1 else 'attempts'}" for kind, count in retries.items()
         )
-    ways = view.failures
-    for count, failure in ways[:_MAX_KINDS]:
-        times = f"{count} trials" if count > 1 else f"trial {failure.sequence_id}"
-        # What a function raised is in the database, and what we know of a trial that said nothing, too.
-        is_logged = failure.has_output and "trialCommand" in view.row.config
-        verb = "trial log" if is_logged else "trial show"
+    groups = view.failures()
+    prints = "trialCommand" in view.config()
+    for group in groups[:_MAX_KINDS]:
+        failure = FailedTrial.of(group)
+        times = f"{group.count} trials" if group.count > 1 else f"trial {failure.sequence_id}"
+        # The log holds only what the process of a command wrote; all other errors are in the database.
+        verb = "trial log" if failure.has_output and prints else "trial show"
         example = command_for(view.folder, verb, str(failure.sequence_id))
         facts = f" ({failure.facts})" if failure.facts else ""
         yield f"{times} failed{facts}: {failure} ({example})"
-        if not _is_shown(failure.lines, view.row.error):
+        if not _is_shown(failure.lines, summary["error"]):
             yield from (f"  {line}" for line in failure.lines)
         if hint := hint_text(str(failure)):
             yield f"  hint: {hint}"
-    if len(ways) > _MAX_KINDS:
-        more = sum(count for count, _ in ways[_MAX_KINDS:])
-        yield f"{more} more trials failed in {len(ways) - _MAX_KINDS} other ways"
+    if len(groups) > _MAX_KINDS:
+        more = sum(group.count for group in groups[_MAX_KINDS:])
+        yield f"{more} more trials failed in {len(groups) - _MAX_KINDS} other ways"
 
 
 def _is_shown(lines: Sequence[str], error: str) -> bool:
-    """Does what is said of the experiment's own error hold these lines already?"""
+    """Tell whether the experiment's own error holds these lines already."""
     return bool(lines) and "\n".join(lines) in error
 
 
-def _next_lines(view: ViewedExperiment) -> Iterator[str]:
-    if view.row.status != "DONE":
-        yield f"to go on: {command_for(view.folder, 'resume')}"
-    if view.total:
-        yield f"to see the trials: {command_for(view.folder, 'trials')}"
-        yield f"to export them: {command_for(view.folder, 'export', '--format csv')}"
+def _next_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
+    if summary["status"] != "DONE":
+        yield f"to go on: {command_for(folder, 'resume')}"
+    if summary["trials"]:
+        yield f"to see the trials: {command_for(folder, 'trials')}"
+        yield f"to export them: {command_for(folder, 'export', '--format csv')}"
 
 
 def _short(directory: Path) -> str:
-    """A path as one would type it here."""
+    """Return a path as one would type it here."""
     try:
         return str(directory.relative_to(Path.cwd()))
     except ValueError:

@@ -8,13 +8,13 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..config import ExperimentConfig
 from ..manager import run_of
-from ..runner import Trial
 from ..store import ExperimentFolder
 from ..trial_agent import (
     FunctionLoader,
@@ -48,11 +48,14 @@ class Rerun:
     error: str | None = None
 
 
-def job_of(folder: ExperimentFolder, config: ExperimentConfig, trial: Trial, scratch: Path) -> Job:
-    """The trial as one attempt whose files lie in `scratch`; nothing of the experiment is written to."""
+def job_of(
+    folder: ExperimentFolder, config: ExperimentConfig, trial: Mapping[str, Any], record: str, scratch: Path
+) -> Job:
+    """Return the trial as one attempt whose files lie in `scratch`; nothing of the experiment is written to."""
     run = run_of(config, folder)
     spec = RunSpec.of({"experiment": folder.experiment_id, "folder": str(scratch), "run": run})
-    return Job(trial.trial_id, 1, trial.sequence_id, trial.record, spec, gpus=trial.gpus, budget=trial.budget)
+    gpus = None if trial["gpus"] is None else tuple(trial["gpus"])
+    return Job(trial["trial_id"], 1, trial["sequence_id"], record, spec, gpus=gpus, budget=trial["budget"])
 
 
 def rerun(job: Job, *, debug: bool = False) -> Rerun:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..config import ExperimentConfig
 from ..manager import create_experiment
-from ..store.reading import FailedTrial, duration_text, number_text, parameters_text, result_text
+from ..store.reading import (
+    ExperimentView,
+    FailedTrial,
+    TrialQuery,
+    duration_text,
+    number_text,
+    parameters_text,
+    result_text,
+)
 from .display import SilentDisplay
 from .interrupts import Interrupts
-from .reading import viewed
 from .running import RunningExperiment
-
-if TYPE_CHECKING:
-    from ..store import ExperimentFolder, Store
 
 __all__ = ["Tried", "forecast_lines", "size_text", "tried_lines", "try_config"]
 
@@ -29,14 +32,14 @@ _ROW, _RESULT = 600, 60
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """How one trial went: `seconds` it ran, `bytes` of files it left, what it reported (values as JSON text)."""
+    """How one trial went: `seconds` it ran, `bytes` of files it left, what it reported."""
 
     status: str
     seconds: float
     bytes: int
     parameters: str
-    intermediate: list[str]
-    final: str | None
+    intermediate: list[Any]
+    final: Any
     failure: str
     last_lines: str
 
@@ -59,25 +62,27 @@ def try_config(config: ExperimentConfig, seconds: float, interrupts: Interrupts)
         manager = create_experiment(short, directory=Path(directory), experiment_id="tried")
         running = RunningExperiment(manager, SilentDisplay(sys.stderr), interrupts)
         running.run()
-        with viewed(manager.folder) as store:
-            return _tried(store, manager.folder, running.error)
+        with ExperimentView(manager.folder) as view:
+            return _tried(view, running.error)
 
 
-def _tried(store: Store, folder: ExperimentFolder, error: str) -> Tried:
-    trial = next(store.trials(), None)
-    if trial is None or trial.start_time is None:
-        row = store.experiment()
-        return Tried("NONE", 0.0, 0, "", [], None, error or row.reason or "no trial could start", row.error)
-    metrics = [row[4] for row in store.metrics(trial.sequence_id) if row[1] == "PERIODICAL"]
+def _tried(view: ExperimentView, error: str) -> Tried:
+    (trial,) = view.trials(TrialQuery(limit=1), whole=True).trials or [None]
+    if trial is None or trial["start_time"] is None:
+        row = view.experiment()
+        why = error or row["reason"] or "no trial could start"
+        return Tried("NONE", 0.0, 0, "", [], None, why, row["error"])
+    number = trial["sequence_id"]
+    failures = view.failures()
     return Tried(
-        trial.status.value,
-        max(0.0, (trial.end_time or trial.start_time) - trial.start_time),
-        sum(path.stat().st_size for path in folder.trial(0).rglob("*") if path.is_file()),
-        parameters_text(json.loads(trial.record)["parameters"]),
-        metrics,
-        trial.final,
-        str(FailedTrial.of(trial)) if trial.status == "FAILED" else trial.reason,
-        trial.error or "",
+        trial["status"],
+        trial["duration"] or 0.0,
+        sum(path.stat().st_size for path in view.folder.trial(number).rglob("*") if path.is_file()),
+        parameters_text(trial["parameters"]),
+        [*view.results(number).get(number, {}).values()],
+        trial["final"],
+        str(FailedTrial.of(failures[0])) if failures else trial["reason"],
+        trial["error"] or "",
     )
 
 
@@ -91,12 +96,12 @@ def tried_lines(tried: Tried) -> Iterator[str]:
     ended = f"succeeded in {ran}" if tried.is_whole else f"still ran after {ran}, and was stopped"
     yield f"a trial with {tried.parameters} {ended}"
     if tried.intermediate:
-        last = result_text(json.loads(tried.intermediate[-1]))
+        last = result_text(tried.intermediate[-1])
         yield f"  intermediate  {len(tried.intermediate)}, the last {last}"
     else:
         yield "  intermediate  none: an assessor has nothing to judge"
     if tried.final is not None:
-        yield f"  final         {result_text(json.loads(tried.final))}"
+        yield f"  final         {result_text(tried.final)}"
     else:
         yield "  final         none yet"
 

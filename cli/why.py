@@ -6,24 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..server import ending_of
-from ..store import ExperimentFolder
 from ..store.reading import Condition, ExperimentView, TrialQuery, number_text
 
 __all__ = ["why_lines"]
 
 
-def why_lines(folder: ExperimentFolder, sequence_id: int) -> Iterator[str]:
-    """The story of a trial in sentences with their numbers."""
-    with ExperimentView(folder) as view:
-        trial = view.trial(sequence_id)
-        ending = ending_of(trial, view)
-        yield f"trial {trial['sequence_id']} ({trial['trial_id']}): {ending.title.lower()}"
-        yield f"  {ending.sentence}"
-        yield from (f"  {note}" for note in ending.notes)
-        yield from (f"  {sentence}" for sentence in _beside_others(view, trial))
-        if ending.error:
-            yield "error"
-            yield from (f"  {line}" for line in ending.error.splitlines())
+def why_lines(view: ExperimentView, sequence_id: int) -> Iterator[str]:
+    """Yield the story of a trial in sentences with their numbers."""
+    trial = view.trial(sequence_id)
+    ending = ending_of(trial, view)
+    yield f"trial {trial['sequence_id']} ({trial['trial_id']}): {ending.title.lower()}"
+    yield f"  {ending.sentence}"
+    yield from (f"  {note}" for note in ending.notes)
+    yield from (f"  {sentence}" for sentence in _beside_others(view, trial))
+    if ending.error:
+        yield "error"
+        yield from (f"  {line}" for line in ending.error.splitlines())
 
 
 def _beside_others(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
@@ -59,7 +57,7 @@ def _rank(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
 
 
 def _at_the_same_step(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
-    """How the last result compares with what other trials had reported at that step."""
+    """Yield how the last result compares with what other trials had reported at that step."""
     step = trial["intermediate_results"] - 1
     if step < 0:
         return

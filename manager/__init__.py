@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .experiments import create_experiment, experiment_config, resume_experiment
     from .manager import Manager
-    from .settings import objectives_of, run_of
+    from .settings import run_of
 
 _HOMES = {
     "Manager": ".manager",
     "create_experiment": ".experiments",
     "experiment_config": ".experiments",
-    "objectives_of": ".settings",
     "resume_experiment": ".experiments",
     "run_of": ".settings",
 }
@@ -22,7 +21,6 @@ __all__ = [
     "Manager",
     "create_experiment",
     "experiment_config",
-    "objectives_of",
     "resume_experiment",
     "run_of",
 ]

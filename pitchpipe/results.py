@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,23 @@ from .plots import Plots
 __all__ = ["BestTrial", "ExperimentResult", "result_of"]
 
 Row = dict[str, Any]
+
+_COLUMNS = (
+    "trial_id",
+    "sequence_id",
+    "status",
+    "parameters",
+    "value",
+    "final",
+    "attempt",
+    "intermediate_results",
+    "start_time",
+    "end_time",
+    "duration",
+    "reason",
+    "failure_kind",
+    "error",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +65,11 @@ class ExperimentResult(Plots):
     @cached_property
     def trials(self) -> list[Row]:
         """All trials in the order in which they were made, as plain dicts."""
-        from .manager.hooks import trial_row
-        from .store import Store
+        from .store.reading import ExperimentView, TrialQuery
 
-        store = Store.view(self.folder / "experiment.db")
-        try:
-            store.objectives = tuple(self._directions)
-            return [trial_row(trial, store.objectives) for trial in store.trials()]
-        finally:
-            store.close()
+        with ExperimentView(self.folder) as view:
+            found = view.trials(TrialQuery(limit=None), whole=True).trials
+        return [_row(trial, list(self._directions)) for trial in found]
 
     def trial(self, trial_id: str) -> Row:
         """The trial with this id; raises `KeyError`."""
@@ -111,40 +125,42 @@ def _value(row: Row, objective: str) -> float:
     return value[objective] if isinstance(value, dict) else value
 
 
+def _row(trial: Row, objectives: Sequence[str]) -> Row:
+    """Return a trial as callbacks get it."""
+    found = {name: trial[name] for name in _COLUMNS if name in trial}
+    return {**found, "value": _value_of(trial, objectives), "failure_kind": trial["kind"]}
+
+
+def _value_of(trial: Row, objectives: Sequence[str]) -> Any:
+    """Return the number of the only objective, a dict by name for several, None without a result."""
+    values = trial["values"]
+    if not values:
+        return None
+    return values[objectives[0]] if len(objectives) == 1 else {name: values[name] for name in objectives}
+
+
 def result_of(folder: Path) -> ExperimentResult:
-    """What the folder of an experiment says, whether it runs or not; raises `StoreError`."""
-    from .config import ExperimentConfig
-    from .manager import objectives_of
-    from .runner import BestTrials
-    from .store import Store
+    """Return what the folder of an experiment says, whether it runs or not; raise `StoreError`."""
+    from .store.reading import ExperimentView
 
-    store = Store.view(folder / "experiment.db")
-    try:
-        row = store.experiment()
-        objectives = objectives_of(ExperimentConfig.from_canonical(row.config))
-        store.objectives = tuple(objective.name for objective in objectives)
-        best = BestTrials(objectives)
-        for trial in store.trials():
-            if trial.status == "SUCCEEDED":
-                best.add(trial)
-        counts = store.counts()
-    finally:
-        store.close()
-    front = [best_trial(trial, store.objectives) for trial in best.front]
+    with ExperimentView(folder) as view:
+        summary = view.summary()
+    directions = {objective["name"]: objective["direction"] for objective in summary["objectives"]}
+    front = [
+        BestTrial(
+            trial["trial_id"],
+            trial["sequence_id"],
+            _value_of(trial, list(directions)),
+            trial["parameters"],
+        )
+        for trial in summary["best"]
+    ]
     return ExperimentResult(
-        row.id,
-        row.status,
+        summary["id"],
+        summary["status"],
         folder,
-        counts,
-        front if len(objectives) > 1 else next(iter(front), None),
-        row.reason,
-        {objective.name: objective.direction for objective in objectives},
+        summary["counts"],
+        front if len(directions) > 1 else next(iter(front), None),
+        summary["reason"],
+        directions,
     )
-
-
-def best_trial(trial: Any, names: tuple[str, ...]) -> BestTrial:
-    """A trial of the runner as one of the best."""
-    from .manager.hooks import trial_row
-
-    row = trial_row(trial, names)
-    return BestTrial(trial.trial_id, trial.sequence_id, row["value"], row["parameters"])

@@ -47,7 +47,7 @@ from .events import (
 from .experiment_status import ExperimentStatus
 from .ledger import Ledger, Request, Totals
 from .limits import Limits
-from .objectives import BestTrials, Objective
+from .objectives import Objective
 from .payloads import added_trial
 from .retries import Retries
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
@@ -64,7 +64,6 @@ __all__ = [
     "AttemptRow",
     "AttemptStarted",
     "BadReport",
-    "BestTrials",
     "Cause",
     "Changes",
     "CheckpointSaved",

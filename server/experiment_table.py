@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..store.reading import TrialQuery
+from ..store.reading import TrialQuery, plain
 from .figures import Curve, ExperimentTable, Objective, Span, TrialRecord, chosen_numbers, dimensions_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
         for one in summary["objectives"]
     ]
     rows = view.trials(TrialQuery(limit=None)).trials
-    trials = [_record(row) for row in rows]
+    trials = [_record(plain(row)) for row in rows]  # figures have no place for NaN and infinities
     reported = {row["sequence_id"] for row in rows if row["intermediate_results"]}
     return ExperimentTable.of(
         summary["name"] or summary["id"],

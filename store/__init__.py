@@ -4,11 +4,12 @@ from .checkpoint_copies import clone_checkpoint
 from .clock import steady_clock
 from .conversation import QUEUES, Conversation, Record, SavedState, queue_of_reply
 from .disk_space import Room
+from .errors import NoRoomError, StoreError
 from .folder import ExperimentFolder, FolderError, ManagerInfo, default_directory
 from .mirror import Mirror, fetch_experiment
 from .runtime_folder import RuntimeDirectoryError, private_directory, runtime_directory
 from .storage import StorageError
-from .store import ExperimentRow, NoRoomError, Store, StoreError, Tick
+from .store import ExperimentRow, Store, Tick
 
 __all__ = [
     "QUEUES",

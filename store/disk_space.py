@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..runner import AttemptEnded, Event, StopRequested, is_no_room
 from ..trial_agent import no_room
-from .store import NoRoomError
+from .errors import NoRoomError
 
 __all__ = ["Room", "check_room"]
 

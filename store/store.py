@@ -12,12 +12,13 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..runner import AttemptRow, Changes, FailureKind, MetricRow, Trial
+from ..runner import AttemptRow, Changes, ExperimentStatus, MetricRow, Trial
 from .conversation import Conversation, SavedState
+from .errors import NOT_UNDERSTOOD, NoRoomError, StoreError, damaged, explain, understood
 from .schema import MIGRATIONS, SCHEMA_VERSION
 from .trial_table import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
 
-__all__ = ["ExperimentRow", "NoRoomError", "Store", "StoreError", "Tick"]
+__all__ = ["ExperimentRow", "Store", "Tick"]
 
 _EXPERIMENT_COLUMNS = (
     "id",
@@ -32,19 +33,6 @@ _EXPERIMENT_COLUMNS = (
     "run_time",
     "snapshot",
 )
-_FIRST_WITH_EXPORTS = 3  # version of the database
-
-
-class StoreError(Exception):
-    """The database cannot be read or written; the message says which and what to do."""
-
-
-class NoRoomError(StoreError):
-    """Nothing can be written at present; `what` says where and why. It may become possible again."""
-
-    def __init__(self, what: str, advice: str = "make room and resume the experiment") -> None:
-        super().__init__(f"{what}: {advice}")
-        self.what = what
 
 
 @dataclass(slots=True)
@@ -193,6 +181,8 @@ class Store:
         found = dict(zip(_EXPERIMENT_COLUMNS, row, strict=True))
         for name in ("config", "snapshot"):
             found[name] = self._object(name, found[name])
+        with understood(self.path, "status"):
+            ExperimentStatus(found["status"])
         return ExperimentRow(**found)
 
     def trials(self) -> Iterator[Trial]:
@@ -200,7 +190,10 @@ class Store:
         with _explained(self.path):
             values = [self._values_of(name) for name in self.objectives]
             for row in self._db.execute(SELECT_TRIALS):
-                trial = row_to_trial(row)
+                try:
+                    trial = row_to_trial(row)
+                except NOT_UNDERSTOOD as error:
+                    raise damaged(self.path, f"trial {row[1]}: {error}") from error
                 found = tuple(known[trial.sequence_id] for known in values if trial.sequence_id in known)
                 if len(found) == len(values):
                     trial.values = found
@@ -226,36 +219,6 @@ class Store:
         """How many trials have which status."""
         with _explained(self.path):
             return dict(self._db.execute("SELECT status, count(*) FROM trials GROUP BY status"))
-
-    def best_value(self, objective: str, direction: str) -> float | None:
-        """The best value of an objective among the trials that succeeded."""
-        best = "min" if direction == "minimize" else "max"
-        with _explained(self.path):
-            (value,) = self._db.execute(
-                f"SELECT {best}(value) FROM objective_values JOIN trials USING (sequence_id)"
-                " WHERE name = ? AND status = 'SUCCEEDED'",
-                (objective,),
-            ).fetchone()
-        return value
-
-    def attempts(self, sequence_id: int | None = None) -> list[AttemptRow]:
-        """The attempts after which their trial was run again or paused, of one trial or all, in order."""
-        where = "" if sequence_id is None else " WHERE sequence_id = ?"
-        with _explained(self.path):
-            rows = self._db.execute(
-                f"SELECT * FROM attempts{where} ORDER BY sequence_id, attempt",
-                () if sequence_id is None else (sequence_id,),
-            ).fetchall()
-        return [_row_to_attempt(row) for row in rows]
-
-    def exports(self, sequence_id: int) -> dict[str, str]:
-        """What a trial exported at its end: paths by format, relative ones in the experiment's folder."""
-        if self._check_version() < _FIRST_WITH_EXPORTS:
-            return {}
-        with _explained(self.path):
-            return dict(
-                self._db.execute("SELECT format, path FROM exports WHERE sequence_id = ?", (sequence_id,))
-            )
 
     def dispatcher_checkpoint(self) -> SavedState | None:
         """The last valid checkpoint of the dispatcher."""
@@ -294,20 +257,20 @@ class Store:
             ).fetchall()
 
     def _object(self, name: str, text: str | bytes) -> dict[str, Any]:
-        """The JSON object in a column of the experiment's row."""
-        try:
+        """Return the JSON object in a column of the experiment's row."""
+        with understood(self.path, name):
             found = json.loads(text)
-        except (ValueError, TypeError) as error:
-            raise StoreError(f"{self.path} is damaged ({name}: {error}): restore it from a copy") from error
-        if not isinstance(found, dict):
-            raise StoreError(f"{self.path} is damaged ({name} is not an object): restore it from a copy")
-        return found
+            if not isinstance(found, dict):
+                raise TypeError("not an object")
+            return found
 
     def _values_of(self, objective: str) -> dict[int, float]:
-        """The value of an objective by trial."""
-        return dict(
-            self._db.execute("SELECT sequence_id, value FROM objective_values WHERE name = ?", (objective,))
+        """Return the value of an objective by trial."""
+        found = self._db.execute(
+            "SELECT sequence_id, value FROM objective_values WHERE name = ?", (objective,)
         )
+        with understood(self.path, "objective_values"):
+            return {sequence_id: 0.0 + value for sequence_id, value in found}
 
     def _rows(self, tick: Tick) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
         """The statements of a tick that have rows, each with them."""
@@ -399,25 +362,7 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise _explain(path, error) from error
-
-
-def _explain(path: Path, error: sqlite3.Error) -> StoreError:
-    text = str(error)
-    name = getattr(error, "sqlite_errorname", "")  # errors that Python itself raises have none
-    if not path.exists() or name == "SQLITE_READONLY_DBMOVED":
-        return StoreError(f"{path} was moved or deleted ({text})")
-    if "disk is full" in text:
-        return NoRoomError(f"the disk that holds {path} is full")
-    if "disk I/O error" in text:
-        return NoRoomError(f"{path} cannot be written ({text}; perhaps the disk or its quota is used up)")
-    if "readonly" in text or "unable to open" in text:
-        return NoRoomError(
-            f"{path} cannot be written ({text})", "check the disk and the folder's permissions"
-        )
-    if "malformed" in text or "not a database" in text:
-        return StoreError(f"{path} is damaged ({text}): restore it from a copy")
-    return StoreError(f"{path}: {text}")
+        raise explain(path, error) from error
 
 
 _INSERT_METRIC = "INSERT OR IGNORE INTO metrics VALUES (?, ?, ?, ?, ?, ?, 0)"
@@ -436,9 +381,3 @@ def _metric_to_row(metric: MetricRow) -> tuple[Any, ...]:
 
 def _attempt_to_row(attempt: AttemptRow) -> tuple[Any, ...]:
     return tuple(getattr(attempt, name) for name in AttemptRow.__slots__)
-
-
-def _row_to_attempt(row: tuple[Any, ...]) -> AttemptRow:
-    attempt = AttemptRow(*row)
-    attempt.kind = None if attempt.kind is None else FailureKind(attempt.kind)
-    return attempt

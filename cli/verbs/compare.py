@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,7 @@ from ..failures import USAGE, Failure
 from ..verb import complete_experiment, directory_option, verb
 
 if TYPE_CHECKING:
-    from ...runner import Objective, Trial
-    from ...store import ExperimentFolder, ExperimentRow
+    from ...store import ExperimentFolder
 
 __all__ = ["compare"]
 
@@ -28,9 +26,9 @@ _PASSED_OVER = ("experimentId", "experimentName", "seed")
 class _Side:
     """One of the experiments that are compared; `curve` is the best value after each finished trial."""
 
-    row: ExperimentRow
-    objective: Objective
-    trials: int
+    summary: dict[str, Any]
+    config: dict[str, Any]
+    objective: dict[str, str]
     curve: list[float]
 
     @property
@@ -49,6 +47,7 @@ def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool)
 
     They must have the same first objective. Trials count in the order in which they ended.
     """
+    from ...store.reading import to_json
     from ..finding import chosen_experiment
     from ..table import print_table
 
@@ -56,11 +55,11 @@ def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool)
         raise Failure("give two experiments or more to compare", USAGE)
     sides = [_read(chosen_experiment(name, None, directory)) for name in experiments]
     _refuse_other_objectives(sides)
-    differing = _differences([side.row.config for side in sides])
+    differing = _differences([side.config for side in sides])
     if as_json:
-        click.echo(json.dumps(_object(sides, differing)))
+        click.echo(to_json(_object(sides, differing)).decode())
         return
-    head = ("", *(side.row.id for side in sides))
+    head = ("", *(side.summary["id"] for side in sides))
     print_table(head, [*_facts(sides), *_curve_rows(sides)])
     if differing:
         click.echo("\nwhat differs")
@@ -68,23 +67,12 @@ def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool)
 
 
 def _read(folder: ExperimentFolder) -> _Side:
-    from ..reading import objectives_of_row, viewed
+    from ...store.reading import ExperimentView
 
-    with viewed(folder) as store:
-        row = store.experiment()
-        objective = objectives_of_row(row)[0]
-        trials = list(store.trials())
-    return _Side(row, objective, len(trials), _curve(trials, objective))
-
-
-def _curve(trials: Sequence[Trial], objective: Objective) -> list[float]:
-    better = min if objective.direction == "minimize" else max
-    ended = [trial for trial in trials if trial.status == "SUCCEEDED"]
-    ended.sort(key=lambda trial: trial.end_time or 0.0)
-    curve: list[float] = []
-    for value in (trial.values[0] for trial in ended if trial.values):
-        curve.append(better(value, curve[-1]) if curve else value)
-    return curve
+    with ExperimentView(folder) as view:
+        summary = view.summary()
+        curve = [row["best"] for row in view.history()]
+        return _Side(summary, view.config(), summary["objectives"][0], curve)
 
 
 def _refuse_other_objectives(sides: Sequence[_Side]) -> None:
@@ -92,7 +80,8 @@ def _refuse_other_objectives(sides: Sequence[_Side]) -> None:
     for side in sides[1:]:
         if side.objective != first.objective:
             one, other = (
-                f"{s.row.id} is to {s.objective.direction} {s.objective.name}" for s in (first, side)
+                f"{s.summary['id']} is to {s.objective['direction']} {s.objective['name']}"
+                for s in (first, side)
             )
             raise Failure(f"they cannot be compared: {one}, {other}", USAGE)
 
@@ -101,11 +90,11 @@ def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
     from ...store.reading import duration_text
 
     return [
-        ("status", *(side.row.status for side in sides)),
-        ("trials", *(str(side.trials) for side in sides)),
+        ("status", *(side.summary["status"] for side in sides)),
+        ("trials", *(str(side.summary["trials"]) for side in sides)),
         ("succeeded", *(str(len(side.curve)) for side in sides)),
-        ("ran for", *(duration_text(side.row.run_time) for side in sides)),
-        (f"best ({sides[0].objective.direction})", *(_shown(side.best) for side in sides)),
+        ("ran for", *(duration_text(side.summary["run_time"]) for side in sides)),
+        (f"best ({sides[0].objective['direction']})", *(_shown(side.best) for side in sides)),
     ]
 
 
@@ -114,7 +103,7 @@ def _curve_rows(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
 
 
 def _milestones(sides: Sequence[_Side]) -> dict[int, list[float | None]]:
-    """The best value of each at 1, 2, 5, 10 ... successful trials; None where it has not so many."""
+    """Return the best value of each at 1, 2, 5, 10 ... successful trials; None where it has fewer."""
     longest = max(len(side.curve) for side in sides)
     counts = [step * 10**power for power in range(len(str(longest))) for step in _STEPS]
     return {
@@ -135,20 +124,17 @@ def _differences(configs: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _snake(name: str) -> str:
-    """A field as one writes it in the config: `max_trial_number`."""
+    """Return a field as one writes it in the config: `max_trial_number`."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 def _object(sides: Sequence[_Side], differing: dict[str, list[Any]]) -> dict[str, Any]:
     return {
-        "objective": {"name": sides[0].objective.name, "direction": sides[0].objective.direction},
+        "objective": sides[0].objective,
         "experiments": [
             {
-                "id": side.row.id,
-                "status": side.row.status,
-                "trials": side.trials,
+                **{name: side.summary[name] for name in ("id", "status", "trials", "run_time")},
                 "succeeded": len(side.curve),
-                "run_time": side.row.run_time,
                 "best": side.best,
             }
             for side in sides

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -41,8 +40,8 @@ def delete(experiments: tuple[str, ...], directory: Path | None, yes: bool) -> N
 def _refuse_if_running(folder: ExperimentFolder) -> None:
     from ...runner import ExperimentStatus
     from ...store import StoreError
+    from ...store.reading import ExperimentView
     from ..outcome import command_for
-    from ..reading import viewed
 
     if (manager := folder.manager()) is not None:
         by = f"process {manager.pid} on {manager.host}"
@@ -50,8 +49,8 @@ def _refuse_if_running(folder: ExperimentFolder) -> None:
             f"experiment {folder.experiment_id} is run by {by}: {command_for(folder, 'stop')}", FAILED
         )
     try:
-        with viewed(folder) as store:
-            status = store.experiment().status
+        with ExperimentView(folder) as view:
+            status = view.experiment()["status"]
     except StoreError:
         return  # what cannot be read can be deleted all the same
     if not ExperimentStatus(status).is_final:
@@ -67,18 +66,18 @@ def _is_meant(folder: ExperimentFolder) -> bool:
 
 def _content(folder: ExperimentFolder) -> str:
     from ...store import StoreError
-    from ..reading import viewed
+    from ...store.reading import ExperimentView, TrialQuery
 
     try:
-        with viewed(folder) as store:
-            trials = sum(store.counts().values())
-    except (StoreError, json.JSONDecodeError):
+        with ExperimentView(folder) as view:
+            trials = view.trials(TrialQuery(limit=0)).total
+    except StoreError:
         return "a database that cannot be read"
     return "1 trial" if trials == 1 else f"{trials} trials"
 
 
 def _delete(folder: ExperimentFolder) -> None:
-    """Own it first: nobody may take it up while it goes."""
+    """Own it first, so that no manager takes it up meanwhile."""
     folder.own()
     shutil.rmtree(folder.path)
     click.echo(f"experiment {folder.experiment_id} is deleted")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -52,23 +50,25 @@ def export(
     """Write the trials of an experiment as JSON, CSV or an Optuna study, while it runs or after.
 
     JSON: {"experiment": {...}, "trials": [{"id", "sequence_id", "status", "parameters", "intermediate",
-    "final", "start_time", "end_time", "reason"}]}; times are seconds since the epoch, NaN is null. CSV: one
-    row a trial; nested parameters and results are flattened with dots, intermediate results are left out.
+    "final", "start_time", "end_time", "reason"}]}; times are seconds since the epoch, NaN and infinities are null.
+    CSV: one row a trial; nested parameters and results are flattened with dots, intermediate results are left
+    out, NaN is an empty cell.
     Optuna: a new SQLite file with one study, named as the experiment; trials that were stopped early are pruned.
     """
+    from ...store.reading import ExperimentView, csv_lines, json_lines
     from ..finding import chosen_experiment
 
     folder = chosen_experiment(experiment, experiment_id, directory)
     if form == "optuna":
         _write_study(folder, output)
         return
-    write = _write_csv if (form or _form_of(output)) == "csv" else _write_json
-    with _opened(output) as file:
-        write(folder, file)
+    lines = csv_lines if (form or _form_of(output)) == "csv" else json_lines
+    with ExperimentView(folder) as view, _opened(output) as file:
+        file.writelines(lines(view))
 
 
 def _form_of(output: Path | None) -> str:
-    """What a file is to hold, by its name; raises `Failure` for an ending that says something else."""
+    """Return what a file is to hold, by its name; raise `Failure` for another ending."""
     ending = "" if output is None else output.suffix.lower()
     if ending not in ("", ".csv", ".json"):
         raise Failure(f"what is {ending}? add --format json, csv or optuna", USAGE)
@@ -84,38 +84,15 @@ def _write_study(folder: ExperimentFolder, output: Path | None) -> None:
     click.echo(f"study {folder.experiment_id} with {count} trials: sqlite:///{output}", err=True)
 
 
-def _write_json(folder: ExperimentFolder, file: IO[str]) -> None:
-    """Written trial by trial, so that the text of many trials is never held as a whole."""
-    from ..exporting import all_metrics, experiment_object, trial_object
-    from ..reading import viewed
-
-    with viewed(folder) as store:
-        metrics = all_metrics(store)
-        head = json.dumps(experiment_object(store.experiment(), str(folder.path)), ensure_ascii=False)
-        file.write(f'{{"experiment": {head}, "trials": [')
-        for number, trial in enumerate(store.trials()):
-            found = trial_object(trial, metrics.get(trial.sequence_id, []))
-            file.write((",\n" if number else "\n") + json.dumps(found, ensure_ascii=False))
-        file.write("\n]}\n")
-
-
-def _write_csv(folder: ExperimentFolder, file: IO[str]) -> None:
-    from ..exporting import csv_rows
-    from ..reading import viewed
-
-    with viewed(folder) as store:
-        csv.writer(file, lineterminator="\n").writerows(csv_rows(store.trials()))
-
-
 @contextmanager
-def _opened(path: Path | None) -> Iterator[IO[str]]:
-    """Stdout, or a file that is there only when all of it is."""
+def _opened(path: Path | None) -> Iterator[IO[bytes]]:
+    """Open stdout, or a file that is there only when all of it is."""
     if path is None or str(path) == "-":
-        yield sys.stdout
+        yield sys.stdout.buffer
         return
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with unfinished.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        with unfinished.open("wb") as file:
             yield file
         unfinished.replace(path)
     except OSError as error:

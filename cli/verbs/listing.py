@@ -1,8 +1,7 @@
-"""`pitchpipe list` and `pitchpipe status`: experiments as their databases tell them."""
+"""`pitchpipe list` and `pitchpipe status`: how experiments stand."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from ..verb import directory_option, experiment_options, verb
 
 if TYPE_CHECKING:
     from ...store import ExperimentFolder
-    from ..reading import ViewedExperiment
+    from ...store.reading import ExperimentView
 
 __all__ = ["list_experiments", "status"]
 
@@ -27,13 +26,14 @@ _HEAD = ("id", "status", "trials", "best", "ran for", "made", "name")
 def list_experiments(directory: Path | None, as_json: bool) -> None:
     """List the experiments of a directory, the newest first."""
     from ...store import ExperimentFolder, default_directory
+    from ...store.reading import to_json
     from ..table import print_table
 
     directory = (directory or default_directory()).expanduser().absolute()
     found = [_facts(folder) for folder in ExperimentFolder.all(directory)]
     found.sort(key=lambda facts: facts.get("created") or 0.0, reverse=True)
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(to_json(found).decode())
     elif found:
         print_table(_HEAD, map(_row, found))
     else:
@@ -48,52 +48,52 @@ def status(experiment: str | None, experiment_id: str | None, directory: Path | 
 
     ID is an experiment's id or the beginning of one; without it, the one that runs is meant, else the newest.
     """
+    from ...store.reading import ExperimentView, to_json
     from ..finding import chosen_experiment
-    from ..reading import read
+    from ..outcome import summary_object
 
-    folder = chosen_experiment(experiment, experiment_id, directory)
-    view = read(folder)
-    if as_json:
-        click.echo(json.dumps({**view.summary, "running": folder.manager() is not None}))
-        return
-    for line in _status_lines(view):
-        click.echo(line)
+    with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
+        summary = view.summary()
+        if as_json:
+            running = view.folder.manager() is not None
+            click.echo(to_json({**summary_object(view, summary), "running": running}).decode())
+            return
+        for line in _status_lines(view, summary):
+            click.echo(line)
 
 
-def _status_lines(view: ViewedExperiment) -> Iterator[str]:
+def _status_lines(view: ExperimentView, summary: dict[str, Any]) -> Iterator[str]:
     from ...store.reading import counts_text, duration_text
-    from ..outcome import best_lines, failure_lines
-    from ..reading import is_abandoned
+    from ..outcome import best_lines, failure_lines, is_abandoned
 
-    row = view.row
-    named = f" ({row.name})" if row.name else ""
-    yield f"experiment {row.id}{named}: {standing(view.folder, row.status)}"
-    if row.reason:
-        yield f"reason: {row.reason}"
-    if row.error:
-        yield from (f"  {line}" for line in row.error.rstrip().splitlines())
-    total = row.config.get("maxTrialNumber")
-    yield f"trials: {view.total}{f' of {total}' if total else ''} ({counts_text(view.counts) or 'none yet'})"
-    yield f"ran for {duration_text(row.run_time)}"
-    if not is_abandoned(view.folder, row.status):
+    named = f" ({summary['name']})" if summary["name"] else ""
+    yield f"experiment {summary['id']}{named}: {_standing(view.folder, summary)}"
+    if summary["reason"]:
+        yield f"reason: {summary['reason']}"
+    if summary["error"]:
+        yield from (f"  {line}" for line in summary["error"].rstrip().splitlines())
+    total = summary["limits"]["max_trial_number"]
+    counted = counts_text(summary["counts"]) or "none yet"
+    yield f"trials: {summary['trials']}{f' of {total}' if total else ''} ({counted})"
+    yield f"ran for {duration_text(summary['run_time'])}"
+    if not is_abandoned(summary):
         yield from _live_lines(view.folder)
-    yield from best_lines(view)
-    yield from failure_lines(view)
-    yield f"everything is in {view.folder.path}"
+    yield from best_lines(summary)
+    yield from failure_lines(view, summary)
+    yield f"everything is in {summary['folder']}"
 
 
-def standing(folder: ExperimentFolder, status: str) -> str:
-    """The status in words: an experiment that should run but does not is told apart."""
-    from ..outcome import command_for
-    from ..reading import is_abandoned
+def _standing(folder: ExperimentFolder, summary: dict[str, Any]) -> str:
+    """Return the status in words; an experiment that should run and does not is marked."""
+    from ..outcome import command_for, is_abandoned
 
-    if is_abandoned(folder, status):
-        return f"{status}, but its manager is gone: {command_for(folder, 'resume')}"
-    return status
+    if is_abandoned(summary):
+        return f"{summary['status']}, but its manager is gone: {command_for(folder, 'resume')}"
+    return summary["status"]
 
 
 def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
-    """What only the manager knows; nothing if there is none."""
+    """Yield what only the manager knows; nothing if there is none."""
     from ...manager.control import ControlError, ask_manager
     from ...store.reading import left_text, rate_text
 
@@ -115,36 +115,22 @@ def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
 
 
 def _facts(folder: ExperimentFolder) -> dict[str, Any]:
-    """What the list says of an experiment; one that cannot be read is listed with the reason."""
+    """Return what the list says of an experiment; one that cannot be read is listed with the reason."""
     from ...store import StoreError
-    from ..reading import objectives_of_row, viewed
+    from ...store.reading import ExperimentView
 
+    place = {"id": folder.experiment_id, "folder": str(folder.path)}
     try:
-        with viewed(folder) as store:
-            row, counts = store.experiment(), store.counts()
-            objectives = objectives_of_row(row)
-            best = (
-                store.best_value(objectives[0].name, objectives[0].direction)
-                if len(objectives) == 1
-                else None
-            )
-    except (StoreError, ValueError) as error:
-        return {
-            "id": folder.experiment_id,
-            "folder": str(folder.path),
-            "status": "UNREADABLE",
-            "reason": str(error),
-        }
+        with ExperimentView(folder) as view:
+            summary = view.summary()
+    except StoreError as error:
+        return {**place, "status": "UNREADABLE", "reason": str(error)}
+    best = summary["best"] if len(summary["objectives"]) == 1 else []
     return {
-        "id": row.id,
-        "name": row.name,
-        "status": row.status,
+        **place,
+        **{name: summary[name] for name in ("name", "status", "counts", "created", "run_time")},
         "running": folder.manager() is not None,
-        "folder": str(folder.path),
-        "counts": counts,
-        "best": best,
-        "created": row.created,
-        "run_time": row.run_time,
+        "best": best[0]["values"][summary["objectives"][0]["name"]] if best else None,
     }
 
 

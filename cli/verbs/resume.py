@@ -109,11 +109,11 @@ def _fetch(storage: str, name: str | None, directory: Path | None) -> Experiment
 def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> None:
     """Refuse what cannot go on, and write down new limits."""
     from ...manager.control import ExtensionError, extend_experiment
+    from ...store.reading import ExperimentView
     from ..outcome import command_for
-    from ..reading import viewed
 
-    with viewed(folder) as store:
-        status = store.experiment().status
+    with ExperimentView(folder) as view:
+        status = view.experiment()["status"]
     again = command_for(folder, "resume", "--max-trial-number N")
     if status == "VIEWED" or (status == "DONE" and not extend and not extension.changes()):
         hint = f"; to extend it: {again}" if status == "DONE" else ""

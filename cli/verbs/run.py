@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -65,7 +64,7 @@ def run(
 def watched(
     manager: Manager, interrupts: Interrupts, *, as_json: bool, quiet: bool, announce_fd: int | None = None
 ) -> int:
-    """Run a manager with a display, say how it went, and answer the exit code.
+    """Run a manager with a display, say how it went, and return the exit code.
 
     `announce_fd` is where a process waits for the news that trials can run.
     """
@@ -88,24 +87,25 @@ def watched(
 
 
 def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: bool) -> int:
-    """Say how a run went, and answer the exit code; `error` says why it could not go on."""
-    from ..outcome import outcome_lines
-    from ..reading import read
+    """Say how a run went, and return the exit code; `error` says why it could not continue."""
+    from ...store.reading import ExperimentView, to_json
+    from ..outcome import all_failed, outcome_lines, summary_object
     from .ray import staying_line
 
-    view = read(folder)
-    if error:
-        # What could not be written down (the disk is full) is said all the same.
-        view.row.status, view.row.reason = "ERROR", error
-    if as_json:
-        click.echo(json.dumps(view.summary))
-    else:
-        first, *others = outcome_lines(view)
-        click.secho(first, bold=True, fg=_COLOURS.get(view.row.status))  # colours on a terminal only
-        for line in others:
-            click.secho(line, bold=line.startswith("best:"))
-        if staying := staying_line(view.row.config):
-            click.echo(staying)
-    if view.row.status == "DONE":
-        return FAILED if view.all_failed else 0
-    return INTERRUPTED if interrupted or view.row.status == "STOPPED" else FAILED
+    with ExperimentView(folder) as view:
+        summary, config = view.summary(), view.config()
+        if error:
+            # What could not be written down (the disk is full) is said all the same.
+            summary |= {"status": "ERROR", "reason": error}
+        if as_json:
+            click.echo(to_json(summary_object(view, summary)).decode())
+        else:
+            first, *others = outcome_lines(view, summary)
+            click.secho(first, bold=True, fg=_COLOURS.get(summary["status"]))  # colours on a terminal only
+            for line in others:
+                click.secho(line, bold=line.startswith("best:"))
+            if staying := staying_line(config):
+                click.echo(staying)
+    if summary["status"] == "DONE":
+        return FAILED if all_failed(summary) else 0
+    return INTERRUPTED if interrupted or summary["status"] == "STOPPED" else FAILED

@@ -50,16 +50,16 @@ def stop(experiment: str | None, experiment_id: str | None, directory: Path | No
 
 def _is_over(folder: ExperimentFolder) -> bool:
     from ...runner import ExperimentStatus
-    from ..reading import viewed
+    from ...store.reading import ExperimentView
 
     if folder.manager() is not None:
         return False
-    with viewed(folder) as store:
-        return ExperimentStatus(store.experiment().status).is_final
+    with ExperimentView(folder) as view:
+        return ExperimentStatus(view.experiment()["status"]).is_final
 
 
 def _stop(folder: ExperimentFolder) -> None:
-    from ..reading import viewed
+    from ...store.reading import ExperimentView
 
     manager = folder.manager()
     if manager is not None:
@@ -69,19 +69,18 @@ def _stop(folder: ExperimentFolder) -> None:
         return
     else:
         _end_abandoned(folder)
-    with viewed(folder) as store:
-        row, counts = store.experiment(), store.counts()
-    click.echo(
-        f"experiment {row.id} is {row.status}, {sum(counts.values())} trials are kept in {folder.path}"
-    )
+    with ExperimentView(folder) as view:
+        summary = view.summary()
+    kept = f"{summary['trials']} trials are kept in {folder.path}"
+    click.echo(f"experiment {summary['id']} is {summary['status']}, {kept}")
 
 
 def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
     from ...manager.control import ControlError, ask_manager
-    from ..reading import viewed
+    from ...store.reading import ExperimentView
 
-    with viewed(folder) as store:
-        patience = float(store.experiment().config.get("killGrace", 0.0)) + _PATIENCE
+    with ExperimentView(folder) as view:
+        patience = float(view.config().get("killGrace") or 0.0) + _PATIENCE
     try:
         ask_manager(folder.path, {"op": "stop"})
     except ControlError:

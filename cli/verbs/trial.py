@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +14,6 @@ from ..failures import FAILED, Failure
 from ..verb import trial_options, verb
 
 if TYPE_CHECKING:
-    from ...runner import AttemptRow, Trial
     from ...store import ExperimentFolder
 
 __all__ = ["kill", "show", "trial"]
@@ -60,28 +58,25 @@ def show(
     names: tuple[str, ...], experiment_id: str | None, directory: Path | None, as_json: bool, why: bool
 ) -> None:
     """Show all there is to know about a trial, or with --why the reason of its end."""
-    from ..exporting import attempt_object, metrics_of, trial_object
+    from ...store.reading import ExperimentView, to_json, trial_object
     from ..picking import chosen_trial, split_names
-    from ..reading import viewed
 
     folder, word = split_names(names, experiment_id, directory)
-    with viewed(folder) as store:
-        found = chosen_trial(store, word)
-        intermediate = metrics_of(store, found.sequence_id)
-        earlier = store.attempts(found.sequence_id)
-        exported = store.exports(found.sequence_id)
-    if why:
-        from ..why import why_lines
+    with ExperimentView(folder) as view:
+        found = chosen_trial(view, word)
+        number = found["sequence_id"]
+        if why:
+            from ..why import why_lines
 
-        click.echo("\n".join(why_lines(folder, found.sequence_id)))
-        return
+            click.echo("\n".join(why_lines(view, number)))
+            return
+        intermediate = [*view.results(number).get(number, {}).values()]
+        exported = view.exports(number)
+    earlier = [{"sequence_id": number, **attempt} for attempt in found["earlier_attempts"]]
     if as_json:
-        told = trial_object(found, intermediate)
-        if exported:
-            told["exported"] = exported
-        if earlier:
-            told["earlier_attempts"] = [attempt_object(attempt) for attempt in earlier]
-        click.echo(json.dumps(told))
+        more = {"exported": exported, "earlier_attempts": earlier}
+        shown = trial_object(found, intermediate) | {name: value for name, value in more.items() if value}
+        click.echo(to_json(shown).decode())
         return
     for line in _lines(folder, found, intermediate):
         click.echo(line)
@@ -91,47 +86,48 @@ def show(
         click.echo(line)
 
 
-def _lines(folder: ExperimentFolder, found: Trial, intermediate: list[object]) -> Iterator[str]:
+def _lines(folder: ExperimentFolder, found: dict[str, Any], intermediate: list[object]) -> Iterator[str]:
     from ...store.reading import flat, number_text
 
     for name, value in _facts(folder, found, intermediate):
         if value not in (None, ""):
             yield f"{name:13} {value}"
     yield "parameters"
-    parameters = flat(json.loads(found.record)["parameters"])
+    parameters = flat(found["parameters"])
     width = max(map(len, parameters), default=0)
     yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
-    if found.error:
+    if found["error"]:
         yield "error"
-        yield from (f"  {line}" for line in found.error.rstrip().splitlines())
+        yield from (f"  {line}" for line in found["error"].rstrip().splitlines())
 
 
 def _facts(
-    folder: ExperimentFolder, found: Trial, intermediate: list[object]
+    folder: ExperimentFolder, found: dict[str, Any], intermediate: list[object]
 ) -> Iterator[tuple[str, object]]:
     from ...store.reading import duration_text, hint_text, number_text, result_text
 
-    yield "trial", f"{found.sequence_id} ({found.trial_id}) of experiment {folder.experiment_id}"
-    yield "status", found.status.value
-    yield "reason", found.reason
-    yield "kind", found.kind
-    yield "waiting", _why_waiting(folder, found) if found.status == "WAITING" else ""
-    yield "hint", hint_text(found.error or found.reason)
-    yield "result", "" if found.final is None else result_text(json.loads(found.final))
+    status, begin = found["status"], found["start_time"]
+    yield "trial", f"{found['sequence_id']} ({found['trial_id']}) of experiment {folder.experiment_id}"
+    yield "status", status
+    yield "reason", found["reason"]
+    yield "kind", found["kind"]
+    yield "waiting", _why_waiting(folder, found["trial_id"]) if status == "WAITING" else ""
+    yield "hint", hint_text(found["error"] or found["reason"])
+    yield "result", "" if found["final"] is None else result_text(found["final"])
     yield "intermediate", _intermediate(intermediate)
-    yield "started", _moment(found.start_time)
-    yield "ended", _moment(found.end_time)
-    if found.start_time is not None:
-        yield "took", duration_text((found.end_time or time.time()) - found.start_time)
-    yield "attempt", found.attempt if found.attempt > 1 else ""
-    yield "checkpoint", found.checkpoint
-    yield "budget", "" if found.budget is None else number_text(found.budget)
-    yield "agent", found.agent if found.status in ("RUNNING", "FAILED") else ""
-    yield "GPUs", ", ".join(map(str, found.gpus or ()))
-    yield "process", found.pid if found.status == "RUNNING" else ""
-    if found.status == "FAILED":
-        yield from _ending(found.exit_code)
-    files = folder.trial(found.sequence_id)
+    yield "started", _moment(begin)
+    yield "ended", _moment(found["end_time"])
+    if begin is not None:
+        yield "took", duration_text(max(0.0, (found["end_time"] or time.time()) - begin))
+    yield "attempt", found["attempt"] if found["attempt"] > 1 else ""
+    yield "checkpoint", found["checkpoint"]
+    yield "budget", "" if found["budget"] is None else number_text(found["budget"])
+    yield "agent", found["agent"] if status in ("RUNNING", "FAILED") else ""
+    yield "GPUs", ", ".join(map(str, found["gpus"] or ()))
+    yield "process", found["pid"] if status == "RUNNING" else ""
+    if status == "FAILED":
+        yield from _ending(found["exit_code"])
+    files = folder.trial(found["sequence_id"])
     yield "files", files if files.is_dir() else ""
 
 
@@ -153,23 +149,23 @@ def _ending(exit_code: int | None) -> Iterator[tuple[str, object]]:
         yield "exit code", exit_code
 
 
-def _attempt_lines(earlier: list[AttemptRow]) -> Iterator[str]:
-    """Why earlier attempts ended."""
+def _attempt_lines(earlier: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield why earlier attempts ended."""
     from ...store.reading import ending_text
 
     if earlier:
         yield "earlier attempts"
     for attempt in earlier:
-        facts = (attempt.kind, ending_text(attempt.exit_code), attempt.agent and f"agent {attempt.agent}")
-        told = ", ".join(fact for fact in facts if fact)
-        yield f"  {attempt.attempt}: {attempt.outcome} ({told}): {attempt.reason}"
+        agent = attempt["agent"] and f"agent {attempt['agent']}"
+        facts = ", ".join(filter(None, (attempt["kind"], ending_text(attempt["exit_code"]), agent)))
+        yield f"  {attempt['attempt']}: {attempt['outcome']} ({facts}): {attempt['reason']}"
 
 
-def _why_waiting(folder: ExperimentFolder, found: Trial) -> str:
+def _why_waiting(folder: ExperimentFolder, trial_id: str) -> str:
     from ...manager.control import ControlError, ask_manager
 
     try:
-        return ask_manager(folder.path, {"op": "status"}, timeout=2.0)["waiting"].get(found.trial_id, "")
+        return ask_manager(folder.path, {"op": "status"}, timeout=2.0)["waiting"].get(trial_id, "")
     except ControlError:
         return "the experiment does not run"
 
@@ -185,19 +181,19 @@ def _moment(moment: float | None) -> str:
 def kill(names: tuple[str, ...], experiment_id: str | None, directory: Path | None) -> None:
     """End a trial; its status becomes USER_CANCELED and the experiment goes on."""
     from ...manager.control import ask_manager
+    from ...runner import TrialStatus
+    from ...store.reading import ExperimentView
     from ..picking import chosen_trial, split_names
-    from ..reading import viewed
 
     folder, word = split_names(names, experiment_id, directory)
-    with viewed(folder) as store:
-        found = chosen_trial(store, word)
-    if found.status.is_final:
-        raise Failure(
-            f"trial {found.sequence_id} ({found.trial_id}) has ended already: {found.status.value}", FAILED
-        )
+    with ExperimentView(folder) as view:
+        found = chosen_trial(view, word)
+    which = f"trial {found['sequence_id']} ({found['trial_id']})"
+    if TrialStatus(found["status"]).is_final:
+        raise Failure(f"{which} has ended already: {found['status']}", FAILED)
     if folder.manager() is None:
         raise Failure(
             f"experiment {folder.experiment_id} does not run: pitchpipe stop ends what is left of it", FAILED
         )
-    ask_manager(folder.path, {"op": "kill", "trial": found.trial_id})
-    click.echo(f"trial {found.sequence_id} ({found.trial_id}) is being killed")
+    ask_manager(folder.path, {"op": "kill", "trial": found["trial_id"]})
+    click.echo(f"{which} is being killed")

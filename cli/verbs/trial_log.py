@@ -1,4 +1,4 @@
-"""`pitchpipe trial log`: what a trial printed, and what it goes on printing."""
+"""`pitchpipe trial log`: what a trial printed, and what it prints from now on."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ if TYPE_CHECKING:
 __all__ = ["log"]
 
 _CHUNK = 1 << 16
-# Files on other nodes give no notice when they grow: somebody has to look.
+# Files on other nodes give no notice when they grow: they are looked at so often (s).
 _LOOK_EVERY = 0.2
 
 
 @verb("log", "pitchpipe trial log 17", "pitchpipe trial log k3x9a2bq 17 --follow")
 @trial_options
-@click.option("--follow", "-f", is_flag=True, help="Go on until the trial ends.")
+@click.option("--follow", "-f", is_flag=True, help="Continue until the trial ends.")
 @click.option("--stderr", "only", flag_value="stderr", help="Only what it wrote to stderr.")
 @click.option("--stdout", "only", flag_value="stdout", help="Only what it wrote to stdout.")
 def log(
     names: tuple[str, ...], experiment_id: str | None, directory: Path | None, follow: bool, only: str | None
 ) -> None:
     """Print what a trial printed: its stdout to stdout, its stderr to stderr."""
+    from ...store.reading import ExperimentView
     from ..picking import chosen_trial, split_names
-    from ..reading import viewed
 
     folder, word = split_names(names, experiment_id, directory)
-    with viewed(folder) as store:
-        found = chosen_trial(store, word)
+    with ExperimentView(folder) as view:
+        found = chosen_trial(view, word)
     wanted = [only] if only else ["stdout", "stderr"]
-    here = folder.trial(found.sequence_id)
-    runs = found.status == "RUNNING" and folder.manager() is not None
+    trial_id, here = found["trial_id"], folder.trial(found["sequence_id"])
+    which = f"trial {found['sequence_id']} ({trial_id})"
+    runs = found["status"] == "RUNNING" and folder.manager() is not None
     if not follow and not runs and not any((here / name).exists() for name in wanted):
-        which = f"trial {found.sequence_id} ({found.trial_id})"
         raise Failure(f"{which} has no output in {here}; what functions print is in logs/agents.log", FAILED)
     with ExitStack() as stack:
         tails = [
-            stack.enter_context(_Tail(here / name, _stream(name), _asking(folder, found.trial_id, name)))
+            stack.enter_context(_Tail(here / name, _stream(name), _asking(folder, trial_id, name)))
             for name in wanted
         ]
-        _copy(folder, found.trial_id, tails, follow)
+        _copy(folder, trial_id, tails, follow)
         if not any(tail.copied for tail in tails):
             where = f" to {only}" if only else ""
-            click.echo(f"trial {found.sequence_id} ({found.trial_id}) has printed nothing{where}", err=True)
+            click.echo(f"{which} has printed nothing{where}", err=True)
 
 
 def _copy(folder: ExperimentFolder, trial_id: str, tails: list[_Tail], follow: bool) -> None:
@@ -68,11 +68,11 @@ def _copy(folder: ExperimentFolder, trial_id: str, tails: list[_Tail], follow: b
 
 
 def _has_ended(folder: ExperimentFolder, trial_id: str) -> bool:
-    from ..picking import chosen_trial
-    from ..reading import viewed
+    from ...runner import TrialStatus
+    from ...store.reading import ExperimentView
 
-    with viewed(folder) as store:
-        return chosen_trial(store, trial_id).status.is_final or folder.manager() is None
+    with ExperimentView(folder) as view:
+        return TrialStatus(view.trial(trial_id)["status"]).is_final or folder.manager() is None
 
 
 def _stream(name: str) -> IO[bytes]:

@@ -6,7 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,6 @@ from ..failures import FAILED
 from ..verb import trial_options, verb
 
 if TYPE_CHECKING:
-    from ...runner import Trial
     from ..rerunning import Rerun
 
 __all__ = ["rerun"]
@@ -28,30 +27,32 @@ _SHOWN = 10
 def rerun(names: tuple[str, ...], experiment_id: str | None, directory: Path | None, debug: bool) -> int:
     """Run a trial again in this terminal, to see why it failed or to reproduce its result.
 
-    It gets the same parameters, environment, code directory and GPUs, and begins anew: not from a checkpoint.
+    It gets the same parameters, environment, code directory and GPUs, and begins again: not from a checkpoint.
     The experiment need not run, and is not changed; what the trial writes to its own folder goes to a temporary
     one. Exit code: 0, or 1 if the trial fails.
     """
     from ...manager import experiment_config
+    from ...store.reading import ExperimentView
     from ..picking import chosen_trial, split_names
-    from ..reading import viewed
     from ..rerunning import job_of
     from ..rerunning import rerun as run_again
 
     folder, word = split_names(names, experiment_id, directory)
-    with viewed(folder) as store:
-        found = chosen_trial(store, word)
+    with ExperimentView(folder) as view:
+        found = chosen_trial(view, word)
+        record = view.record(found["sequence_id"])
     config = experiment_config(folder)
-    click.echo(f"trial {found.sequence_id} ({found.trial_id}) of experiment {folder.experiment_id}", err=True)
-    click.echo(f"parameters {json.dumps(json.loads(found.record)['parameters'])}", err=True)
+    which = f"trial {found['sequence_id']} ({found['trial_id']})"
+    click.echo(f"{which} of experiment {folder.experiment_id}", err=True)
+    click.echo(f"parameters {json.dumps(found['parameters'])}", err=True)
     with tempfile.TemporaryDirectory(prefix="pitchpipe-rerun-") as scratch:
-        again = run_again(job_of(folder, config, found, Path(scratch)), debug=debug)
-    for line in _outcome(found, again):
+        again = run_again(job_of(folder, config, found, record, Path(scratch)), debug=debug)
+    for line in _outcome(found["final"], again):
         click.echo(line, err=True)
     return FAILED if again.exit_code or again.final is None else 0
 
 
-def _outcome(found: Trial, again: Rerun) -> Iterator[str]:
+def _outcome(final: Any, again: Rerun) -> Iterator[str]:
     from ...store.reading import ending_text, result_text
 
     if again.error:
@@ -65,5 +66,5 @@ def _outcome(found: Trial, again: Rerun) -> Iterator[str]:
     if again.final is None:
         yield "it reported no final result"
         return
-    before = "none" if found.final is None else result_text(json.loads(found.final))
+    before = "none" if final is None else result_text(final)
     yield f"final result: {result_text(json.loads(again.final))} (in the experiment: {before})"

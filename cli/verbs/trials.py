@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +11,7 @@ import click
 from ..verb import experiment_options, verb
 
 if TYPE_CHECKING:
-    from ...runner import Objective, Trial
+    from ...store.reading import TrialQuery
 
 __all__ = ["trials"]
 
@@ -53,54 +51,46 @@ def trials(
     statuses: tuple[str, ...],
 ) -> None:
     """List the trials of an experiment with results, parameters and why they failed."""
+    from ...store.reading import ExperimentView
     from ..finding import chosen_experiment
-    from ..reading import objectives_of_row, viewed
     from ..table import print_table
 
-    with viewed(chosen_experiment(experiment, experiment_id, directory)) as store:
-        objective = objectives_of_row(store.experiment())[0]
-        found = [trial for trial in store.trials() if not statuses or trial.status.value in statuses]
-    found.sort(key=_sort_key(sort, objective))
+    with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
+        objectives = view.objectives()
+        names = [objective["name"] for objective in objectives]
+        page = view.trials(_query(sort, limit, statuses, objectives[0]))
     # By number, the newest are the ones to see; in every other order, the first.
-    shown = found if not limit else found[-limit:] if sort == "number" else found[:limit]
-    print_table(_HEAD, [_row(trial, time.time()) for trial in shown], _HEAD.index("parameters"))
-    if len(shown) < len(found):
-        click.echo(f"{len(shown)} of {len(found)} trials; --limit 0 shows all", err=True)
+    shown = page.trials[::-1] if sort == "number" else page.trials
+    print_table(_HEAD, [_row(trial, names) for trial in shown], _HEAD.index("parameters"))
+    if len(shown) < page.total:
+        click.echo(f"{len(shown)} of {page.total} trials; --limit 0 shows all", err=True)
 
 
-def _sort_key(sort: str, objective: Objective) -> Callable[[Trial], Any]:
-    sign = 1.0 if objective.direction == "minimize" else -1.0
+def _query(sort: str, limit: int, statuses: tuple[str, ...], objective: dict[str, str]) -> TrialQuery:
+    from ...store.reading import TrialQuery
 
-    def by_result(sign: float) -> Callable[[Trial], Any]:
-        return lambda trial: (trial.values is None, sign * trial.values[0] if trial.values else 0.0)
-
-    keys: dict[str, Callable[[Trial], Any]] = {
-        "number": lambda trial: trial.sequence_id,
-        "best": by_result(sign),
-        "highest": by_result(-1.0),
-        "lowest": by_result(1.0),
-        "longest": lambda trial: -(_duration(trial, time.time()) or 0.0),
-        "latest": lambda trial: -(trial.end_time or float("inf")),
-    }
-    return keys[sort]
+    result = f"value.{objective['name']}"
+    field, descending = {
+        "number": ("sequence_id", True),
+        "best": (result, objective["direction"] == "maximize"),
+        "highest": (result, True),
+        "lowest": (result, False),
+        "longest": ("duration", True),
+        "latest": ("end_time", True),
+    }[sort]
+    return TrialQuery(statuses=statuses, sort=field, descending=descending, limit=limit or None)
 
 
-def _duration(trial: Trial, now: float) -> float | None:
-    if trial.start_time is None:
-        return None
-    return max(0.0, (trial.end_time or now) - trial.start_time)
-
-
-def _row(trial: Trial, now: float) -> tuple[str, ...]:
+def _row(trial: dict[str, Any], names: list[str]) -> tuple[str, ...]:
     from ...store.reading import duration_text, number_text, parameters_text
 
-    duration = _duration(trial, now)
+    begin, end = trial["start_time"], trial["end_time"] or time.time()
     return (
-        str(trial.sequence_id),
-        trial.trial_id,
-        trial.status.value,
-        " ".join(number_text(value) for value in trial.values or ()),
-        "" if duration is None else duration_text(duration),
-        parameters_text(json.loads(trial.record)["parameters"]),
-        trial.reason,
+        str(trial["sequence_id"]),
+        trial["trial_id"],
+        trial["status"],
+        " ".join(number_text(trial["values"][name]) for name in names if name in trial["values"]),
+        "" if begin is None else duration_text(max(0.0, end - begin)),
+        parameters_text(trial["parameters"]),
+        trial["reason"],
     )

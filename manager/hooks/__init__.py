@@ -2,7 +2,7 @@
 
 from .callbacks import Callback
 from .hooks import Hooks
-from .rows import committed_results, experiment_row, trial_row
+from .rows import committed_results, experiment_row
 from .stoppers import (
     CombinedStopper,
     CriteriaStopper,
@@ -29,5 +29,4 @@ __all__ = [
     "as_stopper",
     "committed_results",
     "experiment_row",
-    "trial_row",
 ]

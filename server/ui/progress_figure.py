@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def progress_figure(
     """
     import plotly.graph_objects as go
 
-    known = [row for row in history if row["value"] is not None and row["time"] is not None]
+    known = [row for row in history if row["time"] is not None and isfinite(row["value"])]
     if not known:
         return nothing(theme, "", "No trial has succeeded yet.").update_layout(height=300)
     values = np.array([row["value"] for row in known])

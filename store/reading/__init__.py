@@ -1,12 +1,11 @@
-"""The read model: one experiment as its folder tells it, for every reader."""
+"""The read model: one experiment as its folder has it, for every reader."""
 
 from .curves import Curve
-from .exporting import csv_lines, json_lines
-from .failed_trial import FailedTrial, ending_text, failures_alike, hint_text, retries_by_kind
-from .failure_groups import FailureGroup
+from .exporting import csv_lines, json_lines, trial_object
+from .failures import FailedTrial, FailureGroup, ending_text, hint_text
 from .feed import EventPage
+from .json_values import plain, to_json
 from .log_files import FilePiece
-from .plain import to_json
 from .trial_query import Condition, QueryError, TrialQuery
 from .view import ExperimentView, Follow
 from .words import (
@@ -39,7 +38,6 @@ __all__ = [
     "csv_lines",
     "duration_text",
     "ending_text",
-    "failures_alike",
     "flat",
     "hint_text",
     "json_lines",
@@ -48,8 +46,9 @@ __all__ = [
     "moment_text",
     "number_text",
     "parameters_text",
+    "plain",
     "rate_text",
     "result_text",
-    "retries_by_kind",
     "to_json",
+    "trial_object",
 ]

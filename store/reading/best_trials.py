@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..errors import understood
 from .database import Database
-from .plain import plain
 from .trial_rows import rows_by_number
 
 __all__ = ["read_best", "read_history"]
@@ -18,7 +18,7 @@ _VALUES = (
 
 
 def read_best(db: Database, objectives: Sequence[Mapping[str, str]], count: int) -> list[dict[str, Any]]:
-    """The first `count` trials by one objective (of equals the earlier), the Pareto front by several."""
+    """Return the first `count` trials by one objective (of equals the earlier), the Pareto front by several."""
     if len(objectives) == 1:
         name, direction = objectives[0]["name"], objectives[0]["direction"]
         order = "ASC" if direction == "minimize" else "DESC"
@@ -28,26 +28,27 @@ def read_best(db: Database, objectives: Sequence[Mapping[str, str]], count: int)
 
 
 def read_history(db: Database, objective: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The results of an objective in the order in which the trials ended, each with the best so far."""
+    """Return the results of an objective in the order in which the trials ended, each with the best so far."""
     best = "min" if objective["direction"] == "minimize" else "max"
     rows = db.rows(
         f"SELECT sequence_id, end_time, value, {best}(value) OVER (ORDER BY end_time, sequence_id ROWS UNBOUNDED"
         f" PRECEDING) FROM ({_VALUES}) ORDER BY end_time, sequence_id",
         (objective["name"],),
     )
-    return [dict(zip(("sequence_id", "time", "value", "best"), map(plain, row), strict=True)) for row in rows]
+    return [dict(zip(("sequence_id", "time", "value", "best"), row, strict=True)) for row in rows]
 
 
 def _front(db: Database, objectives: Sequence[Mapping[str, str]]) -> list[int]:
-    """The numbers of the trials that no other dominates."""
+    """Return the numbers of the trials that no other dominates."""
     signs = [1.0 if objective["direction"] == "minimize" else -1.0 for objective in objectives]
     points: dict[int, list[float]] = {}
-    for sign, objective in zip(signs, objectives, strict=True):
-        for sequence_id, _, value in db.rows(_VALUES, (objective["name"],)):
-            points.setdefault(sequence_id, []).append(sign * value)
+    with understood(db.path, "objective_values"):
+        for sign, objective in zip(signs, objectives, strict=True):
+            for sequence_id, _, value in db.rows(_VALUES, (objective["name"],)):
+                points.setdefault(sequence_id, []).append(sign * value)
     whole = sorted((point, number) for number, point in points.items() if len(point) == len(objectives))
     front: list[tuple[list[float], int]] = []
-    for point, number in whole:  # whoever dominates a point comes before it in this order
+    for point, number in whole:  # what dominates a point comes before it in this order
         if not any(_dominates(other, point) for other, _ in front):
             front.append((point, number))
     return sorted(number for _, number in front)

@@ -10,11 +10,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import understood
 from .database import Database
-from .plain import parsed
+from .json_values import parsed
 from .trial_query import QueryError, number_expression
 
-__all__ = ["Curve", "NewResults", "read_curve", "read_curves", "read_new_results", "read_step"]
+__all__ = [
+    "Curve",
+    "NewResults",
+    "read_curve",
+    "read_curves",
+    "read_new_results",
+    "read_results",
+    "read_step",
+]
 
 _MOST_RESULTS = 10_000
 
@@ -36,9 +45,9 @@ class Curve:
 class NewResults:
     """What a trial reported since a cursor.
 
-    Whoever keeps the results forgets those numbered `keep_below` or more (a later attempt reports them again), and adds
-    `results`: dicts with `sequence`, `attempt`, `time` and `value`, as it was reported. `has_more` says that the next
-    question, with the new `cursor`, will be answered at once.
+    A reader that keeps results drops those numbered `keep_below` or more (a later attempt reports them again), and adds
+    `results`: dicts with `sequence`, `attempt`, `time` and `value`, as it was reported. `has_more` says that there are
+    more from the new `cursor` on.
     """
 
     cursor: str
@@ -50,9 +59,9 @@ class NewResults:
 def read_new_results(
     db: Database, sequence_id: int, cursor: str | None = None, limit: int = _MOST_RESULTS
 ) -> NewResults:
-    """The results of a trial that a holder of `cursor` has not; without one, all from the first.
+    """Return the results of a trial since `cursor`; without one, all from the first.
 
-    Raises `QueryError` for a cursor that was never given out.
+    Raise `QueryError` for a cursor that was never given out.
     """
     attempt, begin = _position(cursor)
     trial = db.row("SELECT attempt, next_sequence FROM trials WHERE sequence_id = ?", (sequence_id,))
@@ -69,11 +78,27 @@ def read_new_results(
         (sequence_id, keep_below, limit + 1),
     )
     has_more, rows = len(rows) > limit, rows[:limit]
-    results = [
-        dict(zip(("sequence", "attempt", "time"), row, strict=False), value=parsed(row[3])) for row in rows
-    ]
+    with understood(db.path, f"a result of trial {sequence_id}"):
+        results = [
+            dict(zip(("sequence", "attempt", "time"), row, strict=False), value=parsed(row[3]))
+            for row in rows
+        ]
     end = rows[-1][0] + 1 if rows else keep_below
     return NewResults(f"{now_attempt}.{end}", keep_below, results, has_more)
+
+
+def read_results(db: Database, first: int = 0, last: int = 2**62) -> dict[int, dict[int, Any]]:
+    """Return the intermediate results, by their sequence numbers, of each of the trials `first` to `last`."""
+    rows = db.rows(
+        "SELECT sequence_id, sequence, value FROM metrics WHERE sequence_id BETWEEN ? AND ?"
+        " AND kind = 'PERIODICAL' AND NOT superseded ORDER BY sequence_id, sequence, attempt",
+        (first, last),
+    )
+    found: dict[int, dict[int, Any]] = {}
+    with understood(db.path, "metrics"):
+        for sequence_id, sequence, value in rows:
+            found.setdefault(sequence_id, {})[sequence] = parsed(value)
+    return found
 
 
 def _position(cursor: str | None) -> tuple[int, int]:
@@ -81,19 +106,21 @@ def _position(cursor: str | None) -> tuple[int, int]:
         return 0, 0
     attempt, dot, sequence = cursor.partition(".")
     if not dot or not attempt.isdecimal() or not sequence.isdecimal() or len(cursor) > 40:
-        raise QueryError(f"'{cursor}' is no cursor: give the one of the last answer, or none for all results")
+        raise QueryError(
+            f"'{cursor}' is not a cursor: give the one of the last answer, or none for all results"
+        )
     return min(int(attempt), 2**60), min(int(sequence), 2**60)
 
 
 def read_curve(db: Database, sequence_id: int, metric: str = "default", points: int | None = None) -> Curve:
-    """One metric of the intermediate results of a trial, thinned out to about `points` results."""
+    """Return one metric of the intermediate results of a trial, thinned out to about `points` results."""
     return read_curves(db, [sequence_id], metric, points)[0]
 
 
 def read_curves(
     db: Database, sequence_ids: Sequence[int], metric: str = "default", points: int | None = None
 ) -> list[Curve]:
-    """One metric of the intermediate results of each of the trials, thinned out to about `points` results each."""
+    """Return one metric of the intermediate results of each trial, thinned out to about `points` results."""
     found: list[Curve] = []
     with db.connection() as connection:
         counts = connection.execute(
@@ -110,7 +137,7 @@ def read_curves(
 
 
 def read_step(db: Database, sequence: int, metric: str = "default") -> dict[int, float]:
-    """What every trial that came so far had as its intermediate result number `sequence`, by the trial's number."""
+    """Return intermediate result number `sequence` of every trial that has one, by the trial's number."""
     number, bound = number_expression("value", metric)
     rows = db.rows(
         f"SELECT sequence_id, {number} FROM metrics WHERE kind = 'PERIODICAL' AND sequence = ? AND NOT superseded",

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..errors import StoreError, explain
 from ..schema import SCHEMA_VERSION
-from ..store import StoreError
 
 __all__ = ["Database"]
 
@@ -40,33 +40,33 @@ class Database:
         self._watcher: sqlite3.Connection | None = None
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         with self.connection() as db:
             return db.execute(statement, values).fetchall()
 
     def row(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
-        """The first row of a query."""
+        """Return the first row of a query."""
         with self.connection() as db:
             return db.execute(statement, values).fetchone()
 
     def version(self) -> int:
-        """A number that differs whenever the database has changed since; costs a few microseconds."""
-        with self._watching:  # each connection counts for itself: it has to be the same one
+        """Return a number that differs once the database has changed; costs a few microseconds."""
+        with self._watching:  # each connection counts for itself: it must always be the same one
             try:
                 self._watcher = self._watcher or self._connect()
                 return self._watcher.execute("PRAGMA data_version").fetchone()[0]
             except sqlite3.Error as error:
-                raise StoreError(f"{self.path} cannot be read: {error}") from error
+                raise explain(self.path, error, is_view=True) from error
 
     @contextmanager
     def connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one thread for a while: all its statements see the same state of the experiment."""
+        """Lend a connection to one thread: all its statements see the same state of the experiment."""
         if self._is_closed:
             raise StoreError(f"{self.path} is closed")
         try:
             db = self._free.get(timeout=_PATIENCE)
         except queue.Empty:
-            raise StoreError(f"{self.path} is read by too many at once: ask again") from None
+            raise StoreError(f"{self.path} is read by too many at once: try again") from None
         try:
             db = db or self._connect()
             db.execute("BEGIN")
@@ -75,12 +75,17 @@ class Database:
             finally:
                 db.execute("ROLLBACK")
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be read: {error}") from error
+            raise explain(self.path, error, is_view=True) from error
         finally:
             self._free.put(db)
 
+    def schema_version(self) -> int:
+        """Return the version of its tables."""
+        row = self.row("PRAGMA user_version")
+        return row[0] if row else 0
+
     def close(self) -> None:
-        """Close all connections that nobody uses."""
+        """Close all connections that are not in use."""
         self._is_closed = True
         while not self._free.empty():
             if (db := self._free.get_nowait()) is not None:

@@ -2,77 +2,125 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...runner import ExperimentStatus
+from ...runner import ExperimentStatus, TrialStatus
+from ..errors import StoreError, damaged, understood
 from ..folder import ExperimentFolder
-from ..store import StoreError
+from .curves import read_results
 from .database import Database
-from .plain import plain
+from .json_values import parsed
+from .trial_query import TrialQuery
+from .trial_rows import read_trials
 
-__all__ = ["objectives_of", "read_config", "read_summary"]
+__all__ = ["read_config", "read_everything", "read_experiment", "read_objectives", "read_summary"]
 
 _COLUMNS = ("id", "name", "status", "reason", "error", "created", "end_time", "run_time")
 _LIMITS = ("maxTrialNumber", "maxExperimentDuration", "maxTrialDuration", "trialConcurrency")
 # Over how long the present rate of trials is measured: seconds.
 _RECENTLY = 60.0
+_PORTION = 500
+
+
+def read_experiment(db: Database) -> dict[str, Any]:
+    """Return the row of the experiment without its configuration; raise `StoreError` if there is none."""
+    found: dict[str, Any] = dict(zip(_COLUMNS, _row(db, _COLUMNS), strict=True))
+    with understood(db.path, "status"):
+        ExperimentStatus(found["status"])
+    with understood(db.path, "times"):
+        found["run_time"], found["created"] = float(found["run_time"]), float(found["created"])
+    return found
 
 
 def read_config(db: Database) -> dict[str, Any]:
-    """The stored configuration; raises `StoreError` if there is none."""
-    row = db.row("SELECT config FROM experiment")
+    """Return the stored configuration; raise `StoreError` if there is none."""
+    (text,) = _row(db, ("config",))
+    with understood(db.path, "config"):
+        found = parsed(text)
+        if not isinstance(found, dict):
+            raise TypeError("not an object")
+        return found
+
+
+def read_objectives(db: Database) -> list[dict[str, str]]:
+    """Return what is optimised: name and direction of each objective."""
+    config = read_config(db)
+    with understood(db.path, "objectives"):
+        return _objectives_of(config)
+
+
+def _row(db: Database, columns: Sequence[str]) -> tuple[Any, ...]:
+    row = db.row(f"SELECT {', '.join(columns)} FROM experiment")
     if row is None:
         raise StoreError(f"{db.path} holds no experiment: it was never started")
-    return plain(json.loads(row[0]))
+    return row
 
 
-def objectives_of(config: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What is optimised.
+def _objectives_of(config: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the objectives of a stored configuration.
 
-    >>> objectives_of({"objectives": [{"direction": "maximize"}]})
+    >>> _objectives_of({"objectives": [{"direction": "maximize"}]})
     [{'name': 'default', 'direction': 'maximize'}]
     """
-    found = config.get("objectives") or [{}]
-    return [
-        {
-            "name": item.get("name") or "default",
-            "direction": "maximize" if item.get("direction") == "maximize" else "minimize",
-        }
-        for item in found
-    ]
+    found = config.get("objectives") or [{"direction": "minimize"}]
+    objectives = [{"name": item.get("name") or "default", "direction": item["direction"]} for item in found]
+    for objective in objectives:
+        if objective["direction"] not in ("minimize", "maximize"):
+            raise ValueError(f"the direction {objective['direction']!r}")
+    return objectives
 
 
 def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
-    """How an experiment stands; `is_running` says that a manager lives, `remaining` is an estimate in seconds."""
-    row = db.row(f"SELECT {', '.join(_COLUMNS)} FROM experiment")
-    if row is None:
-        raise StoreError(f"{db.path} holds no experiment: it was never started")
-    found = dict(zip(_COLUMNS, row, strict=True))
-    config = read_config(db)
+    """Return how an experiment stands; `is_running` says that a manager lives, `remaining` is estimated seconds."""
+    found, config = read_experiment(db), read_config(db)
+    _refuse_other_types(db)
     is_running = not ExperimentStatus(found["status"]).is_final and folder.manager() is not None
     counted = _counted(db, found["end_time"] or time.time())
-    limits = {_snake(name): config.get(name) for name in _LIMITS}
+    with understood(db.path, "limits"):
+        limits = {_snake(name): _limit(config.get(name)) for name in _LIMITS}
     return {
         **found,
         "folder": str(folder.path),
         "is_running": is_running,
         **counted,
         "limits": limits,
-        "objectives": objectives_of(config),
+        "objectives": read_objectives(db),
         "remaining": _remaining(counted, limits, found["run_time"]) if is_running else None,
     }
 
 
+def read_everything(db: Database) -> None:
+    """Read all that there is, a portion at a time; raise `StoreError` for anything that cannot be understood."""
+    offset = 0
+    while portion := read_trials(db, TrialQuery(offset=offset, limit=_PORTION), whole=True).trials:
+        read_results(db, portion[0]["sequence_id"], portion[-1]["sequence_id"])
+        offset += len(portion)
+
+
+def _refuse_other_types(db: Database) -> None:
+    """Raise `StoreError` for a column with values of another type than promised: SQLite keeps what it is given."""
+    for table, column, types in (("trials", "record", "'text'"), ("objective_values", "value", "'real'")):
+        wrong = f"SELECT sequence_id, typeof({column}) FROM {table} WHERE typeof({column}) <> {types} LIMIT 1"
+        if (found := db.row(wrong)) is not None:
+            raise damaged(db.path, f"{table}.{column} of trial {found[0]} is a {found[1]}")
+
+
+def _limit(value: Any) -> float | None:
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is not a number")
+    return value
+
+
 def _counted(db: Database, now: float) -> dict[str, Any]:
     counts, results = dict[str, int](), 0
-    for status, count, reported in db.rows(
-        "SELECT status, count(*), sum(next_sequence) FROM trials GROUP BY status"
-    ):
-        counts[status] = count
-        results += reported or 0
+    with understood(db.path, "trials"):
+        for status, count, reported in db.rows(
+            "SELECT status, count(*), sum(next_sequence) FROM trials GROUP BY status"
+        ):
+            counts[TrialStatus(status).value] = count
+            results += int(reported or 0)
     ended = db.row("SELECT count(*), min(end_time) FROM trials WHERE end_time > ?", (now - _RECENTLY,))
     count, first = ended or (0, None)
     span = min(_RECENTLY, max(1e-3, now - first)) if first is not None else _RECENTLY
@@ -85,7 +133,7 @@ def _counted(db: Database, now: float) -> dict[str, Any]:
 
 
 def _remaining(counted: Mapping[str, Any], limits: Mapping[str, Any], run_time: float) -> float | None:
-    """Seconds until the first of the limits is reached, at the present rate; None when nothing says so."""
+    """Return the seconds until the first of the limits is reached at the present rate; None if there is no telling."""
     estimates = []
     rate = counted["trials_per_minute"] / 60.0
     open_trials = sum(counted["counts"].get(status, 0) for status in ("WAITING", "RUNNING", "PAUSED"))

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...runner import TrialStatus
+from ..errors import understood
 from .database import Database
-from .plain import parsed, plain
+from .json_values import parsed
 from .trial_query import LAST, TrialQuery
 
-__all__ = ["TrialPage", "read_trial", "read_trials", "rows_by_number", "sequence_id_of"]
+__all__ = [
+    "TrialPage",
+    "read_exports",
+    "read_matching",
+    "read_record",
+    "read_trial",
+    "read_trials",
+    "rows_by_number",
+    "sequence_id_of",
+]
 
 _LIST = (
     "sequence_id",
@@ -44,6 +54,9 @@ _DETAIL = (
 _ATTEMPT = ("attempt", "outcome", "agent", "start_time", "end_time", "reason", "kind", "exit_code", "error")
 
 
+_FIRST_WITH_EXPORTS = 3  # version of the tables
+
+
 @dataclass(frozen=True, slots=True)
 class TrialPage:
     """Some trials, and how many there are that the filters let through."""
@@ -52,8 +65,8 @@ class TrialPage:
     total: int
 
 
-def read_trials(db: Database, query: TrialQuery) -> TrialPage:
-    """The page of trials that a query asks for; raises `QueryError`."""
+def read_trials(db: Database, query: TrialQuery, *, whole: bool = False) -> TrialPage:
+    """Return the page of trials that a query asks for, each `whole` or without its details; raise `QueryError`."""
     where, filtered = query.where()
     order, sorted_by = query.order()
     page, bounds = query.page()
@@ -63,20 +76,20 @@ def read_trials(db: Database, query: TrialQuery) -> TrialPage:
             f"SELECT t.sequence_id FROM trials t WHERE {where} ORDER BY {order} {page}",
             [*filtered, *sorted_by, *bounds],
         ).fetchall()
-        found = _rows(connection, _LIST, [number for (number,) in numbers])
+        found = _rows(db, connection, _DETAIL if whole else _LIST, [number for (number,) in numbers])
     return TrialPage(found, total)
 
 
 def rows_by_number(db: Database, sequence_ids: Sequence[int]) -> list[dict[str, Any]]:
-    """The trials with these numbers, in this order, as in a page of the table."""
+    """Return the trials with these numbers, in this order, as in a page of the table."""
     with db.connection() as connection:
-        return _rows(connection, _LIST, sequence_ids)
+        return _rows(db, connection, _LIST, sequence_ids)
 
 
 def read_trial(db: Database, sequence_id: int) -> dict[str, Any]:
-    """All about one trial; raises `LookupError` if there is none."""
+    """Return all about one trial; raise `LookupError` if there is none."""
     with db.connection() as connection:
-        found = _rows(connection, _DETAIL, [sequence_id])
+        found = _rows(db, connection, _DETAIL, [sequence_id])
         if not found:
             raise LookupError(f"there is no trial {sequence_id}")
         attempts = connection.execute(
@@ -86,8 +99,34 @@ def read_trial(db: Database, sequence_id: int) -> dict[str, Any]:
     return {**found[0], "earlier_attempts": [dict(zip(_ATTEMPT, row, strict=True)) for row in attempts]}
 
 
+def read_record(db: Database, sequence_id: int) -> str:
+    """Return the parameter record of a trial, exactly as the tuner made it."""
+    row = db.row("SELECT record FROM trials WHERE sequence_id = ?", (sequence_id,))
+    if row is None:
+        raise LookupError(f"there is no trial {sequence_id}")
+    return row[0]
+
+
+def read_exports(db: Database, sequence_id: int) -> dict[str, str]:
+    """Return what a trial exported at its end: paths by format, relative ones in the experiment's folder."""
+    if db.schema_version() < _FIRST_WITH_EXPORTS:
+        return {}
+    return dict(db.rows("SELECT format, path FROM exports WHERE sequence_id = ?", (sequence_id,)))
+
+
+def read_matching(db: Database, word: str) -> list[tuple[int, str]]:
+    """Return number and id of the trials that a word may mean: a number, else an id or the beginning of one."""
+    if word.isdecimal():
+        number = min(int(word), 2**62)
+        return db.rows("SELECT sequence_id, trial_id FROM trials WHERE sequence_id = ?", (number,))
+    return db.rows("SELECT sequence_id, trial_id FROM trials WHERE trial_id = ?1", (word,)) or db.rows(
+        "SELECT sequence_id, trial_id FROM trials WHERE substr(trial_id, 1, length(?1)) = ?1 ORDER BY sequence_id",
+        (word,),
+    )
+
+
 def sequence_id_of(db: Database, name: int | str) -> int:
-    """The number of a trial that is named by its number or its id; raises `LookupError`."""
+    """Return the number of a trial that is named by its number or its id; raise `LookupError`."""
     text = str(name)
     if text.isdecimal() and len(text) <= 18:
         row = db.row("SELECT sequence_id FROM trials WHERE sequence_id = ?", (int(text),))
@@ -98,9 +137,12 @@ def sequence_id_of(db: Database, name: int | str) -> int:
     return row[0]
 
 
-def _rows(connection: Any, columns: Sequence[str], sequence_ids: Sequence[int]) -> list[dict[str, Any]]:
-    """Trials by their numbers, in that order; a few hundred at a time, so that no statement grows too long."""
+def _rows(
+    db: Database, connection: Any, columns: Sequence[str], sequence_ids: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Return trials by their numbers, in that order; a few hundred at a time, so that no statement grows too long."""
     found: dict[int, dict[str, Any]] = {}
+    selected = ", ".join(f"t.{name}" for name in columns)
     for begin in range(0, len(sequence_ids), 500):
         listed = ", ".join(map(str, sequence_ids[begin : begin + 500]))
         values = dict[int, dict[str, float]]()
@@ -108,26 +150,34 @@ def _rows(connection: Any, columns: Sequence[str], sequence_ids: Sequence[int]) 
             f"SELECT sequence_id, name, value FROM objective_values WHERE sequence_id IN ({listed})"
         ):
             values.setdefault(sequence_id, {})[name] = value
-        selected = ", ".join(f"t.{name}" for name in columns)
         for row in connection.execute(
             f"SELECT {selected}, ({LAST}) FROM trials t WHERE t.sequence_id IN ({listed})"
         ):
-            trial = _trial(dict(zip(columns, row, strict=False)), values.get(row[0], {}))
-            found[row[0]] = {**trial, "last": plain(row[-1])}
+            with understood(db.path, f"trial {row[0]}"):
+                trial = _trial(dict(zip(columns, row, strict=False)), values.get(row[0], {}))
+            found[row[0]] = {**trial, "last": row[-1]}
     return [found[number] for number in sequence_ids if number in found]
 
 
 def _trial(row: dict[str, Any], values: dict[str, float]) -> dict[str, Any]:
-    record = json.loads(row.pop("record"))
-    row["parameters"] = plain(record["parameters"])
+    record = parsed(row.pop("record"))
+    row["status"] = TrialStatus(row["status"]).value
+    row["parameters"] = record["parameters"]
     row["parameter_source"] = record.get("parameter_source")
     row["final"] = parsed(row["final"])
-    row["values"] = plain(values)
-    row["value"] = plain(values.get("default"))
+    row["values"] = {name: _number(value) for name, value in values.items()}
+    row["value"] = values.get("default")
     row["intermediate_results"] = row.pop("next_sequence")
     begin, end = row["start_time"], row["end_time"]
-    row["duration"] = end - begin if begin is not None and end is not None else None
+    # A clock that was set back while the trial ran must not make it shorter than nothing.
+    row["duration"] = max(0.0, end - begin) if begin is not None and end is not None else None
     for name in ("gpus", "failed"):
         if name in row:
             row[name] = parsed(row[name])
     return row
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, int | float):
+        raise TypeError(f"{type(value).__name__} in the place of a result")
+    return value

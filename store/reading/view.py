@@ -1,9 +1,9 @@
-"""`ExperimentView`: an experiment as its folder tells it, for the API, the pages, figures and reports.
+"""`ExperimentView`: an experiment as its folder has it, for the command line, Python, the API, pages and reports.
 
 It reads only, from any thread, whether the experiment runs, is over or was killed. SQL does the filtering, sorting and
 thinning, so that nothing here grows with the number of results that are not asked for.
 
-All times are seconds since the epoch; NaN and infinities are None.
+Times are seconds since the epoch. Numbers are as they were reported, NaN and infinities included (docs/store.md).
 """
 
 from __future__ import annotations
@@ -15,14 +15,30 @@ from typing import Any
 
 from ..folder import ExperimentFolder
 from .best_trials import read_best, read_history
-from .curves import Curve, NewResults, read_curve, read_curves, read_new_results, read_step
+from .curves import (
+    Curve,
+    NewResults,
+    read_curve,
+    read_curves,
+    read_new_results,
+    read_results,
+    read_step,
+)
 from .database import Database
-from .failure_groups import FailureGroup, read_failures
+from .failures import FailureGroup, read_failures, read_retries
 from .feed import EventPage, Feed
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
-from .overview import objectives_of, read_config, read_summary
+from .overview import read_config, read_everything, read_experiment, read_objectives, read_summary
 from .trial_query import TrialQuery
-from .trial_rows import TrialPage, read_trial, read_trials, sequence_id_of
+from .trial_rows import (
+    TrialPage,
+    read_exports,
+    read_matching,
+    read_record,
+    read_trial,
+    read_trials,
+    sequence_id_of,
+)
 
 __all__ = ["ExperimentView", "Follow"]
 
@@ -40,7 +56,7 @@ class Follow:
 
 
 class ExperimentView:
-    """Reads one experiment's folder, from any thread, and disturbs nobody.
+    """Reads one experiment's folder, from any thread, without disturbing what runs.
 
     Every method raises `StoreError` where the database cannot be read. Close it, or use it in a `with` block.
     """
@@ -69,84 +85,116 @@ class ExperimentView:
 
     # ------------------------------------------------------------------ the experiment
 
+    def experiment(self) -> dict[str, Any]:
+        """Return its own row: id, name, status, reason, error and times."""
+        return read_experiment(self.database)
+
     def summary(self) -> dict[str, Any]:
-        """How the experiment stands: id, name, status, reason, is_running, counts, totals, times, limits, best."""
+        """Return how it stands: its row, is_running, counts, totals, times, limits, objectives, best."""
         found = read_summary(self.database, self.folder)
         return {**found, "best": self.best(1)}
 
+    def check(self) -> None:
+        """Read everything; raise `StoreError` for anything that cannot be understood."""
+        self.summary()
+        read_everything(self.database)
+
     def config(self) -> dict[str, Any]:
-        """Its configuration in the canonical form (camelCase keys, durations in seconds)."""
+        """Return its configuration in the canonical form (camelCase keys, durations in seconds)."""
         return read_config(self.database)
 
     def objectives(self) -> list[dict[str, str]]:
-        """What is optimised: `name` and `direction` of each objective, the usual one is `default`."""
-        return objectives_of(self.config())
+        """Return what is optimised: `name` and `direction` of each objective, the usual one is `default`."""
+        return read_objectives(self.database)
 
     def best(self, count: int = 1) -> list[dict[str, Any]]:
-        """The best trials: the first `count` by one objective, the whole Pareto front by several."""
+        """Return the best trials: the first `count` by one objective, the whole Pareto front by several."""
         return read_best(self.database, self.objectives(), count)
 
     def history(self) -> list[dict[str, Any]]:
-        """Every result by the time it came, with the best value so far: `sequence_id`, `time`, `value`, `best`."""
+        """Return every result by the time it came, with the best so far: `sequence_id`, `time`, `value`, `best`."""
         return read_history(self.database, self.objectives()[0])
 
     def failures(self) -> list[FailureGroup]:
-        """The ways in which trials failed, the most frequent first; failures that differ in numbers only are alike."""
+        """Return the ways in which trials failed, the most frequent first."""
         return read_failures(self.database)
 
+    def retries(self) -> dict[str, int]:
+        """Return how many failed attempts were run again, by kind of failure."""
+        return read_retries(self.database)
+
     def events(self, cursor: str | None = None, limit: int = 1000) -> EventPage:
-        """What has happened since `cursor`, or the cursor of now."""
+        """Return what has happened since `cursor`, or the cursor of now."""
         return self._feed.since(cursor, limit)
 
     # ------------------------------------------------------------------ trials
 
-    def trials(self, query: TrialQuery | None = None) -> TrialPage:
-        """A page of the table of trials; raises `QueryError` for a question that makes no sense."""
-        return read_trials(self.database, query or TrialQuery())
+    def trials(self, query: TrialQuery | None = None, *, whole: bool = False) -> TrialPage:
+        """Return a page of the table of trials, each `whole` or in short; raise `QueryError` for a wrong query."""
+        return read_trials(self.database, query or TrialQuery(), whole=whole)
 
     def trial(self, name: int | str) -> dict[str, Any]:
-        """All about one trial, by its number or id; raises `LookupError` if there is none."""
+        """Return all about one trial, by its number or id; raise `LookupError` if there is none."""
         return read_trial(self.database, self.sequence_id(name))
 
     def sequence_id(self, name: int | str) -> int:
-        """The number of a trial, by its number or id; raises `LookupError` if there is none."""
+        """Return the number of a trial, by its number or id; raise `LookupError` if there is none."""
         return sequence_id_of(self.database, name)
 
+    def matching(self, word: str) -> list[tuple[int, str]]:
+        """Return number and id of the trials that a word may mean: a number, an id or the beginning of one."""
+        return read_matching(self.database, word)
+
+    def record(self, name: int | str) -> str:
+        """Return the parameter record of a trial, exactly as the tuner made it."""
+        return read_record(self.database, self.sequence_id(name))
+
+    def exports(self, name: int | str) -> dict[str, str]:
+        """Return what a trial exported at its end: paths by format, relative ones in the experiment's folder."""
+        return read_exports(self.database, self.sequence_id(name))
+
     def metrics(self, name: int | str, cursor: str | None = None, limit: int = 10_000) -> NewResults:
-        """The intermediate results of a trial since a cursor, as they were reported."""
+        """Return the intermediate results of a trial since a cursor, as they were reported."""
         return read_new_results(self.database, self.sequence_id(name), cursor, limit)
 
+    def results(self, name: int | str | None = None) -> dict[int, dict[int, Any]]:
+        """Return the intermediate results of one trial or all, by the trial's number and by their own."""
+        if name is None:
+            return read_results(self.database)
+        number = self.sequence_id(name)
+        return read_results(self.database, number, number)
+
     def curve(self, name: int | str, metric: str = "default", points: int | None = None) -> Curve:
-        """One metric of a trial's intermediate results, thinned out to about `points` results."""
+        """Return one metric of a trial's intermediate results, thinned out to about `points` results."""
         return read_curve(self.database, self.sequence_id(name), metric, points)
 
     def curves(
         self, sequence_ids: Sequence[int], metric: str = "default", points: int | None = 100
     ) -> list[Curve]:
-        """One metric of many trials, by their numbers, thinned out to about `points` results each."""
+        """Return one metric of many trials, by their numbers, thinned out to about `points` results each."""
         return read_curves(self.database, sequence_ids, metric, points)
 
     def step(self, sequence: int, metric: str = "default") -> dict[int, float]:
-        """One metric of the intermediate results number `sequence`, by the number of the trial."""
+        """Return one metric of the intermediate results number `sequence`, by the number of the trial."""
         return read_step(self.database, sequence, metric)
 
     # ------------------------------------------------------------------ logs
 
     def logs(self) -> list[LogFile]:
-        """The logs of the manager, the dispatcher and the agents."""
+        """Return the logs of the manager, the dispatcher and the agents."""
         return list_files(self.folder.logs)
 
     def log(self, name: str, follow: Follow | None = None) -> FilePiece:
-        """A piece of one of the logs; raises `NoSuchFile`, a `LookupError`."""
+        """Return a piece of one of the logs; raise `NoSuchFile`, a `LookupError`."""
         return _read(safe_path(self.folder.logs, name), follow)
 
     def trial_logs(self, name: int | str) -> list[LogFile]:
-        """What a trial printed and was given, as far as there are files."""
+        """Return the files with what a trial printed and was given, as far as there are any."""
         found = list_files(self.folder.trial(self.sequence_id(name)))
         return [file for file in found if file.name in _TRIAL_FILES]
 
     def trial_log(self, name: int | str, file: str = "stdout", follow: Follow | None = None) -> FilePiece:
-        """A piece of what a trial printed; raises `NoSuchFile`, a `LookupError`."""
+        """Return a piece of what a trial printed; raise `NoSuchFile`, a `LookupError`."""
         if file not in _TRIAL_FILES:
             raise NoSuchFile(
                 f"there is no file '{file[:100]}' of a trial; there may be: {', '.join(_TRIAL_FILES)}"

@@ -63,12 +63,14 @@ class Stored:
         trials: list[Trial],
         metrics: list[MetricRow] | None = None,
         attempts: list[AttemptRow] | None = None,
+        superseded: list[tuple[int, int, int]] | None = None,
     ) -> ExperimentFolder:
         folder = ExperimentFolder.create(self.directory, experiment_id)
         config = {"objectives": self.objectives, "maxTrialNumber": 10, "killGrace": 1.0, **self.more}
         row = ExperimentRow(experiment_id, self.name, "RUNNING", config, "token", self.created)
         store = Store.create(folder.database, row, [o["name"] for o in self.objectives])
-        changes = Changes({trial.trial_id: trial for trial in trials}, metrics or [], attempts or [])
+        changed = {trial.trial_id: trial for trial in trials}
+        changes = Changes(changed, metrics or [], attempts or [], superseded or [])
         store.commit(
             Tick(changes=changes, status=self.status, reason=self.reason, error=self.error, run_time=12.5)
         )

@@ -23,7 +23,7 @@ def lines_of(tried: Tried, **fields: Any) -> list[str]:
 
 
 def tried(status: str = "SUCCEEDED", seconds: float = 6.0, size: int = 2400) -> Tried:
-    return Tried(status, seconds, size, "x=1", ["0.5"] * 50, "0.5", "", "")
+    return Tried(status, seconds, size, "x=1", [0.5] * 50, 0.5, "", "")
 
 
 def found(directory: Path) -> dict[str, Finding]:
@@ -47,7 +47,11 @@ def test_doctor_tells_experiments_that_lost_their_manager_or_cannot_be_read(
     stored().write("torn", [])
     (directory / "torn" / "experiment.db").write_bytes(b"no database" * 100)
     finding = found(directory)["experiments"]
-    assert (finding.level, finding.text) == ("warn", "without a manager: left; unreadable: torn")
+    torn = f"torn is unreadable: {directory}/torn/experiment.db is damaged (file is not a database)"
+    assert (finding.level, finding.text) == (
+        "warn",
+        f"without a manager: left; {torn}: restore it from a copy",
+    )
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -14,8 +14,9 @@ import pitchpipe
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.store.reading.trial_rows import read_exports
+from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.schema import MIGRATIONS
-from pitchpipe.store.store import Store
 
 
 def make_class() -> type:
@@ -69,6 +70,5 @@ def test_database_of_a_time_before_exports_is_read(tmp_path: Path) -> None:
     db = sqlite3.connect(path)
     db.executescript("".join(MIGRATIONS[:2]) + "PRAGMA user_version = 2;")
     db.close()
-    store = Store.view(path)
-    assert store.exports(0) == {}
-    store.close()
+    with ExperimentView(tmp_path) as view:
+        assert read_exports(view.database, 0) == {}

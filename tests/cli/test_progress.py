@@ -16,7 +16,7 @@ from pitchpipe.cli.progress import Best, Progress, ProgressMeter
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.objectives import Objective
 from pitchpipe.runner.trial import TrialStatus
-from pitchpipe.store.reading.failed_trial import FailedTrial
+from pitchpipe.store.reading.failures import FailedTrial
 
 HALF = Progress(
     "k3x9a2bq",

@@ -372,7 +372,8 @@ def test_export_counts_a_later_attempt_instead_of_what_it_repeats(
 ) -> None:
     trial = trial_of(0, "SUCCEEDED", None, 1.0)
     rows = [(1, 0, "10"), (1, 1, "11"), (1, 2, "12"), (2, 1, "21")]
-    stored().write("e", [trial], [MetricRow(trial, a, "PERIODICAL", n, value, 0.0) for a, n, value in rows])
+    metrics = [MetricRow(trial, a, "PERIODICAL", n, value, 0.0) for a, n, value in rows]
+    stored().write("e", [trial], metrics, superseded=[(0, 1, 1)])
     assert json.loads(call("export").out)["trials"][0]["intermediate"] == [10, 21]
 
 
@@ -473,6 +474,6 @@ def test_half_a_character_is_exported_into_a_file(
     file = tmp_path / f"trials.{ending}"
     assert call("export", "exp", "-o", file).code == 0
     if ending == "json":
-        assert json.loads(file.read_text())["trials"][0]["parameters"] == {"x": HALF}
+        assert json.loads(file.read_text())["trials"][0]["parameters"] == {"x": "\\ud800"}
     else:
         assert "\\ud800" in file.read_text()

@@ -1,0 +1,163 @@
+"""Failed trials for people: what kind of failure it was, how it ended, the last lines of its traceback."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ...runner import FailureKind, TrialStatus, fingerprint, last_line, signal_name
+from ..errors import understood
+from .database import Database
+from .json_values import parsed
+
+__all__ = ["FailedTrial", "FailureGroup", "ending_text", "hint_text", "read_failures", "read_retries"]
+
+_MAX_LINES = 3
+_MOST_NUMBERS = 20
+_NNI = re.compile(r"No module named '?nni(\.|'|$)")
+_OWN_FAULT = (FailureKind.USER_ERROR, FailureKind.IMPORT, FailureKind.OOM, FailureKind.KILLED)
+
+
+class _Failed(Protocol):
+    """What is known of a failed trial: by the runner, or of the first one of a group."""
+
+    @property
+    def sequence_id(self) -> int: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def kind(self) -> str | None: ...
+    @property
+    def exit_code(self) -> int | None: ...
+    @property
+    def attempt(self) -> int: ...
+
+
+@dataclass(kw_only=True, slots=True)
+class FailureGroup:
+    """Trials that failed in the same way: how many, the first ones, and how the first of all failed."""
+
+    count: int = 0
+    kind: str | None
+    reason: str
+    error: str | None
+    exit_code: int | None
+    attempt: int
+    sequence_ids: list[int] = field(default_factory=list)
+
+    @property
+    def last_line(self) -> str:
+        """The last line of what the first trial left as its error."""
+        return last_line(self.error)
+
+    @property
+    def sequence_id(self) -> int:
+        """The number of the first trial."""
+        return self.sequence_ids[0]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTrial:
+    """A failed trial, why it failed, and the last lines of its traceback or stderr.
+
+    `ending` is its exit code or signal in words, `lines` are those that stand before `last_line`; `has_output`
+    says that the trial's process gave the reason itself.
+    """
+
+    sequence_id: int
+    reason: str
+    last_line: str
+    kind: str = ""
+    ending: str = ""
+    attempts: int = 1
+    lines: tuple[str, ...] = ()
+    has_output: bool = False
+
+    @classmethod
+    def of(cls, failed: _Failed) -> FailedTrial:
+        """Return what to say of a failed trial."""
+        last = last_line(failed.error)
+        before = [line for line in (failed.error or "").rstrip().splitlines() if line.strip()][:-1]
+        ending = ending_text(failed.exit_code)
+        return cls(
+            failed.sequence_id,
+            failed.reason,
+            "" if last in failed.reason else last,
+            failed.kind or "",
+            "" if ending.removeprefix("signal ") in failed.reason else ending,
+            failed.attempt,
+            tuple(before[-_MAX_LINES:]),
+            bool(last) and failed.kind in _OWN_FAULT,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.last_line}" if self.last_line else self.reason
+
+    @property
+    def facts(self) -> str:
+        """Kind, ending and number of attempts, as far as they say something.
+
+        >>> FailedTrial(3, "KeyError: 'lr'", "", "USER_ERROR", "exit code 1", 2).facts
+        'USER_ERROR, exit code 1, 2 attempts'
+        """
+        attempts = f"{self.attempts} attempts" if self.attempts > 1 else ""
+        return ", ".join(fact for fact in (self.kind, self.ending, attempts) if fact)
+
+
+def read_failures(db: Database) -> list[FailureGroup]:
+    """Return the groups of failed trials, the largest first; failures that differ in numbers only are alike."""
+    # With one min(), SQLite takes the other columns from the row that has the minimum.
+    rows = db.rows(
+        "SELECT min(sequence_id) AS first, kind, reason, error, exit_code, attempt, count(*),"
+        " group_concat(sequence_id) FROM trials WHERE status = 'FAILED' GROUP BY kind, reason, error ORDER BY first"
+    )
+    groups: dict[tuple[str | None, str], FailureGroup] = {}
+    with understood(db.path, "a failed trial"):
+        for _, kind, reason, error, exit_code, attempt, count, listed in rows:
+            last = last_line(error)
+            key = (kind, fingerprint(reason if last in reason else f"{reason}: {last}"))
+            made = FailureGroup(kind=kind, reason=reason, error=error, exit_code=exit_code, attempt=attempt)
+            group = groups.setdefault(key, made)
+            group.count += count
+            group.sequence_ids += sorted(map(int, listed.split(",")))[:_MOST_NUMBERS]
+    for group in groups.values():
+        group.sequence_ids = sorted(group.sequence_ids)[:_MOST_NUMBERS]
+    return sorted(groups.values(), key=lambda group: -group.count)
+
+
+def read_retries(db: Database) -> dict[str, int]:
+    """Return how many failed attempts were run again, by kind of failure, the most frequent first."""
+    rows = db.rows("SELECT status, kind, failed FROM trials WHERE failed IS NOT NULL AND attempt > 1")
+    counts: Counter[str] = Counter()
+    with understood(db.path, "a failed trial"):
+        for status, kind, failed in rows:
+            counts.update(parsed(failed))
+            if status == TrialStatus.FAILED and kind is not None:
+                counts[kind] -= 1  # the last failure had no next attempt
+    return {kind: count for kind, count in counts.most_common() if count > 0}
+
+
+def hint_text(error: str | None) -> str:
+    """Return what the user can do about a failure, if that is plain from its traceback or its reason.
+
+    >>> hint_text("ModuleNotFoundError: No module named 'nni'")
+    'use `import pitchpipe` in place of `import nni`'
+    >>> hint_text("ModuleNotFoundError: No module named 'torch'")
+    ''
+    """
+    return "use `import pitchpipe` in place of `import nni`" if _NNI.search(error or "") else ""
+
+
+def ending_text(exit_code: int | None) -> str:
+    """Return an exit code of the store in words: negative ones are signals.
+
+    >>> ending_text(3), ending_text(-9), ending_text(None)
+    ('exit code 3', 'signal SIGKILL', '')
+    """
+    if exit_code is None:
+        return ""
+    return f"signal {signal_name(-exit_code)}" if exit_code < 0 else f"exit code {exit_code}"

@@ -1,0 +1,70 @@
+"""Values of the store as Python's own, and as JSON that every reader takes (docs/store.md, "Numbers")."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import orjson
+
+__all__ = ["parsed", "plain", "printable", "to_json"]
+
+
+def parsed(text: str | None) -> Any:
+    """Return the value of JSON text of the store, None for None; raise `ValueError` if it is not JSON text.
+
+    >>> parsed('{"default": NaN, "curve": [1, Infinity]}')
+    {'default': nan, 'curve': [1, inf]}
+    """
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise ValueError(f"{type(text).__name__} in the place of JSON text")
+    return printable(json.loads(text))
+
+
+def printable(value: Any) -> Any:
+    """Return a value in which every text can be written as UTF-8: half a character becomes its escape.
+
+    >>> printable({"note": ["\\ud800", 1]})
+    {'note': ['\\\\ud800', 1]}
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {printable(str(key)): printable(inner) for key, inner in value.items()}
+    return [printable(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def plain(value: Any) -> Any:
+    """Return a value in which every number can be written as JSON: NaN and infinities become None.
+
+    >>> plain({"default": float("nan"), "curve": [1.0, float("inf")]})
+    {'default': None, 'curve': [1.0, None]}
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def to_json(value: Any) -> bytes:
+    """Return a value as JSON text; dataclasses are objects, NaN and infinities null.
+
+    >>> to_json({"x": float("nan"), "n": 2**70})
+    b'{"x":null,"n":1180591620717411303424}'
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+    except (TypeError, orjson.JSONEncodeError):  # an integer of more than 64 bits, text that is not Unicode
+        plainest = printable(plain(value))
+        return json.dumps(plainest, allow_nan=False, separators=(",", ":"), default=_plainest).encode()
+
+
+def _plainest(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return printable(plain(asdict(value)))
+    return str(value)
