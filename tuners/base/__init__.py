@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from .explored import Explored, key_of, measurements, ready
     from .history import History
     from .layout import Bools, Floats, Ints, Layout
-    from .learner import LearningTuner, latin_hypercube
-    from .requests import Suggestion, TrialControl
-    from .scheduled import Member, ScheduledTuner
+    from .learning_tuner import LearningTuner, latin_hypercube
+    from .scheduled_tuner import Member, ScheduledTuner
+    from .trial_control import Suggestion, TrialControl
     from .tuner import NoMoreTrialError, Tuner
 
 _HOMES = {
@@ -23,17 +23,17 @@ _HOMES = {
     "History": ".history",
     "Ints": ".layout",
     "Layout": ".layout",
-    "LearningTuner": ".learner",
-    "Member": ".scheduled",
+    "LearningTuner": ".learning_tuner",
+    "Member": ".scheduled_tuner",
     "NoMoreTrialError": ".tuner",
-    "ScheduledTuner": ".scheduled",
-    "Suggestion": ".requests",
-    "TrialControl": ".requests",
+    "ScheduledTuner": ".scheduled_tuner",
+    "Suggestion": ".trial_control",
+    "TrialControl": ".trial_control",
     "Tuner": ".tuner",
     "active_dimension": ".embedding",
     "integer": ".arguments",
     "key_of": ".explored",
-    "latin_hypercube": ".learner",
+    "latin_hypercube": ".learning_tuner",
     "measurements": ".explored",
     "merged": ".arguments",
     "one_of": ".arguments",

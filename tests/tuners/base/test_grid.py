@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import GridSearchTuner, NoMoreTrialError
-from pitchpipe.tuners.base.tuner.grid import GridWalk
+from pitchpipe.tuners.base.grid import GridWalk
 
 
 def spec(kind: str, *values: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ...protocol import metric_value
 from ...search_space import SearchSpace
 from .arguments import one_of, seed_of
 from .explored import Explored, measurements, ready
-from .requests import Suggestion
+from .trial_control import Suggestion
 from .tuner import Tuner
 
 

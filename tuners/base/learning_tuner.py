@@ -127,10 +127,12 @@ class LearningTuner(Tuner):
         return np.fromiter(self._running.values(), dtype=np.int64)
 
     def _results(self) -> list[tuple[dict[str, Any], float]]:
-        """Return what is known so far as parameters and losses, in order of arrival."""
+        """Return the known parameters and losses, in order of arrival."""
+        return self._decoded(self._history.ranked.tolist())
+
+    def _decoded(self, rows: Iterable[int]) -> list[tuple[dict[str, Any], float]]:
         space, history = ready(self._explored).space, self._history
-        settled = sorted(zip(history.ranked.tolist(), history.losses.tolist(), strict=True))
-        return [(space.decode(history.units(np.array([row]))[0]), loss) for row, loss in settled]
+        return [(space.decode(history.units(np.array([row]))[0]), history.loss(row)) for row in sorted(rows)]
 
 
 def latin_hypercube(rng: np.random.Generator, count: int, dimension: int) -> Floats:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from pitchpipe import tuners
-from pitchpipe.tuners.base.tuner.layout import Floats
-from pitchpipe.tuners.base.tuner.learner import LearningTuner, latin_hypercube
+from pitchpipe.tuners.base.layout import Floats
+from pitchpipe.tuners.base.learning_tuner import LearningTuner, latin_hypercube
 
 SPACE: dict[str, Any] = {
     "x": {"_type": "uniform", "_value": [0, 1]},
