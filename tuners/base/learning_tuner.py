@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...plugins import loss_sign, seed_of
 from ...protocol import metric_value
 from ...search_space import SearchSpace
-from .arguments import one_of, seed_of
 from .explored import Explored, measurements, ready
 from .history import History
 from .layout import Floats, Ints, Layout
@@ -35,8 +35,7 @@ class LearningTuner(Tuner):
     """
 
     def __init__(self, optimize_mode: str = "minimize", seed: int | None = None) -> None:
-        one_of("optimize_mode", optimize_mode, ("minimize", "maximize"))
-        self._sign = 1.0 if optimize_mode == "minimize" else -1.0
+        self._sign = loss_sign(optimize_mode)
         self._rng = np.random.default_rng(seed_of(seed))
         self._explored: Explored | None = None
 
