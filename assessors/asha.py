@@ -6,18 +6,13 @@ in Ray Tune and Optuna; the form that pauses and promotes them is the tuner of t
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
-from ..protocol import metric_value
-from .arguments import integer, number, sign_of, synonym
-from .base import Assessor, AssessResult
-from .rungs import Bracket, Ladder, Rung, levels, verdict_on
+from ..plugins import integer, number, synonym
+from .rungs import Bracket, HalvingAssessor, Ladder, Rung, levels
 
 _ENDLESS = 2**40  # results; without max_t there are rungs up to here
 
 
-class ASHAAssessor(Assessor):
+class ASHAAssessor(HalvingAssessor):
     """Judges trials after grace_period, grace_period eta, grace_period eta^2 ... results, and stops all but the best.
 
     At each of these rungs the best 1 / ``eta`` of the trials that have been there go on, and always the best one.
@@ -43,7 +38,6 @@ class ASHAAssessor(Assessor):
         min_competitors: int = 1,
         reduction_factor: float | None = None,
     ) -> None:
-        self._sign = sign_of(optimize_mode)
         given = synonym("eta", eta, "reduction_factor", reduction_factor)
         self._eta = number("eta", 3 if given is None else given, 1.1)
         grace = integer("grace_period", grace_period, 1)
@@ -54,28 +48,9 @@ class ASHAAssessor(Assessor):
             raise ValueError(
                 f"brackets must be at most {max(1, len(rungs))}, the number of rungs, not {count}"
             )
-        self._ladder = Ladder(
+        ladder = Ladder(
             [Bracket(s, [Rung(level) for level in rungs[s:]], self._eta**-s) for s in range(count)],
             self._eta,
             integer("min_competitors", min_competitors, 1),
         )
-        self.reason: str | None = None
-
-    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
-        """Return Bad when the trial came to a rung and is not among the best there, else Good."""
-        sign = self._sign
-        if trial_history:
-            metric_value(trial_history[-1])  # what is no number is refused at once, not at the next rung
-        stop = self._ladder.judge(trial_job_id, len(trial_history), lambda i: gain_of(trial_history[i], sign))
-        verdict, self.reason = verdict_on(stop, sign)
-        return verdict
-
-    def trial_end(self, trial_job_id: str, success: bool) -> None:
-        """Forget the trial; its results at the rungs count on, whatever became of it."""
-        self._ladder.end(trial_job_id)
-
-
-def gain_of(value: Any, sign: float) -> float:
-    """Return what a trial reported as a number, larger being better and NaN the worst."""
-    gain = sign * metric_value(value)
-    return -math.inf if math.isnan(gain) else gain
+        super().__init__(optimize_mode, ladder)

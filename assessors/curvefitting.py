@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import integer, number, sign_of
-from .asha import gain_of
+from ..plugins import integer, loss_sign, number
 from .base import Assessor, AssessResult
+from .gains import gain_of
 from .learning_curve import extrapolate
 
 
@@ -45,11 +45,9 @@ class CurvefittingAssessor(Assessor):
     ) -> None:
         self._epoch_num = integer("epoch_num", epoch_num, 1)
         self._start_step = integer("start_step", start_step, 1)
-        self._threshold = number("threshold", threshold, 0.0)
-        if self._threshold > 1:
-            raise ValueError(f"threshold must be a number from 0 to 1, not {threshold!r}")
+        self._threshold = number("threshold", threshold, 0, 1)
         self._gap = integer("gap", gap, 1)
-        self._sign = sign_of(optimize_mode)
+        self._sign = -loss_sign(optimize_mode)
         self._last: dict[str, float] = {}  # the last result of each running trial
         self._judged: dict[str, int] = {}  # how many results it had when it was judged last
         self._best = -math.inf

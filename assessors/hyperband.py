@@ -7,16 +7,12 @@ Li et al., MLSys 2020, section 3.3: each bracket is an ASHA of its own.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from ..protocol import metric_value
-from .arguments import integer, sign_of
-from .asha import gain_of
-from .base import Assessor, AssessResult
-from .rungs import Bracket, Ladder, Rung, verdict_on
+from ..plugins import integer
+from .rungs import Bracket, HalvingAssessor, Ladder, Rung
 
 
-class HyperbandAssessor(Assessor):
+class HyperbandAssessor(HalvingAssessor):
     """Spreads trials over brackets that begin to judge early, later, or never, and halves each asynchronously.
 
     ``R`` is how many results a full trial makes, ``eta`` how many compete for one place. Of s_max + 1 brackets, bracket
@@ -32,26 +28,13 @@ class HyperbandAssessor(Assessor):
     """
 
     def __init__(self, optimize_mode: str = "maximize", R: int = 60, eta: int = 3) -> None:
-        self._sign = sign_of(optimize_mode)
         R, eta = integer("R", R, 1), integer("eta", eta, 2)
         s_max = 0
         while eta ** (s_max + 1) <= R:
             s_max += 1
-        self._ladder = Ladder([_bracket(s, s_max, R, eta) for s in range(s_max, -1, -1)], eta)
-        self.reason: str | None = None
-
-    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
-        """Return Bad when the trial came to a rung of its bracket and is not among the best there, else Good."""
-        sign = self._sign
-        if trial_history:
-            metric_value(trial_history[-1])  # what is no number is refused at once, not at the next rung
-        stop = self._ladder.judge(trial_job_id, len(trial_history), lambda i: gain_of(trial_history[i], sign))
-        verdict, self.reason = verdict_on(stop, sign)
-        return verdict
-
-    def trial_end(self, trial_job_id: str, success: bool) -> None:
-        """Forget the trial; its results at the rungs count on, whatever became of it."""
-        self._ladder.end(trial_job_id)
+        super().__init__(
+            optimize_mode, Ladder([_bracket(s, s_max, R, eta) for s in range(s_max, -1, -1)], eta)
+        )
 
 
 def _bracket(s: int, s_max: int, R: int, eta: int) -> Bracket:

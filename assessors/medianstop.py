@@ -11,6 +11,7 @@ from bisect import insort
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..plugins import integer, loss_sign
 from ..protocol import metric_value
 from .base import Assessor, AssessResult
 
@@ -49,12 +50,8 @@ class MedianstopAssessor(Assessor):
     """
 
     def __init__(self, optimize_mode: str = "maximize", start_step: int = 0) -> None:
-        if optimize_mode not in ("maximize", "minimize"):
-            raise ValueError(f"optimize_mode must be 'maximize' or 'minimize', not {optimize_mode!r}")
-        if not isinstance(start_step, int) or isinstance(start_step, bool) or start_step < 0:
-            raise ValueError(f"start_step must be an integer of at least 0, not {start_step!r}")
-        self._sign = 1.0 if optimize_mode == "maximize" else -1.0
-        self._start_step = start_step
+        self._sign = -loss_sign(optimize_mode)
+        self._start_step = integer("start_step", start_step, 0)
         self._running: dict[str, _Curve] = {}
         # Position s: the averages after s + 1 results of all succeeded trials that got so far, ascending.
         self._finished: list[array[float]] = []

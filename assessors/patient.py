@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from .arguments import integer, number, sign_of
-from .asha import gain_of
+from ..plugins import integer, loss_sign, number, optional_mapping
 from .base import Assessor, AssessResult
+from .gains import gain_of
 from .progress import Progress
 from .registry import create, find
 
@@ -40,7 +40,7 @@ class PatientAssessor(Assessor):
         optimize_mode: str = "maximize",
         assessor_args: Mapping[str, Any] | None = None,
     ) -> None:
-        self._sign = sign_of(optimize_mode)
+        self._sign = -loss_sign(optimize_mode)
         self._patience = integer("patience", patience, 1)
         self._progress = Progress(number("min_delta", min_delta, 0.0))
         self._rule = _made(assessor, optimize_mode, assessor_args)
@@ -73,9 +73,7 @@ class PatientAssessor(Assessor):
 def _made(name: Any, optimize_mode: str, arguments: Any) -> Assessor:
     if not isinstance(name, str):
         raise ValueError(f"assessor must be the name of an assessor, not {name!r}")
-    if arguments is not None and not isinstance(arguments, Mapping):
-        raise ValueError(f"assessor_args must be an object, not {arguments!r}")
-    given = dict(arguments or {})
+    given = optional_mapping("assessor_args", arguments)
     try:
         accepted = inspect.signature(find(name)).parameters
     except LookupError as error:

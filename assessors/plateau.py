@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .arguments import integer, number, sign_of
-from .asha import gain_of
+from ..plugins import integer, loss_sign, number
 from .base import Assessor, AssessResult
+from .gains import gain_of
 from .progress import Progress
 
 
@@ -34,7 +34,7 @@ class PlateauAssessor(Assessor):
         min_delta: float = 0.0,
         start_step: int = 0,
     ) -> None:
-        self._sign = sign_of(optimize_mode)
+        self._sign = -loss_sign(optimize_mode)
         self._patience = integer("patience", patience, 1)
         self._progress = Progress(number("min_delta", min_delta, 0.0))
         self._start_step = integer("start_step", start_step, 0)

@@ -10,8 +10,14 @@ from array import array
 from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from .base import AssessResult
+from ..plugins import loss_sign
+from ..protocol import metric_value
+from .base import Assessor, AssessResult
+from .gains import gain_of
+
+__all__ = ["Bracket", "HalvingAssessor", "Ladder", "Rung", "levels"]
 
 
 @dataclass(slots=True)
@@ -135,15 +141,36 @@ def levels(grace_period: int, eta: float, most: float) -> list[int]:
     return found
 
 
-def verdict_on(stop: Stop | None, sign: float) -> tuple[AssessResult, str | None]:
-    """Return the verdict and its reason; `sign` makes of a gain what the trial reported."""
-    if stop is None:
-        return AssessResult.Good, None
+class HalvingAssessor(Assessor):
+    """Judges trials at the rungs of a ladder; a subclass says which rungs."""
+
+    def __init__(self, optimize_mode: str, ladder: Ladder) -> None:
+        self._sign = -loss_sign(optimize_mode)
+        self._ladder = ladder
+        self.reason: str | None = None
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
+        """Return Bad when the trial reached a rung and is not among the best there, else Good."""
+        if trial_history:
+            metric_value(trial_history[-1])  # an invalid value is refused at once, not at the next rung
+        stop = self._ladder.judge(
+            trial_job_id, len(trial_history), lambda i: gain_of(trial_history[i], self._sign)
+        )
+        self.reason = None if stop is None else _explained(stop, self._sign)
+        return AssessResult(stop is None)
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        """Forget the trial; its results at the rungs still count, however it ended."""
+        self._ladder.end(trial_job_id)
+
+
+def _explained(stop: Stop, sign: float) -> str:
+    """Return why a trial is stopped; `sign` turns its gain into the reported value."""
     worst = stop.gain == float("-inf")
     shown = "no number" if worst else f"{sign * stop.gain + 0.0:.6g}"
     results = "result" if stop.level == 1 else "results"
     rank = f"not among the best {stop.places} of {stop.count}"
     if stop.places == 0:
-        rank = f"number {stop.count} of the {stop.least} that must come before anybody goes on"
+        rank = f"number {stop.count} of the {stop.least} that must come before any continues"
     where = f"(rung {stop.rung} of bracket {stop.bracket})"
-    return AssessResult.Bad, f"{shown} is {rank} after {stop.level} {results} {where}"
+    return f"{shown} is {rank} after {stop.level} {results} {where}"

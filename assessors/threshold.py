@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..plugins import integer, loss_sign, number
 from ..protocol import metric_value
-from .arguments import integer, number, sign_of
 from .base import Assessor, AssessResult
 
 
@@ -31,7 +31,7 @@ class ThresholdAssessor(Assessor):
         start_step: int = 0,
         optimize_mode: str = "maximize",
     ) -> None:
-        sign_of(optimize_mode)
+        loss_sign(optimize_mode)
         if lower is None and upper is None:
             raise ValueError("lower or upper must be given, or both")
         self._lower = -math.inf if lower is None else number("lower", lower)

@@ -1,4 +1,4 @@
-"""What the fields of a config say together: what is required, algorithms, directions, GPUs, the space."""
+"""Checks across fields: what is required, algorithms, directions, GPUs, the search space."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from .draft import Draft
 from .models import AlgorithmConfig, ConfigFields, LocalConfig
 from .problems import MISSING, Finding, Path, did_you_mean, shown
 
+__all__ = ["check_fields", "check_space", "fill_defaults"]
+
 DIRECTIONS = ("minimize", "maximize")
 
 
 def fill_defaults(values: dict[str, Any]) -> None:
     """Set the fields whose default depends on other fields: log_level and objectives.
 
-    Where no algorithm is given an `optimize_mode`, the objectives stay unset: only a dispatcher knows the default of
-    a class (see `directions`).
+    If no algorithm has an `optimize_mode`, the objectives stay unset: only a dispatcher knows the default of a class
+    (see `directions`).
     """
     if "log_level" not in values and values.get("debug") is True:
         values["log_level"] = "debug"
@@ -32,7 +34,7 @@ def _raw_mode(section: Any) -> str | None:
 
 
 def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> list[Finding]:
-    """Everything but the search space; fields that are wrong by themselves have defaults in `config`."""
+    """Return the problems of all fields but the search space; malformed fields have defaults in `config`."""
     findings = []
     if needs_command and not _given(draft, "trial_command"):
         findings.append(Finding(("trial_command",), MISSING, "trial_command: python train.py"))
@@ -67,7 +69,7 @@ def _check_objectives(draft: Draft) -> list[Finding]:
     items = given if isinstance(given, list) else []
     names = [item.get("name", "default") if isinstance(item, dict) else None for item in items]
     if names and None not in names and "default" not in names:
-        what = "no objective is named default, which is what the tuner and the assessor look at"
+        what = "no objective is named default, the one that the tuner and the assessor use"
         return [Finding(("objectives", 0, "name"), what, 'report {"default": ...} and name it default')]
     return [
         Finding(("objectives", index, "name"), f"a second objective named {shown(name)}")
@@ -77,7 +79,7 @@ def _check_objectives(draft: Draft) -> list[Finding]:
 
 
 def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
-    """optimize_mode of the tuner and of the assessor, and the objectives: one direction."""
+    """Return where tuner, assessor and objectives name different directions."""
     findings = []
     said: tuple[Path, str] | None = None
     if _given(draft, "objectives") and ("objectives",) in draft.origins:
@@ -110,7 +112,7 @@ def _check_gpus(config: ConfigFields) -> list[Finding]:
 
 
 def check_space(config: ConfigFields) -> list[Finding]:
-    """The problems of the search space and of the constraints over it."""
+    """Return the problems of the search space and of its constraints."""
     from ..search_space import check
 
     findings = []

@@ -1,4 +1,4 @@
-"""The direction of a config that names none: its algorithms decide, and a sentence says so."""
+"""The direction of a config that does not name one: the default of its algorithms."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _VERBS = {"minimize": "minimizing", "maximize": "maximizing"}
 
 
 def default_direction(config: ConfigFields, own: Mapping[str, str]) -> tuple[str, str]:
-    """Return the direction and the sentence that says where it comes from.
+    """Return the direction and a sentence that says where it comes from.
 
-    `own` has the defaults of the tuner's and the assessor's class, where they have any. The tuner's counts first, then
-    the assessor's; where neither has one (Random, say), lower is better.
+    `own` has the defaults of the tuner's and the assessor's class, if any. The tuner's wins over the assessor's; if
+    neither class has one (such as Random), lower is better.
     """
     role = next((role for role in ("tuner", "assessor") if role in own), None)
     direction = own[role] if role is not None else _LAST_RESORT

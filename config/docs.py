@@ -30,12 +30,14 @@ from .models import (
     WorkingDirectory,
 )
 
+__all__ = ["render_reference"]
+
 _HEAD = """\
 # The config file
 
-Every field of `experiment.yml`. Field names may be written `trial_command`, `trialCommand` or in any other
+Every field of `experiment.yml`. Field names may be written `trial_command`, `trialCommand` or with any other
 mix of case and underscores; `null` means not set. YAML 1.2 or JSON. Relative paths start from the folder of
-the file, `~` is the home directory. `pitchpipe validate experiment.yml` lists all that is wrong with a file.
+the file, `~` is the home directory. `pitchpipe validate experiment.yml` lists all problems of a file.
 
 - **duration**: a number of seconds, or text with a unit: `30s`, `10m`, `1.5h`, `2d`.
 - **memory**: a whole number of bytes, or text with a unit: `512mb`, `4gb`.
@@ -52,19 +54,19 @@ max_trial_number: 20
 ```
 """
 _OBJECTIVES = """\
-A list of these; the tuner's and the assessor's `optimize_mode` must agree. The direction of `default` is given to both.
+A list of these; the `optimize_mode` of the tuner and of the assessor must agree. Both get the direction of `default`.
 
-A config without `objectives` has one objective, `default`. The first of these that there is sets its direction:
+A config without `objectives` has one objective, `default`. The first of these that exists sets its direction:
 
 1. `optimize_mode` in the `class_args` of the tuner, or else of the assessor;
-2. the tuner's own default: that of its argument `optimize_mode` ([tuners](tuners.md)), also for a class of yours;
-3. the assessor's own default ([assessors](assessors.md));
-4. `minimize`, where the classes leave it open, as `Random` and `GridSearch` do.
+2. the default of the tuner's argument `optimize_mode` ([tuners](tuners.md)), also for your own class;
+3. the default of the assessor ([assessors](assessors.md));
+4. `minimize`, if the classes have no default, as `Random` and `GridSearch`.
 
-`pitchpipe validate`, `pitchpipe run` and the log say so when the direction is such a default (2 to 4). The best
-trials in all tables, pages and files are those in this direction."""
-# What the default is where it depends on other fields.
-_DEFAULTS_IN_WORDS = {"objectives": "that of the tuner"}
+`pitchpipe validate`, `pitchpipe run` and the log say so when the direction is such a default (2 to 4). All
+tables, pages and files show the best trials in this direction."""
+# Defaults that depend on other fields.
+_DEFAULTS_IN_WORDS = {"objectives": "direction of the tuner"}
 _SECTIONS: list[tuple[str, type[Section], str]] = [
     ("Root", ConfigFields, ""),
     (
@@ -79,11 +81,11 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
     ),
     ("checkpoint", CheckpointConfig, ""),
     ("training_service, platform: local", LocalConfig, ""),
-    ("training_service, platform: ray", RayConfig, "What runs when `training_service` is not set."),
+    ("training_service, platform: ray", RayConfig, "The default when `training_service` is not set."),
 ]
 _SHARED = (
     "`trial_command`, `trial_code_directory`, `trial_gpu_number`, `nni_manager_ip` and `debug` may also "
-    "stand in `training_service`, where they win over the root."
+    "appear in `training_service`, where they win over the root."
 )
 _NAMES: list[tuple[Any, str]] = [
     (Duration, "duration"),
@@ -108,7 +110,7 @@ _SIMPLE = {
 
 
 def render_reference() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [_HEAD, *(_section(*section) for section in _SECTIONS), _SHARED]
     return "\n".join(parts) + "\n"
 

@@ -2,7 +2,7 @@
 
 Users write `trial_command`, `trialCommand` or `TRIALCOMMAND`: keys match after lower-casing and dropping
 underscores, in config sections but not inside values that are passed on as they are. `null` means not set.
-Each renamed path keeps its origin, so that problems are shown where and how the user wrote the field.
+Each renamed path keeps its origin, so that problems show the field where and as the user wrote it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from .models import (
 )
 from .problems import MISSING, Finding, Path, did_you_mean, nearest, shown
 
+__all__ = ["Draft", "fold", "make_draft"]
+
 PLATFORMS = {"local": LocalConfig, "ray": RayConfig}
-# Known to NNI, but not run here.
+# NNI platforms that are not supported here.
 OTHER_PLATFORMS = (
     "remote",
     "openpai",
@@ -35,12 +37,12 @@ OTHER_PLATFORMS = (
     "adl",
     "hybrid",
 )
-# NNI lets these stand in the training service, where they win over the root.
+# NNI also accepts these in the training service, where they win over the root.
 _SHARED_WITH_ROOT = ("trial_command", "trial_code_directory", "trial_gpu_number", "nni_manager_ip", "debug")
 _ALGORITHMS = ("tuner", "assessor", "advisor")
 _SPACE_FIELDS = ("search_space", "shared_storage")
 _NOT_SET = "_none_"
-# NNI v1 names at the root and what they are now.
+# NNI v1 names at the root, and their current names.
 _V1_NAMES = {
     "trainingserviceplatform": "training_service.platform",
     "maxexecduration": "max_experiment_duration",
@@ -62,10 +64,10 @@ _V1_NAMES = {
 
 @dataclass(slots=True)
 class Draft:
-    """Values under canonical names, where each came from, and what is wrong so far (at the user's paths).
+    """Values under canonical names, the origin of each, and the problems so far (at the user's paths).
 
-    `wrong` has the top-level fields that are malformed, `meant` those that mistyped keys stand for; `stopped` means
-    that nothing else is worth saying.
+    `wrong` has the malformed top-level fields, `meant` the fields that mistyped keys probably mean; `stopped` means
+    that further checks are pointless.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -76,20 +78,22 @@ class Draft:
     stopped: bool = False
 
     def origin(self, path: Path) -> Path:
-        """The path as the user wrote it."""
+        """Return the path as the user wrote it."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.origins:
                 return self.origins[path[:length]] + path[length:]
         return path
 
     def add(self, path: Path, message: str, hint: str = "", at_key: bool = False) -> None:
-        """Note a problem at a canonical path (kept as the user's path: later moves do not touch it)."""
+        """Note a problem at a canonical path; the user's path is kept, so that later moves do not change it."""
         self.note(Finding(path, message, hint, at_key))
 
     def note(self, finding: Finding) -> None:
         """Note a finding whose paths are canonical."""
         also = None if finding.also is None else self.origin(finding.also)
-        if finding.message != MISSING or finding.path not in self.meant:  # the mistyped key is told already
+        if (
+            finding.message != MISSING or finding.path not in self.meant
+        ):  # the mistyped key is reported already
             self.findings.append(replace(finding, path=self.origin(finding.path), also=also))
         # A value inside class_args may be wrong in a section that is well-formed.
         if finding.path[1:2] != ("class_args",) or len(finding.path) == 2:
@@ -97,11 +101,11 @@ class Draft:
 
 
 def make_draft(data: Any) -> Draft:
-    """Rename the keys of a config, drop what is not set, and settle aliases; never raises."""
+    """Rename the keys of a config, drop fields that are not set, and resolve aliases; never raises."""
     draft = Draft()
     if not isinstance(data, Mapping):
         found = "is empty" if data is None else f"must be a mapping, not {shown(data)}"
-        draft.add((), found, "a config is made of lines such as trial_command: python train.py")
+        draft.add((), found, "a config has lines such as trial_command: python train.py")
         draft.stopped = True
     elif _is_v1(data):
         _refuse_v1(data, draft)
@@ -121,7 +125,7 @@ def _settle(draft: Draft) -> None:
 
 
 def fold(key: str) -> str:
-    """What two spellings of a field have in common.
+    """Return the common form of all spellings of a field.
 
     >>> fold("maxTrialNumber") == fold("MAX_TRIAL_NUMBER")
     True
@@ -130,7 +134,7 @@ def fold(key: str) -> str:
 
 
 def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[str]) -> dict[str, Any]:
-    """`data` with canonical names; `at` is the canonical path of the section."""
+    """Return `data` with canonical names; `at` is the canonical path of the section."""
     known = {fold(name): name for name in fields}
     origin = draft.origin(at)
     result: dict[str, Any] = {}
@@ -166,7 +170,7 @@ def _unknown_hint(key: object, known: Iterable[str], at: Path) -> str:
 
 
 def _close(key: object, folded: Iterable[str]) -> list[str]:
-    """The folded name that a key was probably meant to be, if there is one."""
+    """Return the folded name that a key probably means, if any."""
     close = nearest(fold(key), folded) if isinstance(key, str) else None
     return [close] if close else []
 
@@ -190,7 +194,10 @@ def _advisor(draft: Draft) -> None:
     advisor = draft.values.pop("advisor")
     if "tuner" in draft.values:
         draft.add(
-            ("advisor",), "stands for the tuner, but there is a tuner, too", "keep one of them", at_key=True
+            ("advisor",),
+            "is another name of tuner, but there is a tuner, too",
+            "keep one of them",
+            at_key=True,
         )
         return
     draft.values["tuner"] = advisor
@@ -232,7 +239,7 @@ def _training_service(draft: Draft) -> None:
 
 
 def _platform(draft: Draft, service: Mapping[Any, Any], at: Path) -> str | None:
-    """The platform, or None after a finding."""
+    """Return the platform, or None after noting a finding."""
     key = next((k for k in service if isinstance(k, str) and fold(k) == "platform"), "platform")
     value = service.get(key)
     place = (*at, key)
@@ -258,7 +265,7 @@ def _lift_shared(draft: Draft, section: dict[str, Any]) -> None:
 
 
 def _move(draft: Draft, old: Path, new: Path) -> None:
-    """What stood under `old` now counts as `new`."""
+    """Rename the origins under `old` to `new`."""
     moved = {p: o for p, o in draft.origins.items() if p[: len(old)] == old}
     for path, origin in moved.items():
         del draft.origins[path]
@@ -282,5 +289,5 @@ def _refuse_v1(data: Mapping[Any, Any], draft: Draft) -> None:
         if isinstance(inner, str) and fold(inner).startswith("builtin")
     ]
     hint = "rename " + ", ".join(moves) + ("; remove " + ", ".join(drops) if drops else "")
-    draft.add((place,), "marks an NNI v1 config, which is not supported", hint, at_key=True)
+    draft.add((place,), "belongs to an NNI v1 config, which is not supported", hint, at_key=True)
     draft.stopped = True

@@ -1,4 +1,4 @@
-"""One config on its way from data to a model: runs every check in turn and gathers what is wrong."""
+"""Runs every check on one config in turn, from data to a model, and collects the problems."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from .plugins import ask_dispatcher
 from .problems import MISSING, ConfigError, ConfigProblem, Finding
 from .source import Source, read_source
 from .validation import Fields, validate_fields
+
+__all__ = ["Examination"]
 
 
 class Examination(Generic[Fields]):
@@ -43,7 +45,7 @@ class Examination(Generic[Fields]):
         self.config: Fields | None = None if self.draft.stopped else self._examine()
 
     def result(self) -> Fields:
-        """The config; raises ConfigError with all problems if there are any."""
+        """Return the config, or raise `ConfigError` with all problems."""
         places = Places(self.main, self.space_source)
         problems = places.ordered([*places.problems(self.draft.findings), *self.problems])
         if problems or self.config is None:
@@ -103,7 +105,7 @@ class Examination(Generic[Fields]):
         return config.model_copy(update={"search_space": source.data})
 
     def _shown(self, written: str) -> str:
-        """The file's name for messages: relative in the same way as the main file's."""
+        """Return the name of the file for messages: relative in the same way as that of the main file."""
         written = os.path.expanduser(written)
         folder = os.path.dirname(self.main.file) if self.main is not None else os.fspath(self.base or "")
         return os.path.join(folder, written)

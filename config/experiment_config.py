@@ -18,8 +18,8 @@ from .plugins import ask_dispatcher
 from .problems import ConfigError, ConfigProblem
 from .source import read_source
 
-_ENDING = ("gridsearch", "batch", "batchtuner")  # tuners that come to an end by themselves
-_ENDLESS = "without max_trial_number and max_experiment_duration it goes on until it is stopped"
+_FINITE = ("gridsearch", "batch", "batchtuner")  # tuners whose search ends by itself
+_ENDLESS = "without max_trial_number and max_experiment_duration it runs until it is stopped"
 
 __all__ = ["ExperimentConfig", "check_plugins", "load_config", "with_plugins_checked"]
 
@@ -44,10 +44,10 @@ class ExperimentConfig(ConfigFields):
         *,
         needs_command: bool = True,
     ) -> ExperimentConfig:
-        """The config from Python data, with paths relative to `base_directory`; raises ConfigError.
+        """Make a config of Python data, with paths relative to `base_directory`, or raise `ConfigError`.
 
-        `needs_command=False` is for trials that are functions. A config that names no direction minimizes until
-        `with_plugins_checked` has asked for the default of its algorithms.
+        `needs_command=False` is for trials that are functions. A config without a direction minimizes until
+        `with_plugins_checked` asks for the default of its algorithms.
         """
         copied, findings = plain(data)
         examination = Examination(cls, copied, base_directory, needs_command=needs_command)
@@ -56,7 +56,7 @@ class ExperimentConfig(ConfigFields):
 
     @classmethod
     def from_canonical(cls, data: Mapping[str, Any]) -> ExperimentConfig:
-        """The config that `canonical` was made of; files are not looked for. Raises ConfigError.
+        """Restore a config from its canonical form, without checking files, or raise `ConfigError`.
 
         >>> config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "true"})
         >>> ExperimentConfig.from_canonical(config.canonical()) == config
@@ -66,7 +66,7 @@ class ExperimentConfig(ConfigFields):
 
     @property
     def warnings(self) -> list[str]:
-        """What is allowed, but hardly meant: fields without an effect, no end."""
+        """What is allowed but probably a mistake: fields without an effect, no limit."""
         local = self.training_service if isinstance(self.training_service, LocalConfig) else None
         ignored = {
             "nni_manager_ip": self.nni_manager_ip is not None,
@@ -78,11 +78,11 @@ class ExperimentConfig(ConfigFields):
 
     @property
     def direction_note(self) -> str:
-        """Which default the direction of the objective is; empty where the config names one."""
+        """Where the default direction comes from; empty if the config names a direction."""
         return self._direction_note
 
     def with_direction(self, own: Mapping[str, str]) -> ExperimentConfig:
-        """The config with an objective: its own, or else one in the default direction of the algorithms' classes.
+        """Return the config with an objective: its own, or one in the default direction of its algorithms.
 
         >>> config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "x", "tuner": "GP"})
         >>> config.with_direction({"tuner": "maximize"}).direction_note
@@ -98,10 +98,10 @@ class ExperimentConfig(ConfigFields):
 
     def _has_end(self) -> bool:
         limits = (self.max_trial_number, self.max_experiment_duration)
-        return limits != (None, None) or fold(self.tuner.name or "") in _ENDING
+        return limits != (None, None) or fold(self.tuner.name or "") in _FINITE
 
     def dispatcher_parameters(self) -> dict[str, Any]:
-        """What a dispatcher is started with: the canonical config without the search space (sent later)."""
+        """Return what a dispatcher is started with: the canonical config without the search space (sent later)."""
         canonical = self.canonical()
         canonical.pop("searchSpace", None)
         return canonical
@@ -110,9 +110,9 @@ class ExperimentConfig(ConfigFields):
 def load_config(
     path: str | os.PathLike[str], *, check_plugins: bool = True, check_command: Sequence[str] | None = None
 ) -> ExperimentConfig:
-    """Read and check a config file; raises ConfigError with every problem in it.
+    """Read and check a config file, or raise `ConfigError` with all its problems.
 
-    With `check_plugins` the tuner and the assessor are constructed once, in a process of their own;
+    With `check_plugins` the tuner and the assessor are constructed once, in a separate process;
     `check_command` replaces its command line.
     """
     main = read_source(path)
@@ -127,7 +127,7 @@ def load_config(
 def with_plugins_checked(
     config: ExperimentConfig, check_command: Sequence[str] | None = None
 ) -> ExperimentConfig:
-    """A config from Python, with the direction of its tuner if it names none; raises ConfigError like `load_config`."""
+    """Check the plug-ins of a config from Python and return it with a direction, or raise `ConfigError`."""
     answer = ask_dispatcher(config, check_command)
     if problems := Places().problems(answer.findings):
         raise ConfigError(problems)
@@ -137,5 +137,5 @@ def with_plugins_checked(
 def check_plugins(
     config: ExperimentConfig, check_command: Sequence[str] | None = None
 ) -> list[ConfigProblem]:
-    """What is wrong with the tuner and the assessor of a config from Python; empty if nothing is."""
+    """Return the problems of the tuner and the assessor of a config from Python."""
     return Places().problems(ask_dispatcher(config, check_command).findings)

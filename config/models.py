@@ -1,6 +1,6 @@
 """The fields of a config: one frozen model per section, with type, range, default and meaning of each field.
 
-Everything here is about one field alone; what several fields say together is in `checks`.
+Everything here is about single fields; checks across fields are in `checks`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     def canonical(self) -> dict[str, Any]:
-        """The section as JSON with camelCase keys; fields that are not set are left out."""
+        """Return the section as JSON with camelCase keys, without fields that are not set."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return {camel_case(name): _plain(value) for name, value in values.items() if value is not None}
 
 
 def camel_case(name: str) -> str:
-    """The canonical spelling of a field name.
+    """Return the canonical spelling of a field name.
 
     >>> camel_case("max_trial_number")
     'maxTrialNumber'
@@ -56,12 +56,12 @@ def _not_zero(seconds: float) -> float:
 
 
 def _path(value: Any, info: ValidationInfo) -> Path:
-    """The absolute path; `info.context["base"]` is the folder that relative ones start from."""
+    """Return the absolute path; relative ones start from the folder `info.context["base"]`."""
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise UnitError(f"must be a path, not {shown(value)}")
     text = os.path.expanduser(os.fspath(value))
     if "\0" in text:
-        raise UnitError("must be a path, but has a NUL character")
+        raise UnitError("must be a path, but contains a NUL character")
     base = (info.context or {}).get("base")
     return Path(os.path.realpath(os.path.join(base, text))) if base is not None else Path(text)
 
@@ -119,7 +119,7 @@ def _tuple(value: Any) -> Any:
 
 def _environment_name(name: str) -> str:
     if not name or "=" in name or "\0" in name:
-        raise UnitError(f"{shown(name)} is not a name of an environment variable")
+        raise UnitError(f"{shown(name)} is not the name of an environment variable")
     return name
 
 
@@ -128,12 +128,12 @@ def _environment_value(value: Any) -> Any:
 
 
 def _max_failures(value: Any) -> Any:
-    """A count for all kinds of failure together, or one for each kind."""
+    """Check a count for all kinds of failure together, or one for each kind."""
     hint = "an integer for all kinds together, or a mapping such as {INFRA: 3, OOM: 1}"
     if not isinstance(value, Mapping):
         if not _is_count(value):
             raise UnitError(
-                f"must be an integer from 0 on, -1 for no limit, or a mapping, not {shown(value)}", hint
+                f"must be an integer of at least 0, -1 for no limit, or a mapping, not {shown(value)}", hint
             )
         return value
     for kind, count in value.items():
@@ -145,7 +145,7 @@ def _max_failures(value: Any) -> Any:
             )
         if not _is_count(count):
             raise UnitError(
-                f"{kind} must be an integer from 0 on, or -1 for no limit, not {shown(count)}", hint
+                f"{kind} must be an integer of at least 0, or -1 for no limit, not {shown(count)}", hint
             )
     return {kind.upper(): count for kind, count in value.items()}
 
@@ -155,7 +155,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _storage(value: Any, info: ValidationInfo) -> Any:
-    """A URL as it is, or the absolute path of a folder."""
+    """Return a URL as it is, or the absolute path of a folder."""
     if isinstance(value, str) and "://" in value:
         return value
     return str(_path(value, info))
@@ -186,19 +186,19 @@ LogLevel = Annotated[
 
 
 class AlgorithmConfig(Section):
-    """A tuner or an assessor: a known one by `name`, or your class by `class_name` and `code_directory`."""
+    """A tuner or an assessor: by `name`, or your class by `class_name` and `code_directory`."""
 
     name: Text | None = Field(
-        default=None, description="A built-in algorithm, or one that a package registers."
+        default=None, description="A built-in algorithm, or one that an installed package registers."
     )
     class_name: Text | None = Field(
         default=None, description="Your class: `module.ClassName` in `code_directory`."
     )
     code_directory: Directory | None = Field(
-        default=None, description="The folder of your class; goes with `class_name`."
+        default=None, description="The folder of your class; needed with `class_name`."
     )
     class_args: dict[str, Any] = Field(
-        default_factory=dict, description="Keyword arguments of the class, passed on as they are."
+        default_factory=dict, description="Keyword arguments of the class, passed on unchanged."
     )
 
 
@@ -210,25 +210,27 @@ class ObjectiveConfig(Section):
 
 
 class CheckpointConfig(Section):
-    """Checkpoints of trials: how many are kept, and when those of classes are made."""
+    """Checkpoints of trials: how many are kept, and when `Trainable` classes save one."""
 
     keep: int = Field(
-        default=1, gt=0, description="How many checkpoints of a trial are kept; the latest always is."
+        default=1, gt=0, description="How many checkpoints of a trial are kept, always including the latest."
     )
     rank_by: Literal["recency", "score"] = Field(
         default="recency", description="Which are kept: the latest, or those with the best result."
     )
     frequency: int = Field(
-        default=0, ge=0, description="`Trainable` classes save one every so many steps; 0 = never."
+        default=0, ge=0, description="Steps between the checkpoints of `Trainable` classes; 0 = none."
     )
-    at_end: bool = Field(default=False, description="`Trainable` classes save one when they end, too.")
+    at_end: bool = Field(
+        default=False, description="`Trainable` classes also save a checkpoint when they end."
+    )
 
 
 class LocalConfig(Section):
     """Trials run on this machine, without Ray."""
 
     platform: Literal["local"] = Field(description="`local`")
-    use_active_gpu: bool = Field(default=False, description="Use GPUs on which other programs run, too.")
+    use_active_gpu: bool = Field(default=False, description="Also use GPUs on which other programs run.")
     max_trial_number_per_gpu: int = Field(
         default=1, ge=1, description="Trials that share a GPU; more than 1 needs `trial_gpu_number`."
     )
@@ -236,7 +238,7 @@ class LocalConfig(Section):
         default=None, description="The GPUs to use; all of them when not set."
     )
     resources: dict[str, Annotated[float, Field(ge=0)]] = Field(
-        default_factory=dict, description="Custom resources that this machine has: name and amount."
+        default_factory=dict, description="Custom resources of this machine: name and amount."
     )
     reuse_mode: bool = Field(default=False, description="Accepted and ignored.")
 
@@ -249,30 +251,30 @@ class RayConfig(Section):
         default=None, description="The cluster to join; a private Ray is started when not set."
     )
     idle_timeout: Duration = Field(
-        default=300.0, description="How long a private Ray stays after its last experiment."
+        default=300.0, description="How long a private Ray keeps running after its last experiment."
     )
     runtime_env: dict[str, Any] | None = Field(
-        default=None, description="Ray's runtime environment, passed on as it is."
+        default=None, description="Ray's runtime environment, passed on unchanged."
     )
     reconnect_timeout: Duration = Field(
         default=600.0,
-        description="How long a cluster that is gone is waited for; then the experiment ends, to be resumed.",
+        description="How long to wait for a lost cluster; then the experiment stops, and can be resumed.",
     )
 
 
 class ConfigFields(Section):
     """The root of the config."""
 
-    experiment_name: str | None = Field(default=None, description="A name for people.")
+    experiment_name: str | None = Field(default=None, description="A name for your own use.")
     experiment_type: Annotated[str, BeforeValidator(_experiment_type)] = Field(
         default="hpo", description="Only `hpo`."
     )
     search_space: dict[str, Any] | None = Field(
-        default=None, description="The search space, or use `search_space_file`."
+        default=None, description="The search space; or set `search_space_file`."
     )
     search_space_file: ExistingFile | None = Field(
         default=None,
-        description="A JSON or YAML file with the search space; exactly one of the two is needed.",
+        description="A JSON or YAML file with the search space. Set this or `search_space`, not both.",
     )
     constraints: Texts = Field(
         default=(), description="Expressions over parameters that every trial satisfies."
@@ -296,11 +298,12 @@ class ConfigFields(Section):
         default_factory=dict, description="Custom resources of a trial: name and amount."
     )
     trial_environment: Environment = Field(
-        default_factory=dict, description="Environment variables of a trial, added to those there are."
+        default_factory=dict,
+        description="Environment variables of a trial, in addition to the existing ones.",
     )
     max_experiment_duration: PositiveDuration | None = Field(
         default=None,
-        description="The experiment ends after this much running time; trials that run then are stopped.",
+        description="The experiment ends after this much running time; running trials are stopped.",
     )
     max_trial_number: int | None = Field(default=None, gt=0, description="No new trials after this many.")
     max_trial_duration: PositiveDuration | None = Field(
@@ -310,54 +313,56 @@ class ConfigFields(Section):
     max_identical_failures: int = Field(
         default=5,
         ge=0,
-        description="The experiment stops when its first so many trials fail in the same way; 0 = never.",
+        description="The experiment stops when this many of its first trials fail in the same way; 0 = never.",
     )
     max_failures: MaxFailures = Field(
         default={FailureKind.INFRA.value: 3},
         description=(
-            "How often a failed trial is run again, from its last checkpoint: in all, or by kind of failure, such as"
-            f" `{{INFRA: 3, OOM: 1}}`; -1 = without end. The kinds are {', '.join(FailureKind)}; those not named are"
-            " not retried, except INFRA (3 times)."
+            "How often a failed trial is run again, from its last checkpoint: in total, or by kind of failure, such as"
+            f" `{{INFRA: 3, OOM: 1}}`; -1 = no limit. The kinds are {', '.join(FailureKind)}; kinds that are not named"
+            " are not retried, except INFRA (3 times)."
         ),
     )
     fail_fast: bool = Field(
-        default=False, description="The first trial that fails for good ends the experiment."
+        default=False, description="End the experiment when a trial fails and has no retries left."
     )
     checkpoint: CheckpointConfig = Field(
-        default=CheckpointConfig(), description="What is kept of the checkpoints of trials."
+        default=CheckpointConfig(), description="Which checkpoints of trials are kept."
     )
     storage_path: Storage | None = Field(
         default=None,
         description=(
-            "A folder or URL (what fsspec knows) where a copy of the experiment is kept every 10 seconds, with its"
-            " checkpoints, to go on with on another machine: `pitchpipe resume ID --from`."
+            "A folder or URL (any that fsspec supports) to which the experiment and its checkpoints are copied every"
+            " 10 seconds, so that it can be resumed on another machine: `pitchpipe resume ID --from`."
         ),
     )
     reuse_actors: bool = Field(
         default=True,
-        description="A `Trainable` whose `reset_config` answers true goes on to the next trial as the same object.",
+        description="A `Trainable` whose `reset_config` returns true is reused for the next trial.",
     )
     seed: int | None = Field(
-        default=None, ge=0, description="Seed of the tuner; not set means a different run each time."
+        default=None, ge=0, description="Seed of the tuner; if not set, every run is different."
     )
     durability: Literal["process", "power"] = Field(
         default="process",
-        description="What committed results survive: the death of processes, or a power cut too (slower).",
+        description="What committed results survive: killed processes, or also a power cut (slower).",
     )
-    kill_grace: Duration = Field(default=5.0, description="From asking a trial to end to killing it.")
+    kill_grace: Duration = Field(
+        default=5.0, description="Time between asking a trial to end and killing it."
+    )
     orphan_timeout: Duration = Field(
-        default=600.0, description="How long trials continue without a manager; then they are ended."
+        default=600.0, description="How long trials continue without a manager before they are ended."
     )
     agent_timeout: PositiveDuration | None = Field(
         default=None,
         description=(
-            "An agent without a sign of life for so long is given up and its trial run again; not set: 10 s, and 60 s"
-            " where trials are Python functions. After 3 s it gets nothing new to do."
+            "An agent silent for this long counts as lost, and its trial is run again; if not set, 10 s, or 60 s where"
+            " trials are Python functions. After 3 s of silence it gets no new work."
         ),
     )
     dispatcher_timeout: PositiveDuration = Field(
         default=600.0,
-        description="A dispatcher without a sign of life for so long is replaced; a tuner may think longer.",
+        description="A dispatcher silent for this long is replaced; a tuner may compute longer.",
     )
     nni_manager_ip: str | None = Field(default=None, description="Accepted and ignored.")
     use_annotation: Annotated[bool, BeforeValidator(_no_annotation)] = Field(
@@ -367,7 +372,7 @@ class ConfigFields(Section):
     log_level: LogLevel = Field(default="info", description="How much is logged (`critical` means `fatal`).")
     experiment_working_directory: WorkingDirectory = Field(
         default=Path(DEFAULT_WORKING_DIRECTORY),
-        description="The folder that holds the folders of experiments.",
+        description="The folder that contains the folders of experiments.",
         validate_default=True,
     )
     tuner_gpu_indices: GpuIndices | None = Field(default=None, description="The GPUs that the tuner may use.")

@@ -1,4 +1,4 @@
-"""Where a finding is: from a path of the config to file, line and column."""
+"""From a path of the config to file, line and column."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 from .problems import ConfigProblem, Finding, Path, dotted
 from .source import Source
 
+__all__ = ["Places"]
+
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The files of a config; both are None for a config made in Python, whose problems have a path alone."""
+    """The files of a config; both are None for a config from Python, whose problems have only a path."""
 
     main: Source | None = None
     space: Source | None = None
 
     def problems(self, findings: Iterable[Finding]) -> list[ConfigProblem]:
-        """The findings (at the user's own paths) with their positions, in order of position, each once."""
+        """Return the findings (at the user's paths) with their positions, in order, each once."""
         found = list(findings)
         own = [] if self.main is None else self.main.problems
         space = [] if self.space is None else self.space.problems
@@ -25,7 +27,7 @@ class Places:
         return self.ordered([*own, *inside, *map(self._locate, found)])
 
     def ordered(self, problems: Iterable[ConfigProblem]) -> list[ConfigProblem]:
-        """Without repetitions, the main file's first, from top to bottom."""
+        """Return problems without repetitions, those of the main file first, from top to bottom."""
         main = self.main.file if self.main else None
         return sorted(
             dict.fromkeys(problems), key=lambda p: (p.file != main, p.file or "", p.line or 0, p.column or 0)

@@ -1,4 +1,4 @@
-"""A copy of Python data that is JSON: what a config made in Python may hold."""
+"""Copies Python data as JSON: what a config from Python may contain."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 from .models import Section
 from .problems import Finding, Path
 
+__all__ = ["plain"]
+
 
 def plain(data: Any) -> tuple[Any, list[Finding]]:
-    """A deep copy with dict, list and JSON scalars only, and a finding for everything that has no such form.
+    """Return a deep copy of dicts, lists and JSON scalars, and a finding for everything that is not JSON.
 
     >>> plain({"tuner": {"class_args": {"sizes": (1, 2)}}})
     ({'tuner': {'class_args': {'sizes': [1, 2]}}}, [])

@@ -1,6 +1,6 @@
 """Asks a dispatcher process whether the tuner and the assessor can be loaded and constructed.
 
-Plug-ins run user code, so the manager never imports them: another process does, and answers in one JSON line.
+Plug-ins are user code, so the manager never imports them: another process does, and replies with one JSON line.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from ..protocol import PARAMETERS_ENVIRONMENT
 from .models import ConfigFields, camel_case
 from .problems import Finding, Path
 
+__all__ = ["Answer", "ask_dispatcher"]
+
 CHECK_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher", "--check")
 # Importing a large framework from a slow disk takes tens of seconds; more than this is a hang.
 CHECK_TIMEOUT = 120.0
-# Linux refuses a single variable of 128 KiB; a larger search space is not tried out on the tuner.
+# Linux limits one variable to 128 KiB; a larger search space is not tried on the tuner.
 _MAX_VARIABLE = 120_000
 _SECTIONS = {
     "tuner": "tuner",
@@ -38,7 +40,7 @@ _SECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is wrong with the plug-ins, and the default directions of their classes by role."""
+    """The problems of the plug-ins, and the default directions of their classes by role."""
 
     findings: list[Finding]
     directions: Mapping[str, str] = field(default_factory=dict)
@@ -47,9 +49,9 @@ class Answer:
 def ask_dispatcher(
     config: ConfigFields, command: Sequence[str] | None = None, *, without: Sequence[str] = ()
 ) -> Answer:
-    """What a dispatcher says about the plug-ins of a config; `without` are fields that it is not told.
+    """Ask a dispatcher about the plug-ins of a config, leaving out the fields in `without`.
 
-    A default direction is not told either: the classes shall take their own.
+    A default direction is left out too, so that the classes use their own.
     """
     parameters = config.canonical()
     hidden = without if "objectives" in config.model_fields_set else (*without, "objectives")
@@ -61,7 +63,7 @@ def ask_dispatcher(
 def asked(
     parameters: Mapping[str, Any], command: Sequence[str] | None = None, timeout: float = CHECK_TIMEOUT
 ) -> Answer:
-    """What a dispatcher says about the plug-ins of a canonical config; `timeout` in seconds."""
+    """Ask a dispatcher about the plug-ins of a canonical config; `timeout` is in seconds."""
     line = list(CHECK_COMMAND if command is None else command)
     environment = {**os.environ, PARAMETERS_ENVIRONMENT: _encoded(parameters)}
     try:
@@ -79,8 +81,8 @@ def asked(
 
 
 def _run(line: Sequence[str], environment: Mapping[str, str], timeout: float) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr; nothing of the command's own process group is left running."""
-    # Files, not pipes: a descendant that keeps a pipe open would make us wait beyond the timeout.
+    """Return exit code, stdout and stderr; end every process of the command's process group."""
+    # Files, not pipes: a descendant that keeps a pipe open would delay this beyond the timeout.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             line,
@@ -90,7 +92,7 @@ def _run(line: Sequence[str], environment: Mapping[str, str], timeout: float) ->
             env=environment,
             start_new_session=True,
         )
-        # `process.wait(timeout)` looks again and again, up to 50 ms too late: every start would pay for it.
+        # `process.wait(timeout)` polls and returns up to 50 ms late, which would delay every start.
         ending = threading.Thread(target=process.wait, daemon=True)
         try:
             ending.start()
@@ -117,7 +119,7 @@ def _encoded(parameters: Mapping[str, Any]) -> str:
 
 
 def _answer(output: str) -> Mapping[str, Any] | None:
-    """The last line that is an answer; plug-ins may print lines of their own."""
+    """Return the last line that is an answer; plug-ins may print other lines."""
     for line in reversed(output.splitlines()):
         try:
             value = json.loads(line)
@@ -129,7 +131,7 @@ def _answer(output: str) -> Mapping[str, Any] | None:
 
 
 def _failure(code: int, errors: str) -> str:
-    last = (errors.strip().splitlines() or ["it said nothing"])[-1]
+    last = (errors.strip().splitlines() or ["it printed nothing"])[-1]
     ended = f"signal {-code}" if code < 0 else f"exit code {code}"
     return f"the check of the tuner and the assessor ended with {ended}: {last}"
 
@@ -141,7 +143,7 @@ def _finding(problem: Mapping[str, Any]) -> Finding:
 
 
 def _path(steps: Sequence[Any]) -> Path:
-    """A canonical path of ours from the dispatcher's camelCase one.
+    """Return the canonical path of a camelCase path from the dispatcher.
 
     >>> _path(["tuner", "classArgs", "myArg"])
     ('tuner', 'class_args', 'myArg')

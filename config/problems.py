@@ -1,4 +1,4 @@
-"""What is wrong with a config, and where: one problem, and the error that carries all of them."""
+"""A problem of a config with its place, and the error that carries all problems."""
 
 from __future__ import annotations
 
@@ -7,15 +7,27 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+__all__ = [
+    "MISSING",
+    "ConfigError",
+    "ConfigProblem",
+    "Finding",
+    "Path",
+    "did_you_mean",
+    "dotted",
+    "nearest",
+    "shown",
+]
+
 Path = tuple[str | int, ...]
 MISSING = "required field is missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A problem at a path of the config, before it is known where in a file that path is.
+    """A problem at a path of the config, before its place in a file is known.
 
-    `at_key` points at the key instead of its value; `also` is a second place that the message should name.
+    `at_key` points at the key instead of its value; `also` is a second place for the message to name.
     """
 
     path: Path
@@ -53,7 +65,7 @@ class ConfigProblem:
 
 
 class ConfigError(ValueError):
-    """A config that cannot be used; `problems` lists all that is wrong with it, in order of position."""
+    """A config that cannot be used; `problems` lists all its problems, in order of position."""
 
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         self.problems = list(problems)
@@ -61,7 +73,7 @@ class ConfigError(ValueError):
 
 
 def shown(value: object) -> str:
-    """A value in a message: as JSON, not too long.
+    """Return a value for a message: as JSON, shortened if it is long.
 
     >>> shown("2"), shown(None)
     ('"2"', 'null')
@@ -74,7 +86,7 @@ def shown(value: object) -> str:
 
 
 def dotted(path: Path) -> str:
-    """The readable form of a path.
+    """Return the readable form of a path.
 
     >>> dotted(("search_space", "lr", "_value", 1))
     'search_space.lr._value[1]'
@@ -86,7 +98,7 @@ def dotted(path: Path) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` was probably meant to be, or None.
+    """Return the known word that `word` probably means, or None.
 
     >>> nearest("minimise", ["minimize", "maximize"])
     'minimize'
@@ -97,6 +109,6 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """The hint that names the nearest known word; empty when nothing is near."""
+    """Return a hint with the nearest known word, or nothing if none is near."""
     name = nearest(word, known) if isinstance(word, str) else None
     return f"did you mean {name}?" if name else ""

@@ -1,7 +1,7 @@
-"""Config text to plain data, with the line and column of everything in it.
+"""Reads config text as plain data, with the line and column of every part.
 
 YAML 1.2 (so `1e-5` is a number and `on` is text) or JSON. Duplicate keys, tags and keys that are not text are
-problems; data comes out as dict, list, str, int, float, bool and None only.
+problems; the data has only dict, list, str, int, float, bool and None.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from .problems import ConfigError, ConfigProblem, Path
 
+__all__ = ["Mark", "Source", "parse_source", "read_source"]
+
 _TAG = "tag:yaml.org,2002:"
-# Aliases may repeat nodes any number of times: this stops a few lines from growing without end.
+# Aliases may repeat nodes any number of times: this limits what a few lines can expand to.
 _MAX_REPEATS = 100_000
 
 
@@ -33,7 +35,7 @@ class Mark:
 
 @dataclass(slots=True)
 class Source:
-    """One file: its plain data, and where each part of it stands."""
+    """One file: its plain data, and the position of each part."""
 
     file: str
     data: Any
@@ -42,7 +44,7 @@ class Source:
     marks: dict[Path, Mark] | None = None
 
     def position(self, path: Path, at_key: bool = False) -> tuple[int, int]:
-        """Line and column of `path`, or of the nearest part around it that is in the file."""
+        """Return line and column of `path`, or of the nearest enclosing part that is in the file."""
         marks = self._all_marks()
         for length in range(len(path), -1, -1):
             mark = marks.get(path[:length])
@@ -51,14 +53,14 @@ class Source:
         return (1, 1)
 
     def _all_marks(self) -> dict[Path, Mark]:
-        # JSON is read without positions (it is far faster); they are looked up once something is wrong.
+        # JSON is read without positions, which is far faster; they are looked up when there is a problem.
         if self.marks is None:
             self.marks = _marks_of_json(self.text)
         return self.marks
 
 
 def read_source(file: str | os.PathLike[str], shown: str | None = None) -> Source:
-    """Read a YAML or JSON file; `shown` is its name in messages. Raises ConfigError."""
+    """Read a YAML or JSON file; `shown` is its name in messages. Raises `ConfigError`."""
     shown = os.fspath(file) if shown is None else shown
     try:
         with open(file, "rb") as stream:
@@ -73,7 +75,7 @@ def read_source(file: str | os.PathLike[str], shown: str | None = None) -> Sourc
 
 
 def parse_source(text: str, shown: str) -> Source:
-    """Parse YAML or JSON text; raises ConfigError on a syntax error.
+    """Parse YAML or JSON text; raises `ConfigError` on a syntax error.
 
     >>> source = parse_source("lr: 1e-5\\non: off", "a.yml")
     >>> source.data, source.position(("on",))
@@ -90,7 +92,7 @@ def parse_source(text: str, shown: str) -> Source:
 
 
 class _DuplicateKey(ValueError):
-    """A JSON object has a key twice; the YAML reader then says where."""
+    """A JSON object has a key twice; the YAML reader then finds the place."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -106,14 +108,14 @@ def _parse_json(text: str, shown: str) -> Source:
     except _DuplicateKey:
         return _parse_yaml(_without_tabs(text), shown)
     except json.JSONDecodeError as error:
-        # YAML would read on, and take a comment for a part of the value before it.
+        # YAML would continue, and take a comment as part of the value before it.
         if shown.endswith(".json"):
             raise _json_error(shown, text, error) from None
     return _parse_yaml(text, shown)
 
 
 def _without_tabs(text: str) -> str:
-    # JSON is YAML but for tabs between tokens, and a JSON string cannot hold a raw tab.
+    # JSON is YAML except for tabs between tokens, and a JSON string cannot contain a raw tab.
     return text.replace("\t", " ")
 
 
@@ -147,7 +149,7 @@ class _NodeReader:
         self._repeats += id(node) in self._seen
         self._seen.add(id(node))
         if self._repeats > _MAX_REPEATS:
-            raise _error(self.shown, *_start(node), "is too large once its aliases are written out")
+            raise _error(self.shown, *_start(node), "is too large when its aliases are expanded")
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
         if id(node) in self._open:
@@ -178,7 +180,7 @@ class _NodeReader:
         return merged | result
 
     def _merge(self, value: Node, path: Path) -> dict[str, Any]:
-        """What `<<: *anchor` (or a list of them, the first wins) brings in."""
+        """Return the fields that `<<: *anchor` adds; in a list of anchors, the first wins."""
         result: dict[str, Any] = {}
         for part in reversed(value.value) if isinstance(value, SequenceNode) else [value]:
             if not isinstance(part, MappingNode):
@@ -254,7 +256,7 @@ def _yaml_error(shown: str, error: YAMLError) -> ConfigError:
 
 
 def _opened(error: YAMLError, line: int) -> str:
-    """Where the bracket or the quote began that is still open, if that is on another line."""
+    """Return where the bracket or quote that is still open began, if that is on another line."""
     begun = getattr(error, "context_mark", None)
     what = {"flow sequence": "'['", "flow mapping": "'{'", "quoted scalar": "quote"}
     opener = next((sign for word, sign in what.items() if word in str(getattr(error, "context", ""))), "")
@@ -272,6 +274,6 @@ def _json_error(shown: str, text: str, error: json.JSONDecodeError) -> ConfigErr
     elif follows in ("/", "#"):
         hint = "JSON has no comments"
     elif follows == "'":
-        hint = "JSON takes double quotes"
+        hint = "JSON needs double quotes"
     message = error.msg[:1].lower() + error.msg[1:]
     return _error(shown, error.lineno, error.colno, f"is not valid JSON: {message}", hint)

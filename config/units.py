@@ -1,4 +1,4 @@
-"""Durations, memory sizes and GPU indices as users write them, and what they come to."""
+"""Parses durations, memory sizes and GPU indices as users write them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .problems import shown
+
+__all__ = ["UnitError", "parse_duration", "parse_gpu_indices", "parse_memory"]
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES = {"b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}
@@ -34,7 +36,7 @@ _BARE_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)\s*", re.ASCII)
 
 
 class UnitError(ValueError):
-    """A value that is no such quantity; `hint` says how to write one."""
+    """A value that is not a quantity of its kind; `hint` says how to write one."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -42,9 +44,9 @@ class UnitError(ValueError):
 
 
 def parse_duration(value: Any) -> float:
-    """Seconds of a duration: a number of seconds, or text with the unit s, m, h or d.
+    """Return the seconds of a duration: a number of seconds, or text with the unit s, m, h or d.
 
-    Raises UnitError.
+    Raises `UnitError`.
 
     >>> parse_duration("1.5h"), parse_duration(90)
     (5400.0, 90.0)
@@ -59,9 +61,9 @@ def parse_duration(value: Any) -> float:
 
 
 def parse_memory(value: Any) -> int:
-    """Bytes of a memory size: a whole number of bytes, or text in b, kb, mb, gb or tb (powers of 1024).
+    """Return the bytes of a memory size: a whole number, or text in b, kb, mb, gb or tb (powers of 1024).
 
-    Raises UnitError.
+    Raises `UnitError`.
 
     >>> parse_memory("4gb"), parse_memory("1.5 KB")
     (4294967296, 1536)
@@ -73,7 +75,7 @@ def parse_memory(value: Any) -> int:
 
 
 def parse_gpu_indices(value: Any) -> tuple[int, ...]:
-    """GPU indices from one index, text such as "0,1", or a list; raises UnitError.
+    """Return GPU indices from one index, text such as "0,1", or a list; raises `UnitError`.
 
     >>> parse_gpu_indices("0, 2"), parse_gpu_indices(1)
     ((0, 2), (1,))
@@ -101,7 +103,7 @@ def _quantity(value: Any, units: dict[str, int], noun: str, hint: str) -> float 
 
 
 def _written_out(match: re.Match[str] | None, units: dict[str, int]) -> str:
-    """A quantity with its unit as a word, in the form that is understood; empty if it is none.
+    """Return the accepted form of a quantity whose unit is a word, or nothing.
 
     >>> _written_out(_QUANTITY.fullmatch("2 hours"), _SECONDS)
     '2h'

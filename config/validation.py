@@ -1,4 +1,4 @@
-"""Runs the models over a draft and says what they refuse in sentences that show the value."""
+"""Validates a draft with the models, and words their errors as sentences that show the value."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from .models import ConfigFields
 from .problems import MISSING, Finding, did_you_mean, shown
 from .units import UnitError
+
+__all__ = ["Fields", "validate_fields"]
 
 Fields = TypeVar("Fields", bound=ConfigFields)
 
@@ -32,14 +34,14 @@ _BOUNDS = {
     "less_than": "less than {lt:g}",
     "less_than_equal": "at most {le:g}",
 }
-# What a section that was written as one word probably means.
+# The field that a section written as one word probably means.
 _FIRST_FIELDS = {"training_service": "platform"}
 
 
 def validate_fields(
     model: type[Fields], values: Mapping[str, Any], context: Mapping[str, Any]
 ) -> tuple[Fields, list[Finding]]:
-    """The model and what is wrong with the values; a top-level field that is wrong gets its default."""
+    """Return the model and the problems; a malformed top-level field gets its default."""
     try:
         return model.model_validate(dict(values), context=dict(context)), []
     except ValidationError as error:

@@ -1,10 +1,32 @@
-"""How a name in a config becomes a class: the registry that tuners and assessors share."""
+"""How a name in a config becomes a class, and the checks of the class's arguments; tuners and assessors share both."""
+
+from __future__ import annotations
 
 from .algorithms import Registry, UnknownAlgorithm, check, signature_problems
+from .arguments import (
+    integer,
+    loss_sign,
+    merged,
+    number,
+    one_of,
+    optional_mapping,
+    positive,
+    seed_of,
+    synonym,
+)
 
 __all__ = [
     "Registry",
     "UnknownAlgorithm",
     "check",
+    "integer",
+    "loss_sign",
+    "merged",
+    "number",
+    "one_of",
+    "optional_mapping",
+    "positive",
+    "seed_of",
     "signature_problems",
+    "synonym",
 ]

@@ -12,6 +12,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from ..search_space import Problem
 
+__all__ = ["Registry", "UnknownAlgorithm", "check", "hint", "signature_problems"]
+
 Algorithm = TypeVar("Algorithm")
 
 
@@ -116,12 +118,13 @@ def signature_problems(cls: type, class_args: Mapping[str, Any]) -> list[Problem
     unknown = [] if anything else [key for key in class_args if key not in accepted]
     needed = [key for key in accepted if parameters[key].default is inspect.Parameter.empty]
     return [
-        *(Problem((key,), f"unknown argument {key!r}", _hint(key, accepted)) for key in unknown),
+        *(Problem((key,), f"unknown argument {key!r}", hint(key, accepted)) for key in unknown),
         *(Problem((key,), f"argument {key!r} is missing") for key in needed if key not in class_args),
     ]
 
 
-def _hint(name: str, accepted: list[str]) -> str:
+def hint(name: str, accepted: list[str]) -> str:
+    """Return which name was probably meant, or all that are accepted."""
     nearest = _nearest(name, accepted, 1)
     if nearest:
         return f"did you mean {nearest[0]!r}?"

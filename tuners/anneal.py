@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .base import Floats, Ints, LearningTuner, one_of
+from ..plugins import one_of
+from .base import Floats, Ints, LearningTuner
 
 _MEAN_RANK = 2.0  # of the trial that is taken; 1 is the best
 _COOLING = 0.1  # after n results the neighbourhood has 1 / (1 + 0.1 n) of its first width

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .base import Member, ScheduledTuner, Tuner, integer
+from ..plugins import integer, optional_mapping
+from .base import Member, ScheduledTuner, Tuner
 from .registry import create, find
 
 
@@ -174,8 +175,7 @@ class ASHATuner(ScheduledTuner):
 
 def _made(name: Any, arguments: Any, optimize_mode: str, seed: int | None) -> Tuner:
     """Return the tuner that proposes."""
-    if not isinstance(arguments, Mapping | None):
-        raise ValueError(f"tuner_args must be an object, not {arguments!r}")
+    arguments = optional_mapping("tuner_args", arguments)
     try:
         cls = find(name) if isinstance(name, str) else None
     except LookupError as error:
@@ -186,7 +186,7 @@ def _made(name: Any, arguments: Any, optimize_mode: str, seed: int | None) -> Tu
         )
     accepted = inspect.signature(cls).parameters
     shared = {"optimize_mode": optimize_mode, "seed": seed}
-    given = {**{key: value for key, value in shared.items() if key in accepted}, **(arguments or {})}
+    given = {**{key: value for key, value in shared.items() if key in accepted}, **arguments}
     try:
         return create(name, **given)
     except (TypeError, ValueError) as error:

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..plugins import integer, number, positive
 from ..search_space import SearchSpace
-from .base import Floats, Layout, Member, integer, measurements, positive, ready
+from .base import Floats, Layout, Member, measurements, ready
 from .hyperband import HyperbandTuner, halvings
 from .models import Mixture, features_of
 
@@ -86,12 +87,12 @@ class BOHBTuner(HyperbandTuner):
         self._s_max = halvings(most / least, self._eta)
         self._model = _Model(
             None if min_points_in_model is None else integer("min_points_in_model", min_points_in_model, 1),
-            _within("top_n_percent", top_n_percent, 99.0) / 100,
+            number("top_n_percent", top_n_percent, 0, 99.0) / 100,
             integer("num_samples", num_samples, 1),
             positive("bandwidth_factor", bandwidth_factor),
             positive("min_bandwidth", min_bandwidth),
         )
-        self._random_fraction = _within("random_fraction", random_fraction, 1.0)
+        self._random_fraction = number("random_fraction", random_fraction, 0, 1.0)
         # By budget, what was measured there, ascending: loss, order of arrival, parameters, and their vector.
         self._results: dict[int, list[tuple[float, int, dict[str, Any], Floats]]] = {}
         self._arrivals = 0
@@ -178,9 +179,3 @@ def _normal_reference(units: Floats, dimension: int) -> Floats:
     mean = filled.sum(axis=0) / np.maximum(n, 1)
     variance = (np.where(known, units - mean, 0.0) ** 2).sum(axis=0) / np.maximum(n, 1)
     return np.where(n > 0, 1.06 * np.sqrt(variance) * np.maximum(n, 1) ** (-1 / (4 + dimension)), 1.0)
-
-
-def _within(name: str, value: Any, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-        raise ValueError(f"{name} must be a number from 0 to {most:g}, not {value!r}")
-    return float(value)

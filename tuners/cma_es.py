@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ..plugins import integer, one_of, positive
 from ..search_space import SearchSpace
-from .base import Embedding, Floats, Layout, LearningTuner, integer, key_of, one_of, positive, ready
+from .base import Embedding, Floats, Layout, LearningTuner, key_of, ready
 
 _PROPOSALS = 50
 _MOST_VALUES = 500  # of a parameter with a step; with more, it is as good as continuous

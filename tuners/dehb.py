@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import Floats, Member, ScheduledTuner, integer, ready
+from ..plugins import integer, number
+from .base import Floats, Member, ScheduledTuner, ready
 from .hyperband import bracket_plan, halvings
 
 _TRIES = 50  # offspring looked at for one that is new and meets the constraints
@@ -90,8 +91,8 @@ class DEHBTuner(ScheduledTuner):
         least = integer("min_budget", min_budget, 1)
         self._R, self._eta = integer("max_budget", max_budget, least), integer("eta", eta, 2)
         self._s_max = halvings(self._R / least, self._eta)
-        self._factor = _share("mutation_factor", mutation_factor)
-        self._crossover = _share("crossover_prob", crossover_prob)
+        self._factor = number("mutation_factor", mutation_factor, 0, 1)
+        self._crossover = number("crossover_prob", crossover_prob, 0, 1)
         self._plans = [bracket_plan(s, self._s_max, self._R, self._eta) for s in range(self._s_max + 1)]
         self._brackets: list[_Bracket] = []  # those that are not over
         self._opened = 0
@@ -226,9 +227,3 @@ class DEHBTuner(ScheduledTuner):
                 self._let_go_on(member, self._budget(bracket.levels[bracket.rung]))
         bracket.sizes[bracket.rung] = len(best)
         return best
-
-
-def _share(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError(f"{name} must be a number from 0 to 1, not {value!r}")
-    return float(value)

@@ -5,7 +5,7 @@ Snoek et al., Scalable Bayesian Optimization Using Deep Neural Networks, ICML 20
 
 from __future__ import annotations
 
-from .base import integer
+from ..plugins import integer
 from .models import LinearPosterior, Model, Network, Score, SurrogateTuner, Training, regress
 from .moves import Everywhere, log_expected_improvement
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .base import Floats, LearningTuner, integer
+from ..plugins import integer
+from .base import Floats, LearningTuner
 
 _PROPOSALS = 50
 _LOG_STEP = (-2.0, 0.0)  # powers of ten: of the unit interval

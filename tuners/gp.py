@@ -8,15 +8,18 @@ Kushner, Journal of Basic Engineering 86(1), 1964 (the probability of improvemen
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
-from .base import Floats, active_dimension, integer, one_of, positive
+from ..plugins import integer, number, one_of, positive
+from .base import Floats, active_dimension
 from .models import SMOOTHNESSES, Model, Posterior, Prior, Score, SurrogateTuner, Training, condition, fit
 from .moves import Everywhere, log_expected_improvement
 
 _LARGEST_SET = 300
 _FIRST_ITERATIONS, _ITERATIONS = 40, 12
 _LENGTH_SCALE = 0.5
+_FINITE = sys.float_info.max
 
 
 class GaussianProcessTuner(SurrogateTuner):
@@ -93,7 +96,7 @@ class GPTuner(GaussianProcessTuner):
         noise = positive("alpha", alpha)
         super().__init__(optimize_mode, seed, integer("cold_start_num", cold_start_num, 1), smoothness, noise)
         self._utility = str(one_of("utility", utility, ("ei", "ucb", "poi")))
-        self._kappa, self._xi = _at_least_0("kappa", kappa), _at_least_0("xi", xi)
+        self._kappa, self._xi = number("kappa", kappa, 0, _FINITE), number("xi", xi, 0, _FINITE)
         self._everywhere = Everywhere(
             random=integer("selection_num_warm_up", selection_num_warm_up, 1),
             around=integer("selection_num_starting_points", selection_num_starting_points, 1),
@@ -117,9 +120,3 @@ class GPTuner(GaussianProcessTuner):
 def _number(value: Any) -> Any:
     """Return a number as a float: a config says 1.5 or infinity in several ways."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-def _at_least_0(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
-    return float(value)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..search_space import SearchSpace
-from .base import Explored, Tuner, measurements, ready
+from .base import NonRepeatingTuner, ready
+
+__all__ = ["GridSearchTuner"]
 
 
-class GridSearchTuner(Tuner):
+class GridSearchTuner(NonRepeatingTuner):
     """Takes the middle of every continuous parameter, then the quartiles, the eighths, and so on.
 
     Where a point lies is measured by the CDF of the parameter's distribution. All options of a choice and all
@@ -23,28 +24,8 @@ class GridSearchTuner(Tuner):
     """
 
     def __init__(self, optimize_mode: str | None = None) -> None:
-        self._explored: Explored | None = None
-
-    def update_search_space(self, search_space: Any) -> None:
-        """Take a search space and start its grid; points of an earlier one are left out."""
-        self._explored = Explored(SearchSpace.parse(search_space, self.constraints), self._explored)
+        """Ignore `optimize_mode`, which configs written for NNI may pass."""
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Return the next point of the grid that meets the constraints and was not measured before."""
         return ready(self._explored).next_left()
-
-    def receive_trial_result(
-        self,
-        parameter_id: int,
-        parameters: Any,
-        value: Any,
-        **kwargs: Any,
-    ) -> None:
-        """Leave the point out, in case somebody else suggested it."""
-        self.import_data([{"parameter": parameters, "value": value}])
-
-    def import_data(self, data: list[Any]) -> None:
-        """Leave out the points that were measured before, whatever their value was."""
-        explored = ready(self._explored)
-        for parameters, _ in measurements(explored, data):
-            explored.add(parameters)

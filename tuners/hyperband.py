@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from .base import Member, NoMoreTrialError, ScheduledTuner, integer, one_of
+from ..plugins import integer, one_of
+from .base import Member, NoMoreTrialError, ScheduledTuner
 
 
 @dataclass(slots=True, eq=False)

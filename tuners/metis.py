@@ -7,11 +7,11 @@ Frazier, Powell and Dayanik, The Knowledge-Gradient Policy for Correlated Normal
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from .base import Floats, integer, one_of, ready
+from ..plugins import integer, number, one_of
+from .base import Floats, ready
 from .gp import GaussianProcessTuner
 from .models import Mixture, Model, Posterior, Score, Training, features_of
 from .moves import Everywhere
@@ -57,7 +57,7 @@ class MetisTuner(GaussianProcessTuner):
         self._exploiting = bool(one_of("no_candidates", no_candidates, (True, False)))
         starts = integer("selection_num_starting_points", selection_num_starting_points, 1)
         self._everywhere = Everywhere(random=starts, around=max(starts // 2, 12))
-        self._exploration = _probability("exploration_probability", exploration_probability)
+        self._exploration = number("exploration_probability", exploration_probability, 0, 1)
 
     def _acquisition(self, model: Model, training: Training) -> Score:
         return lambda features: -model.predict(features)[0]
@@ -141,9 +141,3 @@ def _knowledge_gradient(model: Posterior, candidates: Floats, references: Floats
     change = model.covariance(points, candidates) / np.sqrt(variance)
     lowest = (means[:, None, None] + change[:, :, None] * nodes).min(axis=0)
     return means.min() - lowest @ weights / weights.sum()
-
-
-def _probability(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError(f"{name} must be a number from 0 to 1, not {value!r}")
-    return float(value)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..plugins import one_of, optional_mapping
 from ..search_space import Parameter
-from .base import Floats, LearningTuner, one_of, ready
+from .base import Floats, LearningTuner, ready
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -56,9 +57,7 @@ class OptunaTuner(LearningTuner):
         seed: int | None = None,
     ) -> None:
         super().__init__(optimize_mode, seed)
-        if sampler_args is not None and not isinstance(sampler_args, Mapping):
-            raise ValueError(f"sampler_args must be an object, not {sampler_args!r}")
-        self._sampler, self._arguments = sampler, dict(sampler_args or {})
+        self._sampler, self._arguments = sampler, optional_mapping("sampler_args", sampler_args)
         self._seed = int(self._rng.integers(2**32)) if seed is None else seed
         _sampler(self._sampler, self._arguments, self._seed)  # refuses wrong arguments before anything starts
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..plugins import integer, number
 from ..search_space import SearchSpace
-from .base import Member, NoMoreTrialError, ScheduledTuner, Suggestion, integer, ready
+from .base import Member, NoMoreTrialError, ScheduledTuner, Suggestion, ready
 
 _TRIES = 100
 
@@ -57,9 +58,9 @@ class PBTTuner(ScheduledTuner):
     ) -> None:
         super().__init__(optimize_mode, seed)
         self._size = integer("population_size", population_size, 2)
-        self._factor = _share("factor", factor, 1.0)
-        self._resample = _share("resample_probability", resample_probability, 1.0)
-        self._fraction = _share("fraction", fraction, 0.5)
+        self._factor = number("factor", factor, 0, 1.0)
+        self._resample = number("resample_probability", resample_probability, 0, 1.0)
+        self._fraction = number("fraction", fraction, 0, 0.5)
         self._interval = integer("interval", interval, 1)
         self._last = math.inf if generations is None else integer("generations", generations, 1)
         self._folder = _folder(all_checkpoint_dir)
@@ -178,9 +179,3 @@ def _folder(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise ValueError(f"all_checkpoint_dir must be a path, not {value!r}")
-
-
-def _share(name: str, value: Any, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-        raise ValueError(f"{name} must be a number from 0 to {most:g}, not {value!r}")
-    return float(value)

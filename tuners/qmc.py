@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import Explored, Floats, integer, latin_hypercube, one_of, ready, seed_of
+from ..plugins import integer, one_of, seed_of
+from .base import Explored, Floats, latin_hypercube, ready
 from .random import RandomTuner
 
 _BLOCK = 64  # points drawn from a sequence at a time; a power of two keeps Sobol's points balanced

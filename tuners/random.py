@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..search_space import SearchSpace
-from .base import Explored, Tuner, measurements, ready, seed_of
+from ..plugins import seed_of
+from .base import NonRepeatingTuner, ready
+
+__all__ = ["RandomTuner"]
 
 
-class RandomTuner(Tuner):
-    """Samples every parameter from its own distribution; results are not looked at.
+class RandomTuner(NonRepeatingTuner):
+    """Samples every parameter from its own distribution; results do not matter.
 
     ``seed`` (an integer of at least 0) makes the sequence reproducible. ``optimize_mode`` is accepted and
     ignored. Raises NoMoreTrialError when a finite space is exhausted.
@@ -27,29 +29,8 @@ class RandomTuner(Tuner):
 
     def __init__(self, seed: int | None = None, optimize_mode: str | None = None) -> None:
         self._rng = np.random.default_rng(seed_of(seed))
-        self._explored: Explored | None = None
-
-    def update_search_space(self, search_space: Any) -> None:
-        """Take a search space; points of an earlier one are not suggested again."""
-        self._explored = Explored(SearchSpace.parse(search_space, self.constraints), self._explored)
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Return a random point of the space that was not suggested before."""
         explored = ready(self._explored)
         return explored.new_point(lambda: explored.space.sample(self._rng))
-
-    def receive_trial_result(
-        self,
-        parameter_id: int,
-        parameters: Any,
-        value: Any,
-        **kwargs: Any,
-    ) -> None:
-        """Remember the point, in case somebody else suggested it."""
-        self.import_data([{"parameter": parameters, "value": value}])
-
-    def import_data(self, data: list[Any]) -> None:
-        """Remember points that were measured before."""
-        explored = ready(self._explored)
-        for parameters, _ in measurements(explored, data):
-            explored.add(parameters)

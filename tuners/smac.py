@@ -6,7 +6,8 @@ Lindauer et al., SMAC3: A Versatile Bayesian Optimization Package, JMLR 23, 2022
 
 from __future__ import annotations
 
-from .base import Floats, integer, one_of
+from ..plugins import integer, one_of
+from .base import Floats
 from .models import Forest, Model, Score, SurrogateTuner, Training, grow
 from .moves import log_expected_improvement
 

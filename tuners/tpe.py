@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import Floats, Ints, Layout, LearningTuner, integer, latin_hypercube, merged, one_of, positive
+from ..plugins import integer, merged, one_of, positive
+from .base import Floats, Ints, Layout, LearningTuner, latin_hypercube
 from .models import Mixture, ParzenHistory, features_of
 
 DEFAULTS = {

@@ -32,7 +32,7 @@ class Optimiser(ABC):
 def make(name: str, space: Parameters, seed: int) -> Optimiser:
     """An optimiser by name: `TPE` is a tuner of ours, `optuna-tpe` a peer.
 
-    `TPE:{"name": value}` has other arguments, `Auto@{"name": value}` is made of something else (`auto_settings.py`).
+    `TPE:{"name": value}` has other arguments, `Auto@{"name": value}` has other ingredients (`tuners/auto/settings.py`).
     """
     package, _, kind = name.partition("-")
     if package == "optuna":

@@ -31,7 +31,7 @@ WITHOUT = (
     '{"model_free_share": 0.0}',
     '{"local_share": 0.0, "late_local_share": 0.0}',
     '{"branch_share": 0.0, "early_branches": 0.0}',
-    '{"compare_views": false}',
+    '{"compare_warpings": false}',
     '{"noises": [0.001]}',
     '{"noises": [0.01]}',
     '{"centre_first": false}',

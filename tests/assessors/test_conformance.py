@@ -147,3 +147,9 @@ def test_a_planted_fault_fails(assessor: type[Assessor], test: str) -> None:
 
     with pytest.raises((AssertionError, Failed, TypeError, KeyError)):
         getattr(Suite(), test)()
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_rule_that_does_not_claim_to_stop_is_not_asked_to(stops: bool) -> None:
+    suite = type("Suite", (AssessorConformance,), {"stops": stops})
+    assert callable(suite.test_a_hopeless_trial_is_stopped_with_a_reason) is stops

@@ -71,7 +71,7 @@ def test_first_at_a_rung_do_not_go_on_where_more_must_have_come() -> None:
     rule = ASHAAssessor("maximize", eta=2, min_competitors=3)
     assert rule.assess_trial("a", [0.9]) is BAD
     assert rule.reason == (
-        "0.9 is number 1 of the 3 that must come before anybody goes on after 1 result (rung 0 of bracket 0)"
+        "0.9 is number 1 of the 3 that must come before any continues after 1 result (rung 0 of bracket 0)"
     )
     assert rule.assess_trial("b", [0.8]) is BAD
     assert rule.assess_trial("c", [0.7]) is BAD
@@ -138,7 +138,7 @@ def test_hyperband_brackets_have_the_rungs_and_shares_of_the_paper() -> None:
     ("cls", "arguments", "told"),
     [
         (ASHAAssessor, {"eta": 1}, "eta must be a number of at least 1.1"),
-        (ASHAAssessor, {"eta": 3, "reduction_factor": 4}, "eta and reduction_factor are the same"),
+        (ASHAAssessor, {"eta": 3, "reduction_factor": 4}, "eta and reduction_factor mean the same"),
         (ASHAAssessor, {"min_competitors": 0}, "min_competitors must be an integer of at least 1"),
         (ASHAAssessor, {"grace_period": 0}, "grace_period must be an integer of at least 1"),
         (ASHAAssessor, {"max_t": 0.5}, "max_t must be an integer"),

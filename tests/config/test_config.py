@@ -115,7 +115,7 @@ def test_problem_shows_place_value_and_hint(tmp_path: Path) -> None:
 
 def test_problem_of_a_key_has_the_path_of_the_key() -> None:
     (problem,) = problems_of({**SMALLEST, "trial_environment": {"A=": "x"}})
-    assert problem == 'trial_environment.A=: "A=" is not a name of an environment variable'
+    assert problem == 'trial_environment.A=: "A=" is not the name of an environment variable'
 
 
 def test_problem_of_python_data_has_its_path_alone() -> None:
@@ -152,7 +152,7 @@ def test_problem_of_python_data_has_its_path_alone() -> None:
         ("constraints", "lr < 1", "must be a list"),
         ("constraints", ["lr <"], "constraints[0]: not an expression"),
         ("constraints", ["lr < la"], "constraints[0]: "),
-        ("trial_environment", {"A=": "x"}, "is not a name of an environment variable"),
+        ("trial_environment", {"A=": "x"}, "is not the name of an environment variable"),
         ("trial_environment", {"A": True}, "trial_environment.A: must be text, not true"),
         ("trial_resources", {"tpu": -1}, "trial_resources.tpu: must be at least 0"),
         ("search_space", [1], "search_space: must be a mapping, not [1]"),

@@ -78,7 +78,7 @@ def test_advisor_is_the_tuner_and_problems_keep_its_name() -> None:
 
 def test_advisor_beside_a_tuner_is_a_problem() -> None:
     (problem,) = problems_of({**SMALLEST, "advisor": {"name": "X"}, "tuner": {"name": "Y"}})
-    assert problem.startswith("advisor: stands for the tuner")
+    assert problem.startswith("advisor: is another name of tuner")
 
 
 def test_placeholder_name_means_not_set() -> None:
@@ -137,7 +137,7 @@ def test_v1_file_is_one_problem_that_says_what_to_change() -> None:
     }
     (problem,) = problems_of(data)
     assert problem == (
-        "trainingServicePlatform: marks an NNI v1 config, which is not supported (rename "
+        "trainingServicePlatform: belongs to an NNI v1 config, which is not supported (rename "
         "trainingServicePlatform -> training_service.platform, maxTrialNum -> max_trial_number, "
         "trial -> trial_command, trial_code_directory, trial_gpu_number, "
         "tuner.builtinTunerName -> tuner.name; remove authorName)"

@@ -131,7 +131,7 @@ def test_tag_is_a_problem_and_makes_nothing(text: str) -> None:
         ('{\n\t"a": 1,\n\t}', "a.json", "a.json:3:2: is not valid JSON"),
         ('{\n\t"a": 1,\n\t}', "a.json", "(remove the comma before it)"),
         ('{"a": 1 // one\n}', "a.json", "JSON has no comments"),
-        ("{\t'a': 1\n\t'b': 2}", "a.json", "JSON takes double quotes"),
+        ("{\t'a': 1\n\t'b': 2}", "a.json", "JSON needs double quotes"),
         ("[" * 20_000, "a.yml", "nested too deeply"),
         ("[" * 200_000, "a.json", "nested too deeply"),
         ("a: " * 3 + "{", "a.json", "is not valid YAML"),

@@ -198,3 +198,27 @@ def test_a_planted_fault_fails(tuner: type[Faulty], test: str, arguments: list[A
 
     with pytest.raises((AssertionError, KeyError, NoMoreTrialError)):
         getattr(Suite(), test)(*arguments)
+
+
+def test_what_a_tuner_does_not_claim_is_not_collected() -> None:
+    class Modest(TunerConformance):
+        seeded = False
+        exhausts = False
+
+    left_out = {name for name in dir(Modest) if name.startswith("test_") and getattr(Modest, name) is None}
+    assert left_out == {
+        "test_the_same_seed_gives_the_same_suggestions",
+        "test_a_small_space_is_visited_once_and_ends",
+        "test_a_small_space_is_visited_once_by_parallel_trials",
+        "test_imported_points_of_a_small_space_are_not_suggested",
+        "test_no_point_is_suggested_twice",
+        "test_the_greatest_is_the_least_of_the_negated",
+    }
+
+
+def test_a_tuner_that_claims_everything_gets_every_test() -> None:
+    class Suite(TunerConformance):
+        def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
+            return RandomTuner(seed, optimize_mode)
+
+    assert all(getattr(Suite, name) is not None for name in dir(Suite) if name.startswith("test_"))

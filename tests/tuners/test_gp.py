@@ -13,7 +13,7 @@ from pitchpipe.tuners.comparison import TASKS, advantage
 from pitchpipe.tuners.conformance import TunerConformance
 from pitchpipe.tuners.metis import _knowledge_gradient, _misfits
 from pitchpipe.tuners.models.gaussian_process import Posterior, Prior, condition, fit
-from pitchpipe.tuners.models.surrogate import Training
+from pitchpipe.tuners.models.surrogate_tuner import Training
 
 LINE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 

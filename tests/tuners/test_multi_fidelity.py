@@ -15,7 +15,7 @@ from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import ASHATuner, BOHBTuner, DEHBTuner, PB2Tuner, PBTTuner, RandomTuner
 from pitchpipe.tuners.pb2 import _TimeVarying
 
-from .base.test_scheduled import SPACE, Game, Trial, started
+from .base.test_scheduled_tuner import SPACE, Game, Trial, started
 
 LINE = {"x": {"_type": "uniform", "_value": [0, 1]}}
 

@@ -22,7 +22,7 @@ from pitchpipe.tuners import (
     Suggestion,
     Tuner,
 )
-from pitchpipe.tuners.base.requests import TrialControl
+from pitchpipe.tuners.base.trial_control import TrialControl
 from pitchpipe.tuners.conformance import SPACES, TunerConformance
 
 

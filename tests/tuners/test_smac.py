@@ -11,7 +11,7 @@ from pitchpipe.tuners import DNGOTuner, SMACTuner, Tuner
 from pitchpipe.tuners.comparison import TASKS, advantage
 from pitchpipe.tuners.conformance import TunerConformance
 from pitchpipe.tuners.models.random_forest import Forest
-from pitchpipe.tuners.models.surrogate import Training
+from pitchpipe.tuners.models.surrogate_tuner import Training
 from pitchpipe.tuners.moves.regions import Everywhere
 
 QUICK = Everywhere(random=40, around=12)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .arguments import integer, merged, one_of, positive, seed_of
     from .embedding import Embedding, active_dimension
     from .explored import Explored, key_of, measurements, ready
     from .history import History
     from .layout import Bools, Floats, Ints, Layout
-    from .learner import LearningTuner, latin_hypercube
-    from .requests import Suggestion, TrialControl
-    from .scheduled import Member, ScheduledTuner
+    from .learning_tuner import LearningTuner, latin_hypercube
+    from .non_repeating_tuner import NonRepeatingTuner
+    from .scheduled_tuner import Member, ScheduledTuner
+    from .trial_control import Suggestion, TrialControl
     from .tuner import NoMoreTrialError, Tuner
 
 _HOMES = {
@@ -23,23 +23,19 @@ _HOMES = {
     "History": ".history",
     "Ints": ".layout",
     "Layout": ".layout",
-    "LearningTuner": ".learner",
-    "Member": ".scheduled",
+    "LearningTuner": ".learning_tuner",
+    "Member": ".scheduled_tuner",
     "NoMoreTrialError": ".tuner",
-    "ScheduledTuner": ".scheduled",
-    "Suggestion": ".requests",
-    "TrialControl": ".requests",
+    "NonRepeatingTuner": ".non_repeating_tuner",
+    "ScheduledTuner": ".scheduled_tuner",
+    "Suggestion": ".trial_control",
+    "TrialControl": ".trial_control",
     "Tuner": ".tuner",
     "active_dimension": ".embedding",
-    "integer": ".arguments",
     "key_of": ".explored",
-    "latin_hypercube": ".learner",
+    "latin_hypercube": ".learning_tuner",
     "measurements": ".explored",
-    "merged": ".arguments",
-    "one_of": ".arguments",
-    "positive": ".arguments",
     "ready": ".explored",
-    "seed_of": ".arguments",
 }
 
 __all__ = [
@@ -53,20 +49,16 @@ __all__ = [
     "LearningTuner",
     "Member",
     "NoMoreTrialError",
+    "NonRepeatingTuner",
     "ScheduledTuner",
     "Suggestion",
     "TrialControl",
     "Tuner",
     "active_dimension",
-    "integer",
     "key_of",
     "latin_hypercube",
     "measurements",
-    "merged",
-    "one_of",
-    "positive",
     "ready",
-    "seed_of",
 ]
 
 

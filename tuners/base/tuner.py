@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from .requests import TrialControl
+from .trial_control import TrialControl
 
 
 class NoMoreTrialError(Exception):

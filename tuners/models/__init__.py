@@ -1,20 +1,26 @@
-"""Surrogate models: what predicts a result before it is measured."""
+"""Surrogate models, which predict a result before it is measured; several tuners share them.
 
-from .auto_model import AutoModel
-from .auto_settings import Settings
-from .gaussian_process import Posterior, Prior, condition, fit, matern
-from .learning_curves import LearningCurves, Stage
-from .matern_kernel import SMOOTHNESSES
+surrogate_tuner   the base class of GP, Metis, SMAC and DNGO: the first design, training data, the search
+gaussian_process  exact regression with a Matern kernel (`matern_kernel`): Auto, GP, Metis, PB2
+random_forest     regression trees: SMAC
+neural_features   Bayesian linear regression on a network's features: DNGO
+parzen            densities of good and of other points: TPE, BOHB, Metis
+output_warping    losses as targets: bad ones are compressed
+"""
+
+from __future__ import annotations
+
+from .gaussian_process import Posterior, Prior, condition, fit
+from .matern_kernel import SMOOTHNESSES, matern
 from .neural_features import LinearPosterior, Network, regress
+from .output_warping import warped
 from .parzen import Mixture, ParzenHistory, features_of
 from .random_forest import Forest, grow
-from .surrogate import Model, Score, SurrogateTuner, Training
+from .surrogate_tuner import Model, Score, SurrogateTuner, Training
 
 __all__ = [
     "SMOOTHNESSES",
-    "AutoModel",
     "Forest",
-    "LearningCurves",
     "LinearPosterior",
     "Mixture",
     "Model",
@@ -23,8 +29,6 @@ __all__ = [
     "Posterior",
     "Prior",
     "Score",
-    "Settings",
-    "Stage",
     "SurrogateTuner",
     "Training",
     "condition",
@@ -33,4 +37,5 @@ __all__ = [
     "grow",
     "matern",
     "regress",
+    "warped",
 ]

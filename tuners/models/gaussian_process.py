@@ -3,7 +3,7 @@
     Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006 (chapters 2, 4 and 5)
     Hvarfner et al., Vanilla Bayesian Optimization Performs Great in High Dimensions, ICML 2024 (length-scale prior)
 
-Hyper-parameters are those of the highest posterior density, found by L-BFGS from where the last fit ended.
+Hyper-parameters are those of the highest posterior density, found by L-BFGS from the last fit on.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ import numpy as np
 from ..base import Floats, Ints
 from .matern_kernel import correlation_and_slope, matern
 
+__all__ = ["Posterior", "Prior", "condition", "fit"]
+
 _JITTER = 1e-8
 _NOISE_FLOOR = 1e-6
 _LOG_NONE = -30.0
 _SHARES = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """Log-normal priors: medians and the standard deviations of the logarithms; `nu` is how smooth functions are."""
+    """Log-normal priors: medians, and standard deviations of the logarithms; `nu` is the smoothness of the kernel."""
 
     length_scale: float = 0.5
     length_scale_spread: float = 0.8
@@ -37,7 +39,7 @@ class Prior:
     nu: float = 2.5
 
     def start(self, scales: int) -> Floats:
-        """Return where the first search begins: log length-scales, and the log variances of signal, trend and noise."""
+        """Return the start of the first search: logs of length-scales and of the variances of signal, trend, noise."""
         return np.append(np.full(scales, math.log(self.length_scale)), [0.0, self._log_trend, math.log(1e-2)])
 
     def bounds(self, scales: int) -> list[tuple[float, float]]:
@@ -61,9 +63,9 @@ class Prior:
         return math.log(self.trend) if self.trend else _LOG_NONE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Posterior:
-    """What is believed of the objective after some targets; all arrays belong to the hyper-parameters `theta`."""
+    """The posterior distribution of the objective given targets, for the hyper-parameters `theta`."""
 
     theta: Floats
     weights: Floats
@@ -75,7 +77,7 @@ class Posterior:
     nu: float = 2.5
 
     def log_evidence(self, targets: Floats) -> float:
-        """Return the log density of the targets that the posterior was made of (R&W eq. 2.30)."""
+        """Return the log density of the targets that the posterior is conditioned on (R&W eq. 2.30)."""
         half_determinant = -float(np.log(np.diag(self.whitener)).sum())
         return -0.5 * (float(targets @ self.alpha) + len(targets) * math.log(2 * math.pi)) - half_determinant
 
@@ -133,12 +135,10 @@ def fit(
     prior: Prior,
     start: Floats | None = None,
     iterations: int = 12,
-    doubt: Floats | None = None,
 ) -> Floats:
     """Return the hyper-parameters of the highest posterior density near `start`.
 
-    `features` (n, f), `targets` (n,) standardised, `groups` the length-scale of each feature; `doubt` (n,)
-    is added to the noise variance.
+    `features` (n, f), `targets` (n,) standardised, `groups` the length-scale of each feature.
     """
     from scipy.optimize import minimize
 
@@ -147,7 +147,7 @@ def fit(
     found = minimize(
         _negative_log_posterior,
         theta,
-        args=(features, targets, groups, prior, doubt, _quadratic(features @ features.T)),
+        args=(features, targets, groups, prior, _quadratic(features @ features.T)),
         jac=True,
         method="L-BFGS-B",
         bounds=prior.bounds(scales),
@@ -161,7 +161,6 @@ def condition(
     features: Floats,
     targets: Floats,
     groups: Ints,
-    doubt: Floats | None = None,
     nu: float = 2.5,
 ) -> Posterior:
     """Return the posterior for given hyper-parameters; raises LinAlgError if the covariance is singular."""
@@ -171,16 +170,24 @@ def condition(
     covariance = math.exp(theta[-3]) * matern(_squared_distances(scaled, scaled), nu)
     if theta[-2] > _LOG_NONE:
         covariance += math.exp(theta[-2]) * _quadratic(features @ features.T)
-    noise = _noise(theta, len(targets), doubt)
-    # Rounding may make it singular where features are many times alike: the more of the variance is taken for noise.
+    # Rounding may make it singular where many features are alike: then more of the variance is taken for noise.
     spare = float(np.trace(covariance)) / max(len(targets), 1)
-    attempts = (_cholesky(covariance, noise + share * spare) for share in _SHARES)
+    attempts = (_cholesky(covariance, _noise(theta) + share * spare) for share in _SHARES)
     factor = next((attempt for attempt in attempts if attempt is not None), None)
     if factor is None:
         raise np.linalg.LinAlgError("the covariance is not positive definite")
     alpha, _ = potrs(factor, targets, lower=1)
     whitener, _ = trtri(factor, lower=1)
-    return Posterior(theta, weights, features, scaled, alpha.ravel(), np.tril(whitener), groups, nu)
+    return Posterior(
+        theta=theta,
+        weights=weights,
+        features=features,
+        scaled=scaled,
+        alpha=alpha.ravel(),
+        whitener=np.tril(whitener),
+        groups=groups,
+        nu=nu,
+    )
 
 
 def _lapack(name: str) -> Any:
@@ -189,12 +196,11 @@ def _lapack(name: str) -> Any:
     return get_lapack_funcs(name, dtype=np.float64)
 
 
-def _noise(theta: Floats, count: int, doubt: Floats | None) -> Floats:
-    noise = np.full(count, math.exp(theta[-1]) + _JITTER)
-    return noise if doubt is None else noise + doubt
+def _noise(theta: Floats) -> float:
+    return math.exp(theta[-1]) + _JITTER
 
 
-def _cholesky(covariance: Floats, noise: Floats) -> Floats | None:
+def _cholesky(covariance: Floats, noise: float) -> Floats | None:
     noisy = covariance.copy()
     noisy.flat[:: len(noisy) + 1] += noise
     factor, info = _lapack("potrf")(noisy, lower=1)
@@ -207,7 +213,6 @@ def _negative_log_posterior(
     targets: Floats,
     groups: Ints,
     prior: Prior,
-    doubt: Floats | None,
     quadratic: Floats,
 ) -> tuple[float, Floats]:
     """Return the negative log marginal likelihood (R&W eq. 5.8) plus the penalty of the prior, and its gradient."""
@@ -215,8 +220,7 @@ def _negative_log_posterior(
     scaled = features * np.exp(-theta[:-3])[groups]
     correlation, fall = correlation_and_slope(_squared_distances(scaled, scaled), prior.nu)
     signal, trend = math.exp(theta[-3]), math.exp(theta[-2])
-    noise = _noise(theta, len(targets), doubt)
-    factor = _cholesky(signal * correlation + trend * quadratic, noise)
+    factor = _cholesky(signal * correlation + trend * quadratic, _noise(theta))
     penalty, gradient = prior.penalty(theta)
     if factor is None:
         return 1e10, np.zeros_like(theta)

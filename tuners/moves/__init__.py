@@ -1,20 +1,24 @@
-"""Ways to find the next point on a model."""
+"""The search for the next point on a model; several tuners share it.
+
+acquisition  the expected improvement
+climbing     hill-climbing from the best candidates
+regions      where to search: everywhere, one branch, a box around the best point
+mutation     small changes of points
+"""
+
+from __future__ import annotations
 
 from .acquisition import log_expected_improvement
 from .climbing import climb
-from .first_points import initial_design
-from .local_moves import mutants
+from .mutation import mutants
 from .regions import Box, Branch, Everywhere, Region, neglected_branch, principal_axes
-from .trust_region import TrustRegion
 
 __all__ = [
     "Box",
     "Branch",
     "Everywhere",
     "Region",
-    "TrustRegion",
     "climb",
-    "initial_design",
     "log_expected_improvement",
     "mutants",
     "neglected_branch",

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from ..base import Bools, Embedding, Floats, Layout
-from .local_moves import mutants
+from .mutation import mutants
 
 
 class Region(Protocol):

@@ -1,4 +1,4 @@
-"""The Gaussian process: its gradient, its posterior, doubt about targets, and the quadratic trend."""
+"""The Gaussian process: its gradient, its posterior, and the quadratic trend."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from pitchpipe.tuners.models import gaussian_process
 from pitchpipe.tuners.models.gaussian_process import Prior, condition, fit
-from pitchpipe.tuners.models.output_transform import transformed
+from pitchpipe.tuners.models.output_warping import warped
 from pitchpipe.tuners.moves.acquisition import log_expected_improvement
 
 GROUPS = np.array([0, 1, 1, 2])
@@ -26,7 +26,7 @@ def standard(values: np.ndarray) -> np.ndarray:
 
 def test_the_gradient_is_that_of_the_objective() -> None:
     features, rng = points(20), np.random.default_rng(1)
-    targets, doubt, prior = rng.standard_normal(20), rng.random(20), Prior(trend=0.1)
+    targets, prior = rng.standard_normal(20), Prior(trend=0.1)
     captured: list[Any] = []
 
     def spy(theta: np.ndarray, *arguments: Any) -> Any:
@@ -36,7 +36,7 @@ def test_the_gradient_is_that_of_the_objective() -> None:
     original = gaussian_process._negative_log_posterior
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gaussian_process, "_negative_log_posterior", spy)
-        fit(features, targets, GROUPS, prior, iterations=1, doubt=doubt)
+        fit(features, targets, GROUPS, prior, iterations=1)
     theta = prior.start(3) + 0.3 * rng.standard_normal(6)
     gradient = original(theta, *captured[0])[1]
     steps = 1e-6 * np.eye(6)
@@ -83,19 +83,6 @@ def test_points_that_are_alike_are_no_obstacle() -> None:
     assert np.isfinite(deviation).all()
 
 
-def test_a_doubtful_target_pulls_less() -> None:
-    features = points(10)
-    targets = np.zeros(10)
-    targets[3] = 2.0
-    theta = Prior().start(3)
-    doubt = np.zeros(10)
-    doubt[3] = 5.0
-    trusted = condition(theta, features, targets, GROUPS).mean(features[3:4])
-    doubted = condition(theta, features, targets, GROUPS, doubt).mean(features[3:4])
-    assert trusted[0] > 1.8
-    assert doubted[0] < 0.8
-
-
 @pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (2.0, 0.5), (-3.0, 0.1)])
 def test_expected_improvement_is_the_mean_of_the_improvement(mean: float, deviation: float) -> None:
     grid = mean + deviation * np.linspace(-12, 12, 200_001)
@@ -113,7 +100,7 @@ def test_expected_improvement_orders_hopeless_points() -> None:
 
 def test_losses_keep_their_order_and_the_bad_ones_lose_their_distances() -> None:
     losses = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 1e3, 1e6, 1e9])
-    targets = transformed(losses, 0.5)
+    targets = warped(losses, 0.5)[0]
     assert (np.diff(targets) > 0).all()
     assert targets[-1] - targets[4] < 20 * (targets[4] - targets[0])
     assert np.diff(targets)[:3] == pytest.approx(np.diff(targets)[0])
@@ -123,4 +110,4 @@ def test_losses_keep_their_order_and_the_bad_ones_lose_their_distances() -> None
     "losses", [[1.0, 1.0, 1.0], [-1e300, 1e300, 0.0], [np.inf, np.inf], [1.0, np.inf, 2.0]]
 )
 def test_odd_losses_give_finite_targets(losses: list[float]) -> None:
-    assert np.isfinite(transformed(np.array(losses), 0.25)).all()
+    assert np.isfinite(warped(np.array(losses), 0.25)[0]).all()

@@ -15,10 +15,11 @@ import numpy as np
 
 from ..base import Embedding, Floats, Ints, LearningTuner, latin_hypercube, ready
 from ..moves import Everywhere, Region, climb, neglected_branch
-from .output_transform import transformed
+from .output_warping import warped
 
 _CLIMBERS = 6
 _BRANCH_SHARE = 0.15
+_QUANTILE = 0.5  # losses above it are compressed
 Score = Callable[[Floats], Floats]
 
 
@@ -26,13 +27,13 @@ class Model(Protocol):
     """What is believed of the objective."""
 
     def predict(self, features: Floats) -> tuple[Floats, Floats]:
-        """Return mean and standard deviation of the transformed loss at features of shape (m, f)."""
+        """Return mean and standard deviation of the warped loss at features of shape (m, f)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What a model learns from, best first: points (n, d), their features (n, f) and transformed losses (n,)."""
+    """What a model learns from, best first: points (n, d), their features (n, f) and warped losses (n,)."""
 
     units: Floats
     features: Floats
@@ -117,7 +118,7 @@ class SurrogateTuner(LearningTuner):
         rows = self._training_rows()
         units = self._history.units(rows)
         losses = np.array([self._history.loss(row) for row in rows.tolist()])
-        return Training(units, self._embedding.features(units), transformed(losses))
+        return Training(units, self._embedding.features(units), warped(losses, _QUANTILE)[0])
 
     def _training_rows(self) -> Ints:
         ranked, limit = self._history.ranked, self._limit

@@ -1,9 +1,9 @@
-"""What the intermediate results of trials say about results that nobody has: of trials that were stopped, or still run.
+"""Predicts the final results of trials that were stopped or still run from their intermediate ones.
 
-A value of an early stage is never taken for a final one: to the best that a trial has had so far is added what trials
-that went further changed by, at the median, from each stage to the next, up to the furthest that anybody has come to,
-and to the final result. Medians of changes, and no regression on the early values: those are noisy, so a slope that is
-fitted to them is too flat and makes all that were stopped look alike.
+The value of an early stage is never taken for a final one. The prediction is the best value of the trial so far plus,
+for each later stage and for the final result, the median change of the trials that got there. Medians of changes are
+used instead of a regression on early values: those are noisy, so a fitted slope is too flat and makes all stopped
+trials look alike.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ import numpy as np
 
 from ..base import Floats, Ints
 
+__all__ = ["KnownLosses", "LearningCurves"]
+
 _ALL_UP_TO = 32  # results of later stages are kept at this number times powers of 2^(1/4)
-_MEMORY = 200  # of the latest changes into a stage, that the median is taken of
+_MEMORY = 200  # latest changes into a stage that the median is taken of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stage:
-    """Losses of rows that can be compared, (k,); `doubt` (k,) is variance to be added to that of the noise."""
+class KnownLosses:
+    """Losses of rows, final or predicted, that can be compared; shape (k,) each."""
 
     rows: Ints
     losses: Floats
-    doubt: Floats
 
-    def take(self, places: Ints) -> Stage:
+    def take(self, places: Ints) -> KnownLosses:
         """Return the entries at these places."""
-        return Stage(self.rows[places], self.losses[places], self.doubt[places])
+        return KnownLosses(self.rows[places], self.losses[places])
 
 
 class LearningCurves:
-    """The intermediate losses of trials, by row of the history; kept are the last stage of each and the best so far.
+    """The intermediate losses of trials by row of the history: the last stage of each, and its best loss so far.
 
     >>> curves = LearningCurves()
     >>> for row in range(5):
@@ -48,7 +49,7 @@ class LearningCurves:
 
     def __init__(self) -> None:
         self._latest: dict[int, tuple[int, float]] = {}
-        # What the best loss of the latest trials changed by: into each stage, and to the final result.
+        # Changes of the best loss of the latest trials: into each stage, and to the final result.
         self._changes: dict[int, deque[float]] = {}
         self._to_final: deque[float] = deque(maxlen=_MEMORY)
         self._finished: set[int] = set()
@@ -58,11 +59,11 @@ class LearningCurves:
 
     @property
     def unfinished(self) -> int:
-        """How many have no final result, as far as `comparable` was told."""
+        """The number of trials without a final result, as of the last call of `comparable`."""
         return len(self._latest) - len(self._finished)
 
     def note(self, row: int, stage: int, loss: float) -> None:
-        """Note the loss of a row after so many steps; one that is not finite is passed over. Costs O(1)."""
+        """Record the loss of a row after so many steps; ignore one that is not finite. Costs O(1)."""
         before, best = self._latest.get(row, (0, math.inf))
         if stage <= before or not math.isfinite(loss):
             return
@@ -78,8 +79,8 @@ class LearningCurves:
         """Leave out a trial that failed."""
         self._latest.pop(row, None)
 
-    def comparable(self, finals: dict[int, float]) -> Stage:
-        """Return the final losses, `finals` by row, and what the others would come to as far as is known."""
+    def comparable(self, finals: dict[int, float]) -> KnownLosses:
+        """Return the final losses, `finals` by row, and the predicted losses of the other rows."""
         for row, loss in finals.items():
             if row in self._latest and row not in self._finished:
                 self._finished.add(row)
@@ -89,10 +90,10 @@ class LearningCurves:
             row: loss + ahead[stage] for row, (stage, loss) in self._latest.items() if row not in finals
         }
         rows = np.array([*finals, *unknown], dtype=np.int64)
-        return Stage(rows, np.array([*finals.values(), *unknown.values()]), np.zeros(len(rows)))
+        return KnownLosses(rows, np.array([*finals.values(), *unknown.values()]))
 
     def _ahead(self) -> dict[int, float]:
-        """Return the change from each stage to the end: the sum of those between."""
+        """Return the change from each stage to the end: the sum of those in between."""
         change = median(self._to_final) if self._to_final else 0.0
         ahead: dict[int, float] = {}
         for stage in sorted({*self._changes, *(stage for stage, _ in self._latest.values())}, reverse=True):

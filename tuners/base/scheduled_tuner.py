@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from ...plugins import loss_sign, seed_of
 from ...protocol import metric_value
-from ...search_space import SearchSpace
-from .arguments import one_of, seed_of
-from .explored import Explored, measurements, ready
-from .requests import Suggestion
-from .tuner import Tuner
+from .explored import ready
+from .non_repeating_tuner import NonRepeatingTuner
+from .trial_control import Suggestion
+
+__all__ = ["Member", "ScheduledTuner"]
 
 
 @dataclass(slots=True, eq=False)
@@ -43,17 +44,15 @@ class Member:
     complete: bool = False  # has it done all it can?
 
 
-class ScheduledTuner(Tuner):
+class ScheduledTuner(NonRepeatingTuner):
     """Keeps track of members; a subclass makes new ones and says what happens when one has arrived at its target."""
 
     wants_periodical = True
     _stage_is_a_trial = False  # does every trial end by itself at the end of its stage?
 
     def __init__(self, optimize_mode: str, seed: int | None) -> None:
-        one_of("optimize_mode", optimize_mode, ("minimize", "maximize"))
-        self._sign = 1.0 if optimize_mode == "minimize" else -1.0
+        self._sign = loss_sign(optimize_mode)
         self._rng = np.random.default_rng(seed_of(seed))
-        self._explored: Explored | None = None
         self._running: dict[int, Member] = {}  # by parameter id, until their trials have ended
         self._continued: deque[Member] = deque()  # go on as new trials
 
@@ -83,10 +82,6 @@ class ScheduledTuner(Tuner):
             member.complete = member.waits = True
         self._continued.clear()
         self._compare_now()
-
-    def update_search_space(self, search_space: Any) -> None:
-        """Take a search space; members that run go on."""
-        self._explored = Explored(SearchSpace.parse(search_space, self.constraints), self._explored)
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Suggestion:
         """Return a member that goes on as a new trial, or a new member, with its budget."""
@@ -149,12 +144,6 @@ class ScheduledTuner(Tuner):
         member.complete = success and stopped_short and (member.reports > 0 or member.reported_before)
         member.waits = True
         self._arrived(member)
-
-    def import_data(self, data: list[Any]) -> None:
-        """Remember configurations that were measured before, so that new members are others."""
-        explored = ready(self._explored)
-        for parameters, _ in measurements(explored, data):
-            explored.add(parameters)
 
     # what a subclass lets members do
 

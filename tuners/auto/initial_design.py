@@ -1,10 +1,12 @@
-"""The first suggestions: the middle of the space, then a Latin hypercube that is spread out in the model's features."""
+"""The first suggestions: the middle of the space, then a Latin hypercube spread out in the model's features."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..base import Embedding, Floats, latin_hypercube
+
+__all__ = ["initial_design"]
 
 _DESIGNS = 40  # drawn; the one whose closest points are furthest apart is kept
 
@@ -14,10 +16,11 @@ def initial_design(
 ) -> Floats:
     """Return `count` points, shape (count, d), NaN where inactive.
 
-    McKay et al. 1979: every parameter is stratified; Johnson et al. 1990: of several such designs, the maximin one.
+    Every parameter is stratified (McKay et al. 1979); of several such designs the maximin one is taken (Johnson et al.
+    1990).
     """
     dimension = embedding.layout.dimension
-    centre = centre_of(rng, embedding)[None] if centre_first else np.empty((0, dimension))
+    centre = _centre_of(rng, embedding)[None] if centre_first else np.empty((0, dimension))
     size = count - len(centre)
     designs = [
         np.concatenate([centre, embedding.snap(latin_hypercube(rng, size, dimension))])
@@ -26,7 +29,7 @@ def initial_design(
     return max(designs, key=lambda points: _smallest_distance(embedding.features(points)))
 
 
-def centre_of(rng: np.random.Generator, embedding: Embedding) -> Floats:
+def _centre_of(rng: np.random.Generator, embedding: Embedding) -> Floats:
     """Return the point with every number in the middle of its range and any options, shape (d,)."""
     layout = embedding.layout
     point = np.full(layout.dimension, 0.5)

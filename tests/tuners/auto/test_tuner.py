@@ -12,12 +12,12 @@ import pytest
 
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import AutoTuner, NoMoreTrialError, RandomTuner, Tuner
+from pitchpipe.tuners.auto.initial_design import initial_design
+from pitchpipe.tuners.auto.settings import Settings
+from pitchpipe.tuners.auto.trust_region import TrustRegion
 from pitchpipe.tuners.base.embedding import Embedding
-from pitchpipe.tuners.models.auto_settings import Settings
-from pitchpipe.tuners.moves.first_points import initial_design
-from pitchpipe.tuners.moves.local_moves import mutants
+from pitchpipe.tuners.moves.mutation import mutants
 from pitchpipe.tuners.moves.regions import Box, Branch, principal_axes
-from pitchpipe.tuners.moves.trust_region import TrustRegion
 
 PLANE = {"x": {"_type": "uniform", "_value": [-5, 5]}, "y": {"_type": "loguniform", "_value": [1e-3, 1e3]}}
 TREE: dict[str, Any] = {
@@ -243,11 +243,11 @@ def test_axes_point_along_the_points() -> None:
 def test_the_trust_region_grows_shrinks_and_begins_anew() -> None:
     region = TrustRegion(dimension=5)
     for _ in range(3):
-        region.tell(improved=True)
+        region.update(improved=True)
     assert region.radius == 0.8
     radii = set()
     for _ in range(100):
-        region.tell(improved=False)
+        region.update(improved=False)
         radii.add(region.radius)
     assert min(radii) < 0.01
     assert max(radii) == 0.8

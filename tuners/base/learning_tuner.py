@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...plugins import loss_sign, seed_of
 from ...protocol import metric_value
 from ...search_space import SearchSpace
-from .arguments import one_of, seed_of
 from .explored import Explored, measurements, ready
 from .history import History
 from .layout import Floats, Ints, Layout
@@ -35,8 +35,7 @@ class LearningTuner(Tuner):
     """
 
     def __init__(self, optimize_mode: str = "minimize", seed: int | None = None) -> None:
-        one_of("optimize_mode", optimize_mode, ("minimize", "maximize"))
-        self._sign = 1.0 if optimize_mode == "minimize" else -1.0
+        self._sign = loss_sign(optimize_mode)
         self._rng = np.random.default_rng(seed_of(seed))
         self._explored: Explored | None = None
 
@@ -127,10 +126,12 @@ class LearningTuner(Tuner):
         return np.fromiter(self._running.values(), dtype=np.int64)
 
     def _results(self) -> list[tuple[dict[str, Any], float]]:
-        """Return what is known so far as parameters and losses, in order of arrival."""
+        """Return the known parameters and losses, in order of arrival."""
+        return self._decoded(self._history.ranked.tolist())
+
+    def _decoded(self, rows: Iterable[int]) -> list[tuple[dict[str, Any], float]]:
         space, history = ready(self._explored).space, self._history
-        settled = sorted(zip(history.ranked.tolist(), history.losses.tolist(), strict=True))
-        return [(space.decode(history.units(np.array([row]))[0]), loss) for row, loss in settled]
+        return [(space.decode(history.units(np.array([row]))[0]), history.loss(row)) for row in sorted(rows)]
 
 
 def latin_hypercube(rng: np.random.Generator, count: int, dimension: int) -> Floats:

@@ -13,7 +13,7 @@ import pytest
 
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import HyperbandTuner, NoMoreTrialError, PBTTuner, Suggestion, Tuner
-from pitchpipe.tuners.base.requests import TrialControl
+from pitchpipe.tuners.base.trial_control import TrialControl
 
 SPACE = {
     "x": {"_type": "uniform", "_value": [0, 1]},

@@ -1,4 +1,4 @@
-"""Auto, the default tuner: a Gaussian process where it helps, and what works without a model where it does not.
+"""The `Auto` tuner: a Gaussian process where it helps, and moves without a model where it does not.
 
     Snoek et al., Practical Bayesian Optimization of Machine Learning Algorithms, NIPS 2012 (the method)
     Ginsbourger et al., Kriging is well-suited to parallelize optimization, 2010 (the kriging believer)
@@ -14,32 +14,26 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .base import Embedding, Floats, LearningTuner, ready
-from .models import AutoModel, LearningCurves, Settings, Stage
-from .moves import (
-    Box,
-    Branch,
-    Everywhere,
-    Region,
-    TrustRegion,
-    climb,
-    initial_design,
-    mutants,
-    neglected_branch,
-    principal_axes,
-)
+from ..base import Embedding, Floats, LearningTuner, ready
+from ..moves import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
+from .initial_design import initial_design
+from .learning_curves import KnownLosses, LearningCurves
+from .model import AutoModel
+from .settings import Settings
+from .trust_region import TrustRegion
+
+__all__ = ["AutoTuner"]
 
 _MOST_BRANCHES = 0.35  # of the suggestions
 _EARLY = 100  # suggestions; by twice as many, the late shares hold
-_MOST_RUNNING = 100  # trials without a result that the model is told of
-_MANY_UNFINISHED = (
-    20  # trials without a final result at which half of the share of random suggestions is reached
-)
-_FEWEST = 4  # results that a model makes sense with
+_MOST_PENDING = 100  # running trials that the model takes into account
+# Trials without a final result at which half of the share of random suggestions is reached.
+_MANY_UNFINISHED = 20
+_FEWEST = 4  # results that a model needs
 
 
 class AutoTuner(LearningTuner):
-    """Suggests where the model expects the largest improvement; picks its ways by itself.
+    """Suggests where the model expects the largest improvement; chooses its strategy itself.
 
     ``optimize_mode`` is ``minimize`` or ``maximize``, ``seed`` an integer of at least 0. Raises ValueError for other
     arguments, NoMoreTrialError when a finite space is exhausted. A failed trial and NaN count as the worst result.
@@ -54,7 +48,7 @@ class AutoTuner(LearningTuner):
     """
 
     wants_periodical: bool | Literal["with an assessor"] = "with an assessor"
-    settings: Settings = Settings()  # for measurements, which set others before the search space is given
+    settings: Settings = Settings()  # measurements set others before the search space
 
     def _begin(self) -> None:
         s = self.settings
@@ -62,11 +56,11 @@ class AutoTuner(LearningTuner):
         self._embedding = Embedding.of(space, ordered_choices=s.ordered_choices, shared_names=s.shared_names)
         self._model = AutoModel(self._embedding, s)
         self._trust = TrustRegion(self._layout.dimension)
-        # Rows suggested inside the trust region, with the best loss at that time.
+        # Rows suggested inside the trust region, with the best loss until then.
         self._tried: dict[int, float] = {}
         self._is_local = False
         self._curves = LearningCurves()
-        # Rows of trials that an assessor ended: their last value is not their result.
+        # Rows of trials that an assessor stopped: their last value is not their result.
         self._stopped: set[int] = set()
         design = initial_design(self._rng, self._embedding, s.design_points, centre_first=s.centre_first)
         self._design = iter(design)
@@ -74,13 +68,13 @@ class AutoTuner(LearningTuner):
     def receive_intermediate_result(
         self, parameter_id: int, parameters: Any, value: Any, *, sequence: int, **kwargs: Any
     ) -> None:
-        """Note a point of the learning curve of a trial."""
+        """Record a point of the learning curve of a trial."""
         row = self._rows.get(parameter_id)
         if row is not None:
             self._curves.note(row, sequence + 1, self._loss(value))
 
     def trial_stopped(self, parameter_id: int) -> None:
-        """Take the trial that ends next for one that was stopped, not for a failure."""
+        """Record that the next end of this trial is a stop, not a failure."""
         if parameter_id in self._running:
             self._stopped.add(self._running[parameter_id])
 
@@ -98,7 +92,7 @@ class AutoTuner(LearningTuner):
         return self._model_based(known)
 
     def _cheap_share(self) -> float:
-        """Return the share of random suggestions: where bad trials are stopped or paused early, they cost little."""
+        """Return the share of random suggestions, which cost little when bad trials are stopped early."""
         without = self._curves.unfinished
         return self.settings.random_share_when_stopped * without / (without + _MANY_UNFINISHED)
 
@@ -111,40 +105,38 @@ class AutoTuner(LearningTuner):
             self._curves.forget(row)  # it failed
         best = self._tried.pop(row, None)
         if best is not None:
-            self._trust.tell(improved=self._history.loss(row) < best)
+            self._trust.update(improved=self._history.loss(row) < best)
 
-    def _model_free_step(self, known: Stage) -> Floats:
+    def _model_free_step(self, known: KnownLosses) -> Floats:
         """Change one of the best results a little, as simulated annealing does."""
         place = min(int(self._rng.geometric(0.4)), int(np.isfinite(known.losses).sum())) - 1
         return mutants(self._rng, self._embedding, self._history.units(known.rows[place : place + 1]), 10)
 
-    def _model_based(self, known: Stage) -> Floats:
+    def _model_based(self, known: KnownLosses) -> Floats:
         """Return candidates in order of expected improvement."""
         s, history = self.settings, self._history
         self._is_local, branch = self._where_to_look()
-        running = np.setdiff1d(self._running_rows(), known.rows)[-_MOST_RUNNING:]
+        pending = np.setdiff1d(self._running_rows(), known.rows)[-_MOST_PENDING:]
         near = self._is_local and len(known.rows) > s.near_set
         known = self._nearest(known) if near else self._thinned(known)
-        belief = self._model.belief(
+        acquisition = self._model.acquisition(
             history.units(known.rows),
             known.losses,
-            known.doubt,
-            history.units(running),
-            history.count,
+            pending=history.units(pending),
+            suggested=history.count,
             near=near,
         )
         region: Region = branch or Everywhere()
         if branch:
-            belief = belief.within(branch)
+            acquisition = acquisition.within(branch)
         elif self._is_local:
-            good = belief.units[: max(len(belief.units) // 3, 2)]
-            region = Box(belief.units[0], self._trust.radius, principal_axes(self._embedding, good))
-        return climb(
-            self._rng, self._embedding, region, belief.score, belief.units[: s.climbers], s.climb_rounds
-        )
+            good = acquisition.units[: max(len(acquisition.units) // 3, 2)]
+            region = Box(good[0], self._trust.radius, principal_axes(self._embedding, good))
+        best = acquisition.units[: s.climbers]
+        return climb(self._rng, self._embedding, region, acquisition.score, best, s.climb_rounds)
 
     def _where_to_look(self) -> tuple[bool, Branch | None]:
-        """Return whether to stay in the trust region this time, and the branch to keep to, if any."""
+        """Return whether to stay in the trust region, and the branch to search, if any."""
         s, history, draw = self.settings, self._history, float(self._rng.random())
         late = min(max((history.count - _EARLY) / _EARLY, 0.0), 1.0)
         if draw < s.local_share + late * (s.late_local_share - s.local_share):
@@ -154,36 +146,32 @@ class AutoTuner(LearningTuner):
         units = history.units(np.arange(history.count))
         return False, neglected_branch(self._rng, self._layout, units, nested_only=s.nested_only)
 
-    def _known(self) -> Stage:
-        """Return rows and losses, the best first: final results, or what the learning curves say about them."""
+    def _known(self) -> KnownLosses:
+        """Return final losses, and those that learning curves predict, best first."""
         ranked, losses = self._history.ranked, self._history.losses
         if not len(self._curves):
-            return Stage(ranked, losses, np.zeros(len(ranked)))
+            return KnownLosses(ranked, losses)
         results = dict(zip(ranked.tolist(), losses.tolist(), strict=True))
         finals = {row: loss for row, loss in results.items() if loss < math.inf}
-        stage = self._curves.comparable(finals)
+        known = self._curves.comparable(finals)
         failed = [row for row in results if row not in finals and row not in self._stopped]
-        rows = np.append(stage.rows, failed).astype(np.int64)
-        losses = np.append(stage.losses, np.full(len(failed), math.inf))
-        doubt = np.append(stage.doubt, np.zeros(len(failed)))
+        rows = np.append(known.rows, failed).astype(np.int64)
+        losses = np.append(known.losses, np.full(len(failed), math.inf))
         order = np.argsort(losses, kind="stable")
-        return Stage(rows[order], losses[order], doubt[order])
+        return KnownLosses(rows[order], losses[order])
 
     def _results(self) -> list[tuple[dict[str, Any], float]]:
-        """Return what is known without trials that were stopped: they neither failed nor have a result."""
-        space, history = ready(self._explored).space, self._history
-        settled = sorted(zip(history.ranked.tolist(), history.losses.tolist(), strict=True))
-        kept = [(row, loss) for row, loss in settled if row not in self._stopped]
-        return [(space.decode(history.units(np.array([row]))[0]), loss) for row, loss in kept]
+        """Return the known results, without stopped trials: they neither failed nor have a result."""
+        return self._decoded(row for row in self._history.ranked.tolist() if row not in self._stopped)
 
-    def _nearest(self, known: Stage) -> Stage:
-        """Return what lies nearest to the best."""
+    def _nearest(self, known: KnownLosses) -> KnownLosses:
+        """Return the points nearest to the best."""
         features = self._embedding.features(self._history.units(known.rows))
         distances = ((features - features[0]) ** 2).sum(axis=1)
         return known.take(np.sort(np.argsort(distances, kind="stable")[: self.settings.near_set]))
 
-    def _thinned(self, known: Stage) -> Stage:
-        """Return what the model learns from: all, or the best, the newest and some others."""
+    def _thinned(self, known: KnownLosses) -> KnownLosses:
+        """Return the results to learn from: all, or the best, the newest and some others."""
         limit, count = self.settings.largest_set, len(known.rows)
         if count <= limit:
             return known

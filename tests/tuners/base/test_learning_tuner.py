@@ -12,7 +12,7 @@ import pytest
 
 from pitchpipe import tuners
 from pitchpipe.tuners.base.layout import Floats
-from pitchpipe.tuners.base.learner import LearningTuner, latin_hypercube
+from pitchpipe.tuners.base.learning_tuner import LearningTuner, latin_hypercube
 
 SPACE: dict[str, Any] = {
     "x": {"_type": "uniform", "_value": [0, 1]},

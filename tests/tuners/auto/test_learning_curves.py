@@ -7,7 +7,7 @@ import math
 import pytest
 
 from pitchpipe.tuners import AutoTuner
-from pitchpipe.tuners.models.learning_curves import LearningCurves
+from pitchpipe.tuners.auto.learning_curves import LearningCurves
 
 
 def reported(*curves: list[float]) -> LearningCurves:

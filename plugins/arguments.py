@@ -1,0 +1,98 @@
+"""Checks of class arguments: each returns the value, or raises ValueError with a sentence about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .algorithms import hint
+
+__all__ = [
+    "integer",
+    "loss_sign",
+    "merged",
+    "number",
+    "one_of",
+    "optional_mapping",
+    "positive",
+    "seed_of",
+    "synonym",
+]
+
+
+def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
+    """Return `value` if it is one of `allowed`.
+
+    >>> one_of("utility", "EI", ("ei", "ucb"))
+    Traceback (most recent call last):
+    ValueError: utility must be 'ei' or 'ucb', not 'EI'
+    """
+    if any(value is option or (type(value) is type(option) and value == option) for option in allowed):
+        return value
+    raise ValueError(f"{name} must be {' or '.join(map(repr, allowed))}, not {value!r}")
+
+
+def loss_sign(optimize_mode: Any) -> float:
+    """Return the factor that makes losses, the lower the better, of results.
+
+    >>> loss_sign("minimize"), loss_sign("maximize")
+    (1.0, -1.0)
+    """
+    return -1.0 if one_of("optimize_mode", optimize_mode, ("maximize", "minimize")) == "maximize" else 1.0
+
+
+def integer(name: str, value: Any, least: int) -> int:
+    """Return `value` if it is an integer of at least `least`."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        return value
+    raise ValueError(f"{name} must be an integer of at least {least}, not {value!r}")
+
+
+def number(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
+    """Return `value` as a float if it is a number from `least` to `most`, and not NaN.
+
+    >>> number("share", 1.5, 0, 1)
+    Traceback (most recent call last):
+    ValueError: share must be a number from 0 to 1, not 1.5
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
+        return float(value)
+    lower = "" if least == -math.inf else f" of at least {least:g}"
+    limits = lower if most == math.inf else f" from {least:g} to {most:g}"
+    raise ValueError(f"{name} must be a number{limits}, not {value!r}")
+
+
+def positive(name: str, value: Any) -> float:
+    """Return `value` as a float if it is a finite number above 0."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return float(value)
+    raise ValueError(f"{name} must be a number above 0, not {value!r}")
+
+
+def seed_of(value: Any) -> int | None:
+    """Return `value` if it is None or an integer of at least 0."""
+    return None if value is None else integer("seed", value, 0)
+
+
+def optional_mapping(name: str, value: Any) -> dict[str, Any]:
+    """Return a copy of `value`, which is a mapping or None."""
+    if value is None or isinstance(value, Mapping):
+        return dict(value or {})
+    raise ValueError(f"{name} must be an object, not {value!r}")
+
+
+def merged(name: str, defaults: Mapping[str, Any], given: Any) -> dict[str, Any]:
+    """Return the defaults, overridden by the given values; unknown keys are errors."""
+    overrides = optional_mapping(name, given)
+    for key in overrides:
+        if key not in defaults:
+            raise ValueError(f"{name} has no {key!r}; {hint(str(key), list(defaults))}")
+    return {**defaults, **overrides}
+
+
+def synonym(name: str, value: Any, other_name: str, other: Any) -> Any:
+    """Return the given one of two arguments with the same meaning; if both are given they must be equal."""
+    if value is not None and other is not None and value != other:
+        raise ValueError(f"{name} and {other_name} mean the same; they cannot be {value!r} and {other!r}")
+    return other if value is None else value

@@ -1,0 +1,17 @@
+"""`Auto`, the default tuner, and the parts that no other tuner uses.
+
+    tuner            what to suggest next: the first design, the model, a branch, the trust region, a small change
+    model            Gaussian processes of the warped losses, and the candidates' expected improvement
+    settings         one number or switch for each ingredient
+    initial_design   the first suggestions
+    trust_region     how far from the best point to look
+    learning_curves  results expected of trials that were stopped or still run
+
+The Gaussian process is in `models/`, the search for candidates in `moves/`; other tuners share both.
+"""
+
+from __future__ import annotations
+
+from .tuner import AutoTuner
+
+__all__ = ["AutoTuner"]

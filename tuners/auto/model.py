@@ -1,0 +1,181 @@
+"""The model of `Auto`: Gaussian processes of the warped losses, refitted now and then, with pending points imputed.
+
+Which losses are compressed, if any, is decided by the evidence for each way of warping them.
+
+    Snelson, Rasmussen and Ghahramani, Warped Gaussian Processes, NIPS 2003
+    Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010 (the kriging believer)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..base import Embedding, Floats, active_dimension
+from ..models import Posterior, Prior, condition, fit, warped
+from ..moves import Branch, log_expected_improvement
+from .settings import Settings, Warping
+
+__all__ = ["Acquisition", "AutoModel"]
+
+_USUAL_SPREAD = 12**-0.5  # of a uniform number
+_NEVER = -(10**9)
+_Key = tuple[Warping, float, bool]
+_FIRST_ITERATIONS, _ITERATIONS = 40, 12
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Acquisition:
+    """Expected improvement under a posterior; `units` are the points it was fitted to, lowest mean first."""
+
+    transform: FeatureTransform
+    posterior: Posterior
+    units: Floats
+    means: Floats
+    best: float  # the lowest mean at these points: a low observed loss may be noise
+
+    def score(self, units: Floats) -> Floats:
+        """Return the logarithm of the expected improvement at points, shape (m,)."""
+        mean, deviation = self.posterior.predict(self.transform.features(units))
+        return log_expected_improvement(mean, deviation, self.best)
+
+    def within(self, branch: Branch) -> Acquisition:
+        """Return the same with improvement measured against the best of a branch."""
+        inside = branch.contains(self.transform.embedding.layout, self.units)
+        if not inside.any():
+            return self
+        units = np.concatenate([self.units[inside], self.units[~inside]])
+        return replace(self, units=units, best=float(self.means[inside][0]), means=np.empty(0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureTransform:
+    """Features as the model uses them; those of nearby points are rotated to their principal axes and rescaled."""
+
+    embedding: Embedding
+    centre: Floats
+    rotation: Floats  # and scaling
+
+    @classmethod
+    def of(cls, embedding: Embedding, units: Floats, near: bool) -> FeatureTransform:
+        """Return the transform for points, shape (n, d), best first; `near` says that they lie close together."""
+        features = embedding.features(units)
+        rotation = np.eye(features.shape[1])
+        if not near:
+            return cls(embedding, np.zeros(len(rotation)), rotation)
+        numbers = np.array([feature for _, feature in embedding.numbers], dtype=np.int64)
+        good = features[: max(len(features) // 3, 2)][:, numbers]
+        rotation[np.ix_(numbers, numbers)] = np.linalg.eigh(np.atleast_2d(np.cov(good, rowvar=False)))[1]
+        centre = features.mean(axis=0)
+        spread = ((features - centre) @ rotation).std(axis=0)
+        scale = np.where(spread > 1e-9, np.clip(_USUAL_SPREAD / np.maximum(spread, 1e-9), 1.0, 1e6), 1.0)
+        return cls(embedding, centre, rotation * scale)
+
+    def features(self, units: Floats) -> Floats:
+        """Return the features of points, shape (m, f)."""
+        return (self.embedding.features(units) - self.centre) @ self.rotation
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Training:
+    """What the model learns from: features (n, f), losses (n,), and how many parameters are active on average."""
+
+    features: Floats
+    losses: Floats
+    active: float
+    suggested: int
+    near: bool
+
+
+class AutoModel:
+    """Keeps the warping and its hyper-parameters from one suggestion to the next."""
+
+    def __init__(self, embedding: Embedding, settings: Settings) -> None:
+        self._embedding = embedding
+        self._settings = settings
+        self._theta: dict[_Key, Floats] = {}
+        self._fitted_at: dict[_Key, int] = {}
+        self._warping: dict[bool, Warping] = {}
+        self._compared_at: dict[bool, int] = {}
+
+    def acquisition(
+        self, units: Floats, losses: Floats, *, pending: Floats, suggested: int, near: bool
+    ) -> Acquisition:
+        """Return the acquisition function after losses (n,) at units (n, d).
+
+        Points in `pending` (k, d) have no result yet and count with their expected one; `suggested` counts
+        suggestions; `near` says that the points lie close together.
+        """
+        transform = FeatureTransform.of(self._embedding, units, near)
+        known = _Training(
+            features=transform.features(units),
+            losses=losses,
+            active=max(active_dimension(units), 1.0),
+            suggested=suggested,
+            near=near,
+        )
+        warping = self._best_warping(known)
+        features, targets = known.features, warped(losses, warping.quantile)[0]
+        theta, groups = self._fitted(warping, known), self._embedding.groups
+        posterior = condition(theta, features, targets, groups)
+        if len(pending):
+            more = transform.features(pending)
+            imputed = np.concatenate([targets, posterior.mean(more)])
+            features, units = np.concatenate([features, more]), np.concatenate([units, pending])
+            posterior = condition(theta, features, imputed, groups)
+        means = posterior.mean(features)
+        order = np.argsort(means, kind="stable")
+        return Acquisition(
+            transform=transform,
+            posterior=posterior,
+            units=units[order],
+            means=means[order],
+            best=float(means[order[0]]),
+        )
+
+    def _best_warping(self, known: _Training) -> Warping:
+        """Return the warping with the highest evidence, compared now or a few suggestions ago."""
+        warpings, near = self._settings.warpings, known.near
+        if not self._settings.compare_warpings:
+            return warpings[known.suggested % len(warpings)]
+        due = known.suggested - self._compared_at.get(near, _NEVER) >= 2 * _interval(known)
+        if near not in self._warping or (due and len(warpings) > 1):
+            self._warping[near] = max(warpings, key=lambda warping: self._log_evidence(warping, known))
+            self._compared_at[near] = known.suggested
+        return self._warping[near]
+
+    def _log_evidence(self, warping: Warping, known: _Training) -> float:
+        targets, log_slopes = warped(known.losses, warping.quantile)
+        theta = self._fitted(warping, known)
+        posterior = condition(theta, known.features, targets, self._embedding.groups)
+        return posterior.log_evidence(targets) + log_slopes
+
+    def _fitted(self, warping: Warping, known: _Training) -> Floats:
+        """Return the hyper-parameters of the last fit, or of a new one if there are many more results."""
+        s = self._settings
+        noise = s.noises[0 if known.near else known.suggested % len(s.noises)]
+        key = warping, noise, known.near
+        theta = self._theta.get(key)
+        if theta is not None and known.suggested - self._fitted_at[key] < _interval(known):
+            return theta
+        prior = Prior(
+            # Hvarfner et al. 2024: distances grow with the square root of the dimension, so length-scales must.
+            length_scale=warping.length_scale * math.sqrt(known.active / 4),
+            length_scale_spread=s.length_scale_spread,
+            trend=s.near_trend if known.near else s.trend,
+            noise=noise,
+            noise_spread=s.noise_spread,
+        )
+        iterations = _FIRST_ITERATIONS if theta is None else _ITERATIONS
+        targets = warped(known.losses, warping.quantile)[0]
+        self._theta[key] = fit(known.features, targets, self._embedding.groups, prior, theta, iterations)
+        self._fitted_at[key] = known.suggested
+        return self._theta[key]
+
+
+def _interval(known: _Training) -> int:
+    """Return after how many suggestions to fit again; a neighbourhood moves, so its fit ages sooner."""
+    count = len(known.losses)
+    return 1 if count <= 30 else 4 if count < 100 or known.near else 8 if count < 200 else 12
