@@ -15,7 +15,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The ingredients of :class:`~pitchpipe.tuners.auto.AutoTuner`; docs/search-quality.md says what each is worth.
+    """The ingredients of :class:`~pitchpipe.tuners.auto.AutoTuner`; docs/notes/search-quality.md says their worth.
 
     These are no part of the public interface: users need none of them, and they may change. Shares are those of all
     suggestions after the design.
