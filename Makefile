@@ -4,6 +4,7 @@
 #   make test     the whole test suite, against the installed wheel
 #   make check    lint, format, import rule and types (what CI runs next to the tests)
 #   make format   let ruff rewrite what it can
+#   make tree     build/types: the layout of the installed package, for editors
 #   make wheel    build dist/*.whl
 #   make bench    the budget table; next to Optuna, Ray Tune and NNI after `make peers`
 #   make faults   kill processes for ten minutes, and see that nothing is lost (docs/faults.md)
@@ -38,7 +39,7 @@ WHEEL_READY := dist/.stamp-wheel
 READY ?= $(INSTALLED) $(TEST_READY)
 WHEEL = $$(ls $(CURDIR)/dist/pitchpipe-*.whl)
 
-.PHONY: demo test bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face format wheel install clean
+.PHONY: demo test bench faults peers check lint lint-ruff lint-format lint-imports types types-folders types-face tree format wheel install clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -91,15 +92,18 @@ types-folders: $(READY)
 	@echo "== types"
 	@$(BIN)/basedpyright --pythonpath $(BIN)/python
 
-# The relative imports of pitchpipe/ lead to the other folders only in the layout of the installed package.
-LAYOUT := build/types
-types-face: $(READY)
+types-face: $(READY) tree
 	@echo "== types of pitchpipe/"
+	@$(BIN)/basedpyright --pythonpath $(BIN)/python --project $(LAYOUT)
+
+# The relative imports of pitchpipe/ lead to the other folders only in the layout of the installed package. It is made
+# of links, so an editor that opens it resolves every import and edits the files of the checkout.
+LAYOUT := build/types
+tree:
 	@rm -rf $(LAYOUT)
 	@mkdir -p $(LAYOUT)/pitchpipe
 	@ln -s $(addprefix $(CURDIR)/,$(wildcard pitchpipe/*.py) $(filter-out pitchpipe,$(PACKAGES))) $(LAYOUT)/pitchpipe
 	@sed 's/^include = .*/include = ["pitchpipe"]/' pyproject.toml > $(LAYOUT)/pyproject.toml
-	@$(BIN)/basedpyright --pythonpath $(BIN)/python --project $(LAYOUT)
 
 format: $(READY)
 	@$(BIN)/ruff check --fix .

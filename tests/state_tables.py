@@ -1,6 +1,6 @@
-"""Draws the tables of docs/architecture.md and docs/store.md from the code that they describe.
+"""Draws the state diagrams of docs/architecture.md and the tables of docs/store.md from the code.
 
-    python tests/state_tables.py docs/architecture.md docs/store.md
+    .venv/bin/python -P tests/state_tables.py docs/architecture.md docs/store.md
 
 rewrites, in each page, what stands between `<!-- table: NAME -->` and `<!-- end of table -->`.
 """
@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 from pitchpipe.runner.experiment_status import EXPERIMENT_MOVES
-from pitchpipe.runner.trial import TRIAL_MOVES, Cause
+from pitchpipe.runner.trial import TRIAL_MOVES
 from pitchpipe.store.schema import MIGRATIONS
 
 __all__ = ["TableError", "redraw", "table"]
@@ -75,16 +75,16 @@ class TableError(LookupError):
 
 
 def redraw(page: str) -> str:
-    """A page with its tables drawn anew; raises `TableError` for one that does not exist.
+    """Return a page with its tables and diagrams redrawn; raise `TableError` for one that does not exist.
 
-    >>> print(redraw("<!-- table: moves of an experiment -->\\n<!-- end of table -->").splitlines()[3])
-    | INITIALIZED | RUNNING, STOPPING, ERROR |
+    >>> print(redraw("<!-- table: moves of an experiment -->\\n<!-- end of table -->").splitlines()[4])
+        INITIALIZED --> RUNNING
     """
     return _BLOCK.sub(lambda found: found[1] + table(found["name"]), page)
 
 
 def table(name: str) -> str:
-    """The table of this name, as Markdown; raises `TableError`."""
+    """Return the table or diagram of this name, as Markdown; raise `TableError` if there is none."""
     if name == "moves of a trial":
         return _trial_moves()
     if name == "moves of an experiment":
@@ -96,25 +96,35 @@ def table(name: str) -> str:
 
 
 def _trial_moves() -> str:
-    """One row a cause, one column a status that has a way out."""
-    live = [status for status, moves in TRIAL_MOVES.items() if moves]
-    causes = [cause for cause in Cause if any(cause in TRIAL_MOVES[status] for status in live)]
-    rows = [(cause, *(TRIAL_MOVES[status].get(cause, "") for status in live)) for cause in causes]
-    final = ", ".join(status for status, moves in TRIAL_MOVES.items() if not moves)
-    return _markdown(("cause", *(f"from {status}" for status in live)), rows) + f"\nNo way out of: {final}.\n"
+    """Return the diagram of `TRIAL_MOVES`; one arrow may carry several causes."""
+    causes: dict[tuple[str, str], list[str]] = {}
+    for status, moves in TRIAL_MOVES.items():
+        for cause, target in moves.items():
+            causes.setdefault((status, target), []).append(cause)
+    arrows = [f"{status} --> {target}: {', '.join(names)}" for (status, target), names in causes.items()]
+    ends = [f"{status} --> [*]" for status, moves in TRIAL_MOVES.items() if not moves]
+    return _mermaid([f"[*] --> {next(iter(TRIAL_MOVES))}", *arrows, *ends])
 
 
 def _experiment_moves() -> str:
+    """Return the diagram of `EXPERIMENT_MOVES`; a status without a way in or out stands alone."""
     order = list(EXPERIMENT_MOVES)
-    rows = [
-        (status, ", ".join(sorted(moves, key=order.index)) or "no way out")
-        for status, moves in EXPERIMENT_MOVES.items()
+    arrows = [
+        f"{status} --> {target}"
+        for status, targets in EXPERIMENT_MOVES.items()
+        for target in sorted(targets, key=order.index)
     ]
-    return _markdown(("status", "may become"), rows)
+    reached = set().union(*EXPERIMENT_MOVES.values())
+    alone = [status for status, targets in EXPERIMENT_MOVES.items() if not targets and status not in reached]
+    return _mermaid([f"[*] --> {order[0]}", *arrows, *alone])
+
+
+def _mermaid(lines: Iterable[str]) -> str:
+    return "```mermaid\nstateDiagram-v2\n" + "".join(f"    {line}\n" for line in lines) + "```\n"
 
 
 def _columns() -> dict[str, list[Sequence[str]]]:
-    """(column, type, meaning) of each table, as SQLite has it after all migrations."""
+    """Return (column, type, meaning) of each table, as SQLite has it after all migrations."""
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript("".join(MIGRATIONS))
         names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
@@ -134,7 +144,7 @@ def _column_row(table_name: str, column: str, kind: str, meanings: dict[str, str
 
 
 def _comments() -> Iterator[tuple[str, str]]:
-    """What the schema says beside its columns."""
+    """Yield what the schema says beside its columns."""
     for created in _CREATED.finditer("".join(MIGRATIONS)):
         for found in _COMMENT.finditer(created[0]):
             yield f"{created['table']}.{found['column']}", found["comment"]
@@ -146,7 +156,7 @@ def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def main(paths: Sequence[str]) -> None:
-    """Rewrite the pages."""
+    """Rewrite the pages at these paths."""
     for path in map(Path, paths):
         path.write_text(redraw(path.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -89,3 +89,13 @@ def test_types_sees_planted_errors_in_every_package(copied_tree: Path) -> None:
         assert any('"CommandType"' in line for line in lines), folder
     assert '"no_such_name" is unknown import symbol' in result.stdout
     assert "cli/unknown.py:6:7 - error: Type annotation is missing" in result.stdout
+
+
+def test_tree_is_the_layout_of_the_installed_package_over_the_files_of_the_checkout(
+    copied_tree: Path,
+) -> None:
+    make(copied_tree, "tree")
+    inside = copied_tree / "build" / "types" / "pitchpipe"
+    assert {path.name for path in inside.iterdir()} >= {*FOLDERS, "__init__.py"} - {"pitchpipe"}
+    frames = inside / "protocol" / "frames.py"
+    assert frames.resolve() == (copied_tree / "protocol" / "frames.py").resolve()

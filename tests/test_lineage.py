@@ -1,4 +1,4 @@
-"""docs/lineage.md tells the truth: every name has its row, everything that a row names is there."""
+"""docs/internals/lineage.md tells the truth: every name has its row, everything that a row names is there."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Row(NamedTuple):
 
 
 def page(tree: Path) -> str:
-    return (tree / "docs" / "lineage.md").read_text(encoding="utf-8")
+    return (tree / "docs" / "internals" / "lineage.md").read_text(encoding="utf-8")
 
 
 def rows(text: str) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The examples and the defaults in docs/tuners.md are true."""
+"""The examples and the defaults in docs/tuners.md and in the page of each tuner are true."""
 
 from __future__ import annotations
 
@@ -11,30 +11,44 @@ from typing import Any
 import pytest
 
 from pitchpipe import tuners
+from pitchpipe.tuners.registry import REGISTRY
 from pitchpipe.tuners.tpe import DEFAULTS
 
-PAGE = Path(__file__).parents[2] / "docs" / "tuners.md"
+DOCS = Path(__file__).parents[2] / "docs"
+INDEX = DOCS / "tuners.md"
+
+
+def page_of(name: str) -> str:
+    """Return the page of one tuner."""
+    return (DOCS / "tuners" / f"{name.lower()}.md").read_text(encoding="utf-8")
 
 
 def test_examples_run() -> None:
-    results = doctest.testfile(str(PAGE), module_relative=False)
+    results = doctest.testfile(str(INDEX), module_relative=False)
     assert (results.failed, results.attempted > 0) == (0, True)
 
 
 def test_every_built_in_has_its_row() -> None:
-    overview = PAGE.read_text(encoding="utf-8").split("From Python")[0]
-    rows = re.findall(r"^\| `(\w+)` \|", overview, re.MULTILINE)
-    assert sorted(rows) == sorted(tuners.registry.REGISTRY.built_in)
+    overview = INDEX.read_text(encoding="utf-8").split("## From Python")[0]
+    rows = dict(re.findall(r"^\| \[`(\w+)`\]\((tuners/\w+\.md)\) \|", overview, re.MULTILINE))
+    assert rows == {name: f"tuners/{name.lower()}.md" for name in REGISTRY.built_in}
+    assert {path.name for path in (DOCS / "tuners").iterdir()} == {Path(page).name for page in rows.values()}
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY.built_in))
+def test_page_of_a_tuner_is_titled_by_its_name(name: str) -> None:
+    assert page_of(name).startswith(f"# {name}\n")
 
 
 def test_defaults_of_tpe() -> None:
-    section = PAGE.read_text(encoding="utf-8").split("## TPE\n")[1].split("\n## ")[0]
-    told = dict(re.findall(r"^\| `(\w+)` \| `?([\w.]+)`? \|", section, re.M))
-    assert {key: told.get(key) for key in DEFAULTS} == {key: str(value) for key, value in DEFAULTS.items()}
+    documented = dict(re.findall(r"^\| `(\w+)` \| `?([\w.]+)`? \|", page_of("TPE"), re.M))
+    assert {key: documented.get(key) for key in DEFAULTS} == {
+        key: str(value) for key, value in DEFAULTS.items()
+    }
 
 
-def as_told(default: Any) -> str:
-    """Return how the page writes a default."""
+def as_documented(default: Any) -> str:
+    """Return a default as the page writes it."""
     return "none" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
 
 
@@ -42,9 +56,8 @@ def as_told(default: Any) -> str:
 OTHERWISE = {"Auto", "Batch", "BOHB", "DEHB", "TPE"}
 
 
-@pytest.mark.parametrize("name", sorted(set(tuners.registry.REGISTRY.built_in) - OTHERWISE))
+@pytest.mark.parametrize("name", sorted(set(REGISTRY.built_in) - OTHERWISE))
 def test_arguments_and_defaults(name: str) -> None:
-    section = PAGE.read_text(encoding="utf-8").split(f"## {name}\n")[1].split("\n## ")[0]
-    told = dict(re.findall(r"^\| `(\w+)` \| `?([^|`]+?)`? \|", section, re.MULTILINE))
+    documented = dict(re.findall(r"^\| `(\w+)` \| `?([^|`]+?)`? \|", page_of(name), re.MULTILINE))
     parameters = inspect.signature(tuners.find(name)).parameters.values()
-    assert told == {parameter.name: as_told(parameter.default) for parameter in parameters}
+    assert documented == {parameter.name: as_documented(parameter.default) for parameter in parameters}
