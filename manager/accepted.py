@@ -10,27 +10,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..runner import DataImported, Event, LimitsChanged, SearchSpaceChanged, TrialAddAsked, TrialKillAsked
+from ..runner import (
+    DataImported,
+    Event,
+    LimitsChanged,
+    SearchSpaceChanged,
+    TrialAddRequested,
+    TrialKillRequested,
+)
 
-__all__ = ["asked_events", "asked_rows"]
+__all__ = ["requested_events", "requested_rows"]
 
-_KINDS = (DataImported, LimitsChanged, SearchSpaceChanged, TrialAddAsked, TrialKillAsked)
+_KINDS = (DataImported, LimitsChanged, SearchSpaceChanged, TrialAddRequested, TrialKillRequested)
 _BY_NAME: Mapping[str, type[Any]] = {kind.__name__: kind for kind in _KINDS}
 
 
-def asked_rows(events: Iterable[Event]) -> list[dict[str, Any]]:
+def requested_rows(events: Iterable[Event]) -> list[dict[str, Any]]:
     """Return events as plain JSON values.
 
-    >>> asked_rows([TrialKillAsked(12.5, "AbCdE")])
-    [{'kind': 'TrialKillAsked', 'time': 12.5, 'trial_id': 'AbCdE'}]
+    >>> requested_rows([TrialKillRequested(12.5, "AbCdE")])
+    [{'kind': 'TrialKillRequested', 'time': 12.5, 'trial_id': 'AbCdE'}]
     """
     return [{"kind": type(event).__name__, **asdict(event)} for event in events]
 
 
-def asked_events(rows: Iterable[Mapping[str, Any]]) -> Sequence[Event]:
-    """Return the events that `asked_rows` wrote down.
+def requested_events(rows: Iterable[Mapping[str, Any]]) -> Sequence[Event]:
+    """Return the events that `requested_rows` wrote down.
 
-    >>> asked_events(asked_rows([TrialKillAsked(12.5, "AbCdE")]))
-    [TrialKillAsked(time=12.5, trial_id='AbCdE')]
+    >>> requested_events(requested_rows([TrialKillRequested(12.5, "AbCdE")]))
+    [TrialKillRequested(time=12.5, trial_id='AbCdE')]
     """
     return [_BY_NAME[row["kind"]](**{name: row[name] for name in row if name != "kind"}) for row in rows]

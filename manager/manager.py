@@ -36,7 +36,7 @@ from ..runner import (
     RestoreDispatcher,
     SendCommand,
     StartTrial,
-    StopAsked,
+    StopRequested,
     StopTrial,
     Tick,
     TrialRunner,
@@ -56,7 +56,7 @@ from ..store import (
     clone_checkpoint,
 )
 from ..store import Tick as StoreTick
-from .accepted import asked_events, asked_rows
+from .accepted import requested_events, requested_rows
 from .dispatcher_link import REPLIES, DispatcherSession, DispatcherSetup, history_of, meaning_of, user_imports
 from .hooks import Listeners, committed_results, experiment_row
 from .settings import agent_timeout_of, limits_of, objectives_of, request_of, run_of
@@ -159,13 +159,13 @@ class Manager:
 
     async def end(self, reason: str) -> ExperimentStatus:
         """End an experiment that nobody runs: what its trials reported is taken in, and they are stopped."""
-        self._inbox.append(StopAsked(self._clock(), reason))
+        self._inbox.append(StopRequested(self._clock(), reason))
         return await self.run()
 
     def stop(self, reason: str = "the experiment was stopped") -> None:
         """End the experiment: what runs is ended with grace, and its results are kept."""
         self._stop_reason = self._stop_reason or reason
-        self._post([StopAsked(self._clock(), reason)])
+        self._post([StopRequested(self._clock(), reason)])
         if self.runner is None:
             self._opening.cancel()
 
@@ -202,7 +202,7 @@ class Manager:
             raise StoreError("the experiment is ending")
         if self._room.is_awaited_by(self._inbox):
             self._room.demand()
-        accepted = [*self._accepted, *asked_rows(events)]
+        accepted = [*self._accepted, *requested_rows(events)]
         snapshot = self._snapshot(self._opened_runner, accepted)
         self.store.accept(snapshot, None if config is None else json.dumps(config.canonical()))
         # Handled before anything else: the caller has checked the events against how things stand now.
@@ -263,7 +263,7 @@ class Manager:
         self._heard = (row.snapshot or {}).get("heard")
         self._accepted = (row.snapshot or {}).get("accepted", [])
         self._inbox[:0] = [
-            *asked_events(self._accepted),
+            *requested_events(self._accepted),
             *self._unheard_replies(),
             *self.first_events(runner, self._clock()),
             *said,
@@ -287,7 +287,7 @@ class Manager:
         for copy in runner.copies():
             self._perform(copy)
         await self.executor.attach(runner.orders())
-        for trial in runner.condemned():
+        for trial in runner.stopping():
             is_pause = trial.verdict is not None and trial.verdict.cause is Cause.PAUSED
             self._perform((PauseTrial if is_pause else StopTrial)(trial.trial_id, trial.attempt))
 

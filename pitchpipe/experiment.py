@@ -234,13 +234,13 @@ class Experiment(Plots):
 
     def _first_events(self, runner: Any, now: float) -> list[Any]:
         """What `restore` and earlier calls of `add_trial` asked for, when it is known where the experiment stands."""
-        from .runner import ReviveAsked, TrialKillAsked, added_trial
+        from .runner import RetryFailedRequested, TrialKillRequested, added_trial
 
         events: list[Any] = []
         if not self._resume_unfinished:
-            events += [TrialKillAsked(now, trial_id) for trial_id in runner.live]
+            events += [TrialKillRequested(now, trial_id) for trial_id in runner.live]
         if self._revive is not None:
-            events.append(ReviveAsked(now, self._revive))
+            events.append(RetryFailedRequested(now, self._revive))
         with self._lock:
             added, self._added = self._added, []
         return events + [added_trial(parameters, now) for parameters in added]

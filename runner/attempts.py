@@ -6,20 +6,20 @@ import json
 from typing import Any
 
 from .changes import AttemptRow
-from .events import CheckpointSaved, ResumeAsked
+from .events import CheckpointSaved, ResumeRequested
 from .trial import FailureKind, Trial, Verdict
 
 __all__ = [
-    "asked_resume",
+    "budget_and_donor",
     "came_to_nothing",
     "ended_attempt",
-    "exchange",
+    "exploit",
     "forget_checkpoint",
     "note_checkpoint",
-    "revive",
+    "resume_text",
+    "retry_failed",
     "rewind",
     "start_from",
-    "wishes_of",
 ]
 
 
@@ -39,10 +39,10 @@ def ended_attempt(trial: Trial, outcome: str, verdict: Verdict, time: float) -> 
     )
 
 
-def wishes_of(record: str) -> tuple[float | None, str | None]:
+def budget_and_donor(record: str) -> tuple[float | None, str | None]:
     """The budget that a parameter record asks for, and the trial from whose checkpoint it wants to start.
 
-    >>> wishes_of('{"parameters": {"x": 1}, "budget": 9, "checkpoint_of": "AbCdE"}')
+    >>> budget_and_donor('{"parameters": {"x": 1}, "budget": 9, "checkpoint_of": "AbCdE"}')
     (9.0, 'AbCdE')
     """
     if '"budget"' not in record and '"checkpoint_of"' not in record:
@@ -98,7 +98,7 @@ def forget_checkpoint(trial: Trial) -> None:
     trial.checkpoint, trial.checkpoint_sequence = None, 0
 
 
-def revive(trial: Trial, from_checkpoint: bool) -> None:
+def retry_failed(trial: Trial, from_checkpoint: bool) -> None:
     """Let a failed trial be as one that never failed, its past attempts aside."""
     trial.revivals += 1
     trial.failed = {}
@@ -114,13 +114,13 @@ def note_checkpoint(trial: Trial, saved: CheckpointSaved) -> None:
         trial.checkpoint_sequence = saved.sequence
 
 
-def asked_resume(asked: ResumeAsked) -> str:
+def resume_text(asked: ResumeRequested) -> str:
     """A resume as JSON, until the pause is there."""
     told = {"parameters": asked.parameters, "checkpoint_of": asked.checkpoint_of, "budget": asked.budget}
     return json.dumps({name: value for name, value in told.items() if value is not None})
 
 
-def exchange(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
+def exploit(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
     """Give a paused trial what its resume brings: parameters, a budget, the checkpoint of another trial.
 
     The checkpoint becomes its own, and its results go on with the next number.

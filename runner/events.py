@@ -19,7 +19,7 @@ __all__ = [
     "AttemptStarted",
     "BadReport",
     "CheckpointSaved",
-    "CompleteAsked",
+    "CompleteRequested",
     "DataImported",
     "DispatcherAnswered",
     "DispatcherFailed",
@@ -33,15 +33,15 @@ __all__ = [
     "PauseVerdict",
     "Reported",
     "ResourcesChanged",
-    "ResumeAsked",
-    "ReviveAsked",
+    "ResumeRequested",
+    "RetryFailedRequested",
     "SearchSpaceChanged",
     "StartRefused",
-    "StopAsked",
+    "StopRequested",
     "Tick",
     "TotalsChanged",
-    "TrialAddAsked",
-    "TrialKillAsked",
+    "TrialAddRequested",
+    "TrialKillRequested",
 ]
 
 
@@ -80,7 +80,7 @@ class KillVerdict:
 
 @dataclass(slots=True)
 class PauseVerdict:
-    """A trial shall be paused: it gives up its slot and waits for a `ResumeAsked`."""
+    """A trial shall be paused: it gives up its slot and waits for a `ResumeRequested`."""
 
     time: float
     trial_id: str
@@ -88,7 +88,7 @@ class PauseVerdict:
 
 
 @dataclass(slots=True)
-class ResumeAsked:
+class ResumeRequested:
     """A paused trial shall go on: from its own checkpoint or that of the trial `checkpoint_of`.
 
     `parameters` replace the trial's own; a trial that still runs is paused first.
@@ -102,7 +102,7 @@ class ResumeAsked:
 
 
 @dataclass(slots=True)
-class ReviveAsked:
+class RetryFailedRequested:
     """A user lets the failed trials of an earlier run try again, from their checkpoints or from the start."""
 
     time: float
@@ -256,7 +256,7 @@ class ExecutorFailed:
 
 
 @dataclass(slots=True)
-class TrialKillAsked:
+class TrialKillRequested:
     """A user asks for the end of one trial."""
 
     time: float
@@ -264,7 +264,7 @@ class TrialKillAsked:
 
 
 @dataclass(slots=True)
-class TrialAddAsked:
+class TrialAddRequested:
     """A user adds a trial of their own; `record` is its parameter record (without an id) as JSON text."""
 
     time: float
@@ -272,7 +272,7 @@ class TrialAddAsked:
 
 
 @dataclass(slots=True)
-class CompleteAsked:
+class CompleteRequested:
     """A stopper says that a trial has done enough: `value`, the JSON text of a result, becomes its final result."""
 
     time: float
@@ -282,7 +282,7 @@ class CompleteAsked:
 
 
 @dataclass(slots=True)
-class StopAsked:
+class StopRequested:
     """A user, a signal or a stopper asks for the end of the experiment; `outcome` is the status it ends with."""
 
     time: float
@@ -330,8 +330,8 @@ Event = (
     | NoMoreParameters
     | KillVerdict
     | PauseVerdict
-    | ResumeAsked
-    | ReviveAsked
+    | ResumeRequested
+    | RetryFailedRequested
     | DispatcherAnswered
     | DispatcherFailed
     | AttemptStarted
@@ -345,10 +345,10 @@ Event = (
     | ResourcesChanged
     | TotalsChanged
     | ExecutorFailed
-    | TrialKillAsked
-    | TrialAddAsked
-    | CompleteAsked
-    | StopAsked
+    | TrialKillRequested
+    | TrialAddRequested
+    | CompleteRequested
+    | StopRequested
     | LimitsChanged
     | SearchSpaceChanged
     | DataImported

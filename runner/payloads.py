@@ -11,7 +11,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from ..protocol import dumps
-from .events import TrialAddAsked
+from .events import TrialAddRequested
 
 __all__ = ["added_trial", "import_payload", "metric_payload", "trial_end_payload"]
 
@@ -54,11 +54,11 @@ def _id(parameter_id: int | str | None) -> str:
     return quoted(parameter_id) if isinstance(parameter_id, str) else str(parameter_id)
 
 
-def added_trial(parameters: Mapping[str, Any], time: float) -> TrialAddAsked:
+def added_trial(parameters: Mapping[str, Any], time: float) -> TrialAddRequested:
     """The event that adds a trial with parameters of the user's choice.
 
     >>> added_trial({"x": 1}, 0.0).record
     '{"parameter_id": null, "parameter_source": "customized", "parameters": {"x": 1}, "parameter_index": 0}'
     """
     record = {"parameter_id": None, "parameter_source": "customized", "parameters": dict(parameters)}
-    return TrialAddAsked(time, dumps({**record, "parameter_index": 0}))
+    return TrialAddRequested(time, dumps({**record, "parameter_index": 0}))

@@ -48,7 +48,7 @@ class Cause(StrEnum):
     STARTED = "started"
     ENDED_WELL = "ended well"
     ENDED_BADLY = "ended badly"
-    CONDEMNED = "condemned by the assessor"
+    EARLY_STOP = "condemned by the assessor"
     USER_CANCEL = "cancelled by the user"
     SYSTEM_CANCEL = "cancelled by the system"
     REFUSED = "refused by the executor"
@@ -62,7 +62,7 @@ class Cause(StrEnum):
 _ENDS = {
     Cause.ENDED_WELL: TrialStatus.SUCCEEDED,
     Cause.ENDED_BADLY: TrialStatus.FAILED,
-    Cause.CONDEMNED: TrialStatus.EARLY_STOPPED,
+    Cause.EARLY_STOP: TrialStatus.EARLY_STOPPED,
     Cause.USER_CANCEL: TrialStatus.USER_CANCELED,
     Cause.SYSTEM_CANCEL: TrialStatus.SYS_CANCELED,
 }
@@ -79,7 +79,7 @@ TRIAL_MOVES: dict[TrialStatus, dict[Cause, TrialStatus]] = {
     TrialStatus.RUNNING: {Cause.PAUSED: TrialStatus.PAUSED, Cause.RETRIED: TrialStatus.WAITING, **_ENDS},
     TrialStatus.PAUSED: {
         Cause.RESUMED: TrialStatus.WAITING,
-        Cause.CONDEMNED: TrialStatus.EARLY_STOPPED,
+        Cause.EARLY_STOP: TrialStatus.EARLY_STOPPED,
         Cause.USER_CANCEL: TrialStatus.USER_CANCELED,
         Cause.SYSTEM_CANCEL: TrialStatus.SYS_CANCELED,
     },

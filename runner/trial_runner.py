@@ -22,16 +22,16 @@ from typing import Any
 from ..protocol import CommandType
 from . import events as happened
 from .attempts import (
-    asked_resume,
+    budget_and_donor,
     came_to_nothing,
     ended_attempt,
-    exchange,
+    exploit,
     forget_checkpoint,
     note_checkpoint,
-    revive,
+    resume_text,
+    retry_failed,
     rewind,
     start_from,
-    wishes_of,
 )
 from .changes import Changes, MetricRow
 from .deadlines import Deadlines
@@ -119,8 +119,8 @@ class TrialRunner:
             happened.NoMoreParameters: self._on_no_more_parameters,
             happened.KillVerdict: self._on_kill_verdict,
             happened.PauseVerdict: self._on_pause_verdict,
-            happened.ResumeAsked: self._on_resume_asked,
-            happened.ReviveAsked: self._on_revive_asked,
+            happened.ResumeRequested: self._on_resume_requested,
+            happened.RetryFailedRequested: self._on_retry_failed_requested,
             happened.DispatcherAnswered: self._on_dispatcher_answered,
             happened.DispatcherFailed: self._on_dispatcher_failed,
             happened.AttemptStarted: self._on_started,
@@ -133,10 +133,10 @@ class TrialRunner:
             happened.AgentLost: self._on_agent_lost,
             happened.ResourcesChanged: self._on_resources_changed,
             happened.TotalsChanged: self._on_totals_changed,
-            happened.TrialKillAsked: self._on_kill_asked,
-            happened.TrialAddAsked: self._on_add_asked,
-            happened.CompleteAsked: self._on_complete_asked,
-            happened.StopAsked: self._on_stop_asked,
+            happened.TrialKillRequested: self._on_kill_requested,
+            happened.TrialAddRequested: self._on_add_requested,
+            happened.CompleteRequested: self._on_complete_requested,
+            happened.StopRequested: self._on_stop_requested,
             happened.LimitsChanged: self._on_limits_changed,
             happened.SearchSpaceChanged: self._on_search_space_changed,
             happened.DataImported: self._on_data_imported,
@@ -226,11 +226,11 @@ class TrialRunner:
 
     def add_trial(self, record: str, time: float) -> list[Effect]:
         """Take in a trial of the user's, by its parameter record without an id; answer what is to be done."""
-        return self.handle(happened.TrialAddAsked(time, record))
+        return self.handle(happened.TrialAddRequested(time, record))
 
     def stop_trial(self, trial_id: str, time: float) -> list[Effect]:
         """End a trial, whatever it does; nothing happens to one that has ended."""
-        return self.handle(happened.TrialKillAsked(time, trial_id))
+        return self.handle(happened.TrialKillRequested(time, trial_id))
 
     def decide(self, trial_id: str, decision: str, reason: str, time: float) -> list[Effect]:
         """Act on a `Decision` about a trial; raises `ValueError` for anything else."""
@@ -263,7 +263,7 @@ class TrialRunner:
         bound = self.limits.max_trial_number or self.limits.trial_concurrency
         return self.slots.first_agents(min(self.limits.trial_concurrency, bound, _AGENTS_AHEAD))
 
-    def condemned(self) -> list[Trial]:
+    def stopping(self) -> list[Trial]:
         """The trials that an executor was told to end and that have not ended."""
         return [trial for trial in self.live.values() if trial.verdict is not None and trial.is_assigned]
 
@@ -318,18 +318,18 @@ class TrialRunner:
     def _on_kill_verdict(self, event: happened.KillVerdict) -> None:
         trial = self.live.get(event.trial_id)
         if trial is not None and trial.final is None:  # a complete result is not thrown away
-            self._end_now_or_later(trial, Verdict(Cause.CONDEMNED, event.reason))
+            self._end_now_or_later(trial, Verdict(Cause.EARLY_STOP, event.reason))
 
     def _on_pause_verdict(self, event: happened.PauseVerdict) -> None:
         trial = self.live.get(event.trial_id)
         if trial is not None and trial.status is not TrialStatus.PAUSED and trial.verdict is None:
             self._pause(trial, event.reason)
 
-    def _on_resume_asked(self, event: happened.ResumeAsked) -> None:
+    def _on_resume_requested(self, event: happened.ResumeRequested) -> None:
         trial = self.live.get(event.trial_id)
         if trial is None or (trial.verdict is not None and trial.verdict.cause is not Cause.PAUSED):
             return  # it has ended, or is about to
-        trial.resume = asked_resume(event)
+        trial.resume = resume_text(event)
         self._note(trial)
         if trial.status is TrialStatus.PAUSED:
             self._resume(trial)
@@ -337,10 +337,10 @@ class TrialRunner:
         elif trial.verdict is None:
             self._pause(trial, "to go on with what the tuner gives it")
 
-    def _on_revive_asked(self, event: happened.ReviveAsked) -> None:
+    def _on_retry_failed_requested(self, event: happened.RetryFailedRequested) -> None:
         for trial in self.trials.values():
             if trial.status is TrialStatus.FAILED:
-                revive(trial, event.from_checkpoint)
+                retry_failed(trial, event.from_checkpoint)
                 self.live[trial.trial_id] = trial
                 self._begin_next(trial, Cause.RESUMED)
         self._streak.clear()
@@ -356,7 +356,7 @@ class TrialRunner:
             self._send(CommandType.RequestTrialJobs, "0")
             return
         for trial in list(self.live.values()):
-            self._end(trial, Verdict(Cause.CONDEMNED, "paused, and never resumed"), event.time)
+            self._end(trial, Verdict(Cause.EARLY_STOP, "paused, and never resumed"), event.time)
         self._go_on()
 
     def _on_dispatcher_failed(self, event: happened.DispatcherFailed) -> None:
@@ -394,7 +394,7 @@ class TrialRunner:
         self._keep_metric(trial, event, "PERIODICAL")
         if (verdict := check_intermediate(event.value)) is not None:
             reason = f"intermediate result {event.sequence}: {verdict.reason}"
-            self._condemn(trial, Verdict(verdict.cause, reason, verdict.kind))
+            self._stop_attempt(trial, Verdict(verdict.cause, reason, verdict.kind))
         elif self._is_judged(trial) and event.sequence >= trial.told:
             trial.told = event.sequence + 1
             self._send_metric(trial, "PERIODICAL", event.sequence, event.value)
@@ -413,7 +413,7 @@ class TrialRunner:
             return
         judged = check_final(event.value, self._names)
         if isinstance(judged, Verdict):
-            self._condemn(trial, judged)
+            self._stop_attempt(trial, judged)
             return
         trial.final, trial.values = event.value, judged
         if trial.revivals:  # the dispatcher has taken leave of it
@@ -424,7 +424,7 @@ class TrialRunner:
     def _on_bad_report(self, event: happened.BadReport) -> None:
         trial = self._current(event.trial_id, event.attempt)
         if trial is not None:
-            self._condemn(trial, Verdict(Cause.ENDED_BADLY, event.message, FailureKind.USER_ERROR))
+            self._stop_attempt(trial, Verdict(Cause.ENDED_BADLY, event.message, FailureKind.USER_ERROR))
 
     def _on_ended(self, event: happened.AttemptEnded) -> None:
         trial = self._current(event.trial_id, event.attempt)
@@ -486,27 +486,27 @@ class TrialRunner:
 
     # ------------------------------------------------------------------ users and time
 
-    def _on_kill_asked(self, event: happened.TrialKillAsked) -> None:
+    def _on_kill_requested(self, event: happened.TrialKillRequested) -> None:
         trial = self.live.get(event.trial_id)
         if trial is None:
             return
         self._end_now_or_later(trial, Verdict(Cause.USER_CANCEL, "killed by the user"))
 
-    def _on_add_asked(self, event: happened.TrialAddAsked) -> None:
+    def _on_add_requested(self, event: happened.TrialAddRequested) -> None:
         if not self.why_not_add():
             self._add(None, event.record)
             self._go_on()
 
-    def _on_complete_asked(self, event: happened.CompleteAsked) -> None:
+    def _on_complete_requested(self, event: happened.CompleteRequested) -> None:
         trial = self.live.get(event.trial_id)
         if trial is None or trial.verdict is not None or not trial.is_assigned:
             return
         if trial.final is None:
             told = happened.Reported(event.time, trial.trial_id, trial.attempt, "final", 0, event.value)
             self._take_final(trial, told)
-        self._condemn(trial, Verdict(Cause.ENDED_WELL, event.reason))
+        self._stop_attempt(trial, Verdict(Cause.ENDED_WELL, event.reason))
 
-    def _on_stop_asked(self, event: happened.StopAsked) -> None:
+    def _on_stop_requested(self, event: happened.StopRequested) -> None:
         self.error = event.error or self.error
         self._stop(ExperimentStatus(event.outcome), event.reason)
 
@@ -540,7 +540,7 @@ class TrialRunner:
             self._stop(ExperimentStatus.DONE, f"{limit} is over")
         for trial in self._deadlines.overdue(limits.max_trial_duration, event.time):
             reason = f"ran longer than max_trial_duration ({limits.max_trial_duration:g} s)"
-            self._condemn(trial, Verdict(Cause.ENDED_BADLY, reason, FailureKind.TIMEOUT))
+            self._stop_attempt(trial, Verdict(Cause.ENDED_BADLY, reason, FailureKind.TIMEOUT))
 
     # ------------------------------------------------------------------ moves
 
@@ -568,7 +568,7 @@ class TrialRunner:
     def _add(self, parameter_id: int | str | None, record: str) -> None:
         trial_id = new_trial_id(self.experiment_id, self.created, self.trials)
         trial = Trial(trial_id, self.created, parameter_id, record, self._now)
-        trial.budget, donor = wishes_of(record)
+        trial.budget, donor = budget_and_donor(record)
         if donor is not None:
             start_from(trial, self.trials.get(donor))
             self._copy_checkpoint(trial)
@@ -617,7 +617,7 @@ class TrialRunner:
         else:
             self._move(ExperimentStatus.RUNNING)
 
-    def _condemn(self, trial: Trial, verdict: Verdict) -> None:
+    def _stop_attempt(self, trial: Trial, verdict: Verdict) -> None:
         """Fix how a trial will end and have its process ended; the first verdict stands, unless it is a pause."""
         if trial.verdict is not None and trial.verdict.cause is not Cause.PAUSED:
             return
@@ -629,7 +629,7 @@ class TrialRunner:
 
     def _end_now_or_later(self, trial: Trial, verdict: Verdict) -> None:
         """End a trial at once if no executor has to be told first."""
-        self._condemn(trial, verdict)
+        self._stop_attempt(trial, verdict)
         if not trial.is_assigned:
             if trial.status is TrialStatus.WAITING:
                 self.waiting.remove(trial)
@@ -664,7 +664,7 @@ class TrialRunner:
 
     def _resume(self, trial: Trial) -> None:
         resume, trial.resume = json.loads(trial.resume or "{}"), None
-        exchange(trial, resume, self.trials.get(resume.get("checkpoint_of", "")))
+        exploit(trial, resume, self.trials.get(resume.get("checkpoint_of", "")))
         self._copy_checkpoint(trial)
         self._begin_next(trial, Cause.RESUMED)
 
@@ -749,7 +749,7 @@ class TrialRunner:
         self._move(ExperimentStatus.STOPPING)
         verdict = Verdict(Cause.SYSTEM_CANCEL, reason)
         for trial in list(self.live.values()):
-            self._condemn(trial, verdict)
+            self._stop_attempt(trial, verdict)
         self.waiting.clear()
         for trial in [trial for trial in self.live.values() if not trial.is_assigned]:
             self._end(trial, trial.verdict or verdict, self._now)

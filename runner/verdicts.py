@@ -68,7 +68,7 @@ def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
     if verdict is not None and verdict.cause is Cause.PAUSED:
         if trial.final is None and (ended.paused or ended.lost or ended.signal is not None):
             return verdict
-    elif verdict is not None and verdict.cause is Cause.CONDEMNED and trial.final is not None:
+    elif verdict is not None and verdict.cause is Cause.EARLY_STOP and trial.final is not None:
         return Verdict(Cause.ENDED_WELL, f"it had finished when it was to be stopped ({verdict.reason})")
     elif verdict is not None and not (ended_well and verdict.cause is Cause.SYSTEM_CANCEL):
         return verdict

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from ..runner import AttemptEnded, Event, StopAsked, is_no_room
+from ..runner import AttemptEnded, Event, StopRequested, is_no_room
 from ..trial_agent import no_room
 from .store import NoRoomError
 
@@ -57,7 +57,7 @@ class Room:
         """Must these events wait? Raises `NoRoomError` for one that asks for the end, which does not wait."""
         if self._held is None and any(map(_found_no_room, events)):
             self.attempt(partial(check_room, self._folder))
-        if any(isinstance(event, StopAsked) for event in events):
+        if any(isinstance(event, StopRequested) for event in events):
             self.demand()
         return self.is_awaited
 

@@ -34,8 +34,8 @@ from ...runner import (
     ExperimentStatus,
     LimitsChanged,
     SearchSpaceChanged,
-    TrialAddAsked,
-    TrialKillAsked,
+    TrialAddRequested,
+    TrialKillRequested,
 )
 from ...store import NoRoomError, StoreError
 from .change_checks import problems_of
@@ -117,7 +117,7 @@ class LiveChanges:
         trial = self._trial(request)
         if trial.status.is_final:
             raise ControlError(f"trial {trial.trial_id} has ended already: {trial.status}", "conflict")
-        self._apply([TrialKillAsked(self._manager.now(), trial.trial_id)])
+        self._apply([TrialKillRequested(self._manager.now(), trial.trial_id)])
         return {"sequence_id": trial.sequence_id, "trial_id": trial.trial_id}
 
     def _stop(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class LiveChanges:
             dumps({**source, "parameters": dict(each), "parameter_index": 0, **origin}) for each in several
         ]
         first = runner.created
-        self._apply([TrialAddAsked(now, record) for record in records])
+        self._apply([TrialAddRequested(now, record) for record in records])
         own = [
             trial for trial in list(runner.trials.values())[first:] if any(trial.record is r for r in records)
         ]

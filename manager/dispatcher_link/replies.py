@@ -13,12 +13,12 @@ from ...runner import (
     NoMoreParameters,
     ParametersArrived,
     PauseVerdict,
-    ResumeAsked,
+    ResumeRequested,
 )
 
 __all__ = ["REPLIES", "failure_of", "is_reply", "meaning_of"]
 
-REPLIES = (ParametersArrived, NoMoreParameters, KillVerdict, PauseVerdict, ResumeAsked)
+REPLIES = (ParametersArrived, NoMoreParameters, KillVerdict, PauseVerdict, ResumeRequested)
 """What replies mean; one event a reply."""
 
 
@@ -71,7 +71,7 @@ def _pause(now: float, payload: str) -> Event:
 def _resume(now: float, payload: str) -> Event:
     told = loads(payload)
     names = ("parameters", "checkpoint_of", "budget")
-    return ResumeAsked(now, told["trial_job_id"], *(told.get(name) for name in names))
+    return ResumeRequested(now, told["trial_job_id"], *(told.get(name) for name in names))
 
 
 _MEANINGS: dict[CommandType, Callable[[float, str], Event]] = {

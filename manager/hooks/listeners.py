@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...runner import CheckpointSaved, CompleteAsked, Event, StopAsked, Trial, TrialStatus
+from ...runner import CheckpointSaved, CompleteRequested, Event, StopRequested, Trial, TrialStatus
 from .callbacks import Callback
 from .rows import result_row, trial_row
 from .stoppers import Stopper
@@ -157,15 +157,15 @@ class Listeners:
                 yield from self._judged_trial(self.stopper, metric, now)
             if self.stopper.stop_all():
                 self._is_over = True
-                yield StopAsked(now, self.stopper.reason(), "DONE")
+                yield StopRequested(now, self.stopper.reason(), "DONE")
         except Exception as error:  # noqa: BLE001  (the user's code)
             yield self._failed(error, now)
 
-    def _failed(self, error: Exception, now: float) -> StopAsked:
+    def _failed(self, error: Exception, now: float) -> StopRequested:
         """Its rule was part of what was asked for: without it the experiment does not go on."""
         self._is_over = True
         reason = f"the stopper {type(self.stopper).__name__} raised {type(error).__name__}: {error}"
-        return StopAsked(now, reason, "ERROR", "".join(traceback.format_exception(error)))
+        return StopRequested(now, reason, "ERROR", "".join(traceback.format_exception(error)))
 
     def _is_new(self, metric: MetricRow) -> bool:
         """A trial that goes on from a checkpoint reports again what was judged before."""
@@ -179,7 +179,7 @@ class Listeners:
         if not is_final and not self._is_new(metric):
             return
         if stopper(metric.trial.trial_id, result_row(metric)) and not is_final:
-            yield CompleteAsked(now, metric.trial.trial_id, metric.value, stopper.reason())
+            yield CompleteRequested(now, metric.trial.trial_id, metric.value, stopper.reason())
 
 
 def _standing(trial: Trial) -> tuple[TrialStatus, int]:

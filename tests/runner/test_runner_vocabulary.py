@@ -61,7 +61,7 @@ def test_no_trial_is_added_over_the_maximum_or_after_the_end() -> None:
     driver.ready()
     assert driver.runner.why_not_add() == "max_trial_number (1) trials are made or asked for already"
     assert driver.runner.add_trial(RECORD, driver.now) == []
-    driver.handle(happened.StopAsked(driver.now))
+    driver.handle(happened.StopRequested(driver.now))
     assert driver.runner.why_not_add() == "the experiment is STOPPED"
     assert driver.runner.get_trials() == []
 
@@ -110,7 +110,7 @@ def test_only_what_changed_is_written_again() -> None:
 
 
 def complete(driver: Driver, trial_id: str, value: str) -> list[object]:
-    return driver.handle(happened.CompleteAsked(driver.now, trial_id, value, "10 results are enough"))
+    return driver.handle(happened.CompleteRequested(driver.now, trial_id, value, "10 results are enough"))
 
 
 def test_trial_that_did_enough_succeeds_with_its_last_result() -> None:
@@ -147,7 +147,7 @@ def test_trial_that_did_enough_and_ended_at_nan_has_failed() -> None:
 def test_stopper_ends_the_experiment_as_done() -> None:
     driver = Driver()
     trial = driver.running_trial()
-    driver.handle(happened.StopAsked(driver.now, "a plateau", "DONE"))
+    driver.handle(happened.StopRequested(driver.now, "a plateau", "DONE"))
     effects = driver.end(trial, exit_code=None, signal=15)
     assert of_type(effects, Finish)
     assert (driver.runner.status, driver.runner.reason) == (ExperimentStatus.DONE, "a plateau")
@@ -246,11 +246,11 @@ def failed_trial(driver: Driver) -> Trial:
 
 def again(driver: Driver, from_checkpoint: bool) -> Trial:
     """The experiment's next manager, which lets failed trials try again."""
-    driver.handle(happened.StopAsked(driver.now))
+    driver.handle(happened.StopRequested(driver.now))
     old = driver.runner
     driver.runner = TrialRunner("test", old.limits, Ledger(Totals()))
     driver.runner.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), 0.0)
-    assert driver.handle(happened.ReviveAsked(driver.now, from_checkpoint)) == []
+    assert driver.handle(happened.RetryFailedRequested(driver.now, from_checkpoint)) == []
     (trial,) = driver.runner.live.values()
     return trial
 
@@ -296,7 +296,7 @@ def test_revived_trial_may_fail_again() -> None:
 def test_experiment_without_failed_trials_is_revived_to_nothing() -> None:
     driver = Driver()
     driver.succeed(driver.running_trial())
-    assert driver.handle(happened.ReviveAsked(driver.now)) == []
+    assert driver.handle(happened.RetryFailedRequested(driver.now)) == []
 
 
 def test_trial_is_tried_again_without_end_if_asked_for() -> None:

@@ -334,9 +334,9 @@ def test_user_kills_a_running_and_a_waiting_trial() -> None:
     trial = driver.running_trial()
     driver.propose(x=2)
     waiting = driver.runner.waiting[0]
-    driver.handle(happened.TrialKillAsked(driver.now, waiting.trial_id))
+    driver.handle(happened.TrialKillRequested(driver.now, waiting.trial_id))
     assert waiting.status is TrialStatus.USER_CANCELED
-    driver.handle(happened.TrialKillAsked(driver.now, trial.trial_id))
+    driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id))
     driver.end(trial, exit_code=None, signal=15)
     assert (trial.status, trial.reason) == (TrialStatus.USER_CANCELED, "killed by the user")
 
@@ -541,7 +541,7 @@ def test_experiment_that_is_stopped_before_its_dispatcher_is_back_stays_stopping
     old = driver.runner
     driver.runner = TrialRunner("test", old.limits, Ledger(Totals()))
     driver.runner.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), 0.0)
-    driver.handle(happened.StopAsked(driver.now))
+    driver.handle(happened.StopRequested(driver.now))
     assert driver.ready() == []
     assert driver.runner.status is ExperimentStatus.STOPPING
     assert of_type(driver.end(trial, exit_code=None, signal=15), Finish)
@@ -563,7 +563,7 @@ def test_trial_whose_agent_was_told_to_leave_is_run_again() -> None:
 def test_nothing_is_run_again_while_the_experiment_stops() -> None:
     driver = Driver(trial_concurrency=1)
     trial = driver.running_trial()
-    driver.handle(happened.StopAsked(driver.now, "interrupted"))
+    driver.handle(happened.StopRequested(driver.now, "interrupted"))
     assert of_type(driver.end(trial, lost=True), Finish)
     assert trial.status is TrialStatus.SYS_CANCELED
 
@@ -611,7 +611,7 @@ def test_pause_is_told_to_the_executor_once_and_frees_the_slot() -> None:
 def test_resumed_trial_goes_on_from_its_checkpoint_with_the_next_number() -> None:
     driver = Driver(trial_concurrency=1)
     trial = paused_trial(driver)
-    asked = happened.ResumeAsked(driver.now, trial.trial_id, {"x": 7}, budget=9.0)
+    asked = happened.ResumeRequested(driver.now, trial.trial_id, {"x": 7}, budget=9.0)
     (start,) = of_type(driver.handle(asked), StartTrial)
     order = start.order
     assert (order.attempt, order.first_sequence, order.checkpoint) == (2, 2, "trials/0/checkpoints/1-2")
@@ -623,7 +623,7 @@ def test_resumed_trial_goes_on_from_its_checkpoint_with_the_next_number() -> Non
 def test_resumed_trial_without_a_checkpoint_begins_again() -> None:
     driver = Driver(trial_concurrency=1)
     trial = paused_trial(driver, checkpoint=False)
-    (start,) = of_type(driver.handle(happened.ResumeAsked(driver.now, trial.trial_id)), StartTrial)
+    (start,) = of_type(driver.handle(happened.ResumeRequested(driver.now, trial.trial_id)), StartTrial)
     assert (start.order.first_sequence, start.order.checkpoint) == (0, None)
     assert driver.runner.take_changes().superseded == [(0, 1, 0)]
 
@@ -633,7 +633,7 @@ def test_resume_takes_a_slot_before_new_trials_and_counts_as_none() -> None:
     trial = paused_trial(driver)
     driver.propose(x=2)
     other = driver.runner.get_trials()[1]
-    assert of_type(driver.handle(happened.ResumeAsked(driver.now, trial.trial_id)), StartTrial) == []
+    assert of_type(driver.handle(happened.ResumeRequested(driver.now, trial.trial_id)), StartTrial) == []
     driver.start(other)
     (start,) = of_type(driver.succeed(other), StartTrial)
     assert start.order.trial_id == trial.trial_id
@@ -651,7 +651,7 @@ def test_resume_may_bring_the_checkpoint_of_another_trial() -> None:
     driver.report(trial, 0.9)
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "exploit"))
     driver.end(trial, paused=True)
-    asked = happened.ResumeAsked(driver.now, trial.trial_id, {"x": 3}, donor.trial_id)
+    asked = happened.ResumeRequested(driver.now, trial.trial_id, {"x": 3}, donor.trial_id)
     copy, start = of_type(driver.handle(asked), (CopyCheckpoint, StartTrial))
     assert copy == CopyCheckpoint("trials/0/checkpoints/1-2", "trials/1/checkpoints/2-0")
     assert (start.order.checkpoint, start.order.first_sequence) == ("trials/1/checkpoints/2-0", 1)
@@ -675,7 +675,7 @@ def test_resume_that_comes_before_the_pause_is_done_waits_for_it() -> None:
     driver = Driver(trial_concurrency=1)
     trial = driver.running_trial()
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
-    assert driver.handle(happened.ResumeAsked(driver.now, trial.trial_id, {"x": 5})) == []
+    assert driver.handle(happened.ResumeRequested(driver.now, trial.trial_id, {"x": 5})) == []
     (start,) = of_type(driver.end(trial, paused=True), StartTrial)
     assert json.loads(start.order.parameters)["parameters"] == {"x": 5}
 
@@ -683,7 +683,7 @@ def test_resume_that_comes_before_the_pause_is_done_waits_for_it() -> None:
 def test_resume_of_a_running_trial_pauses_it_first() -> None:
     driver = Driver(trial_concurrency=1)
     trial = driver.running_trial()
-    asked = happened.ResumeAsked(driver.now, trial.trial_id, {"x": 5})
+    asked = happened.ResumeRequested(driver.now, trial.trial_id, {"x": 5})
     assert of_type(driver.handle(asked), PauseTrial) == [PauseTrial(trial.trial_id, 1)]
     assert of_type(driver.end(trial, paused=True), StartTrial)
 
@@ -694,7 +694,7 @@ def test_trial_that_ends_by_itself_before_the_pause_has_ended() -> None:
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
     driver.succeed(trial)
     assert trial.status is TrialStatus.SUCCEEDED
-    assert driver.handle(happened.ResumeAsked(driver.now, trial.trial_id)) == []
+    assert driver.handle(happened.ResumeRequested(driver.now, trial.trial_id)) == []
 
 
 def test_trial_lost_while_it_pauses_is_paused_at_its_last_checkpoint() -> None:
@@ -732,7 +732,7 @@ def test_experiment_whose_trials_wait_for_a_resume_that_never_comes_is_done() ->
 def test_stop_ends_paused_trials_too() -> None:
     driver = Driver(trial_concurrency=1)
     trial = paused_trial(driver)
-    assert of_type(driver.handle(happened.StopAsked(driver.now, "interrupted")), Finish)
+    assert of_type(driver.handle(happened.StopRequested(driver.now, "interrupted")), Finish)
     assert trial.status is TrialStatus.SYS_CANCELED
 
 
@@ -800,7 +800,7 @@ def test_stop_ends_what_runs_and_keeps_the_results() -> None:
     driver = Driver(trial_concurrency=2)
     trial = driver.running_trial()
     driver.report(trial, 0.4)
-    effects = driver.handle(happened.StopAsked(driver.now, "interrupted"))
+    effects = driver.handle(happened.StopRequested(driver.now, "interrupted"))
     assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
     assert driver.runner.status is ExperimentStatus.STOPPING
     assert driver.propose(x=9) == []
@@ -813,7 +813,7 @@ def test_trial_that_ends_well_while_the_experiment_stops_has_succeeded() -> None
     driver = Driver()
     trial = driver.running_trial()
     driver.report(trial, 0.4, "final")
-    driver.handle(happened.StopAsked(driver.now))
+    driver.handle(happened.StopRequested(driver.now))
     driver.end(trial)
     assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "")
     assert driver.runner.best.front == [trial]
@@ -855,7 +855,7 @@ def test_cancelled_trials_do_not_show_that_the_experiment_works() -> None:
         driver.propose(x=number)
         trial = driver.runner.get_trials()[-1]
         if number == 1:
-            driver.handle(happened.TrialKillAsked(driver.now, trial.trial_id))
+            driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id))
             driver.end(trial, exit_code=None, signal=15)
         else:
             driver.end(trial, exit_code=1)
@@ -1096,7 +1096,7 @@ class RunnerMachine(RuleBasedStateMachine):
     @rule(data=st.data(), parameters=st.sampled_from([None, {"x": 1}]), exchanged=st.booleans())
     def resume(self, data: st.DataObject, parameters: Any, exchanged: bool) -> None:
         donor = self.any_attempt(data)[0] if exchanged else None
-        self.handle(happened.ResumeAsked(self.now, self.any_attempt(data)[0], parameters, donor))
+        self.handle(happened.ResumeRequested(self.now, self.any_attempt(data)[0], parameters, donor))
 
     @rule()
     def dispatcher_has_answered(self) -> None:
@@ -1123,7 +1123,7 @@ class RunnerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.started)
     @rule(data=st.data())
     def kill(self, data: st.DataObject) -> None:
-        self.handle(happened.TrialKillAsked(self.now, self.any_attempt(data)[0]))
+        self.handle(happened.TrialKillRequested(self.now, self.any_attempt(data)[0]))
 
     @precondition(lambda self: self.started)
     @rule(data=st.data())
@@ -1132,7 +1132,7 @@ class RunnerMachine(RuleBasedStateMachine):
 
     @rule()
     def add(self) -> None:
-        self.handle(happened.TrialAddAsked(self.now, '{"parameter_id": null, "parameters": {}}'))
+        self.handle(happened.TrialAddRequested(self.now, '{"parameter_id": null, "parameters": {}}'))
 
     def can_change(self) -> bool:
         return self.runner.status is not ExperimentStatus.STOPPING and not self.runner.is_finished()
@@ -1157,7 +1157,7 @@ class RunnerMachine(RuleBasedStateMachine):
 
     @rule()
     def stop(self) -> None:
-        self.handle(happened.StopAsked(self.now))
+        self.handle(happened.StopRequested(self.now))
 
     @rule(slot=st.integers(0, 2), is_over=st.booleans())
     def agent_is_silent(self, slot: int, is_over: bool) -> None:
@@ -1206,7 +1206,7 @@ def test_restored_runner_goes_on_like_the_one_it_replaces(moves: list[str]) -> N
         elif move == "fail" and live:
             driver.end(live[0], exit_code=1)
         elif move == "stop":
-            driver.handle(happened.StopAsked(driver.now))
+            driver.handle(happened.StopRequested(driver.now))
     old = driver.runner
     new = TrialRunner("test", old.limits, Ledger(Totals()))
     new.restore(old.get_trials(), json.loads(json.dumps(old.snapshot())), old.elapsed(driver.now))

@@ -191,7 +191,7 @@ def test_pause_and_resume_are_events(at_table: Any) -> None:
         await table.answered()
         assert table.events[1:] == [
             happened.PauseVerdict(5.0, "AbCdE", "rung 0"),
-            happened.ResumeAsked(5.0, "AbCdE", {"x": 1}, "FgHiJ", 9),
+            happened.ResumeRequested(5.0, "AbCdE", {"x": 1}, "FgHiJ", 9),
         ]
 
     at_table(play)

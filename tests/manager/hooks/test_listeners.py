@@ -199,7 +199,7 @@ def test_callback_is_told_of_checkpoints_pauses_and_attempts() -> None:
     assert tell(happened.AttemptStarted(*two)) == [("on_trial_start", 2)]
     paused = happened.PauseVerdict(driver.now, trial.trial_id, "its rung is full")
     assert tell(paused, happened.AttemptEnded(*two, paused=True)) == [("on_trial_pause", 2)]
-    assert tell(happened.ResumeAsked(driver.now, trial.trial_id)) == []
+    assert tell(happened.ResumeRequested(driver.now, trial.trial_id)) == []
     three = driver.now, trial.trial_id, 3
     final = happened.Reported(*three, "final", 0, "0.1")
     ended = happened.AttemptEnded(*three, exit_code=0)
