@@ -7,11 +7,12 @@ from typing import Any
 
 from .changes import AttemptRow
 from .events import CheckpointSaved, ResumeRequested
-from .trial import FailureKind, Trial, Verdict
+from .trial import Cause, FailureKind, Trial, Verdict
 
 __all__ = [
     "budget_and_donor",
     "came_to_nothing",
+    "count_failure",
     "ended_attempt",
     "exploit",
     "forget_checkpoint",
@@ -91,6 +92,12 @@ def came_to_nothing(trial: Trial, verdict: Verdict) -> bool:
         return False
     attempt, _, number = trial.checkpoint.rpartition("/")[2].partition("-")
     return int(attempt) < trial.attempt or number == "0"
+
+
+def count_failure(trial: Trial, verdict: Verdict) -> None:
+    """Count a failed attempt under its kind of failure."""
+    if verdict.cause is Cause.ENDED_BADLY and verdict.kind is not None:
+        trial.failed = {**trial.failed, verdict.kind.value: trial.failed.get(verdict.kind, 0) + 1}
 
 
 def forget_checkpoint(trial: Trial) -> None:

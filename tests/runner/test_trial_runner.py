@@ -328,9 +328,7 @@ def test_trial_over_its_time_fails_as_timed_out() -> None:
 
 
 def test_user_kills_a_running_and_a_waiting_trial() -> None:
-    driver = Driver(trial_concurrency=2)
-    driver.runner.ledger = Ledger(Totals({"CPU": 1.0}))
-    driver.runner.request = Request(cpus=1.0)
+    driver = Driver(Request(cpus=1.0), Totals({"CPU": 1.0}), trial_concurrency=2)
     trial = driver.running_trial()
     driver.propose(x=2)
     waiting = driver.runner.waiting[0]
@@ -1221,4 +1219,4 @@ def test_restored_runner_goes_on_like_the_one_it_replaces(moves: list[str]) -> N
 
 def test_every_kind_of_event_has_a_handler_but_the_one_that_ends_the_manager() -> None:
     runner = TrialRunner("exp", Limits(1), Ledger(Totals()))
-    assert set(runner._handlers) == set(get_args(happened.Event)) - {happened.ExecutorFailed}
+    assert set(runner.handlers) == set(get_args(happened.Event)) - {happened.ExecutorFailed}
