@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from ..protocol import parameters_of
 from ..runner import AttemptRow, Trial
 from ..store import ExperimentRow, Store
 from ..store.reading import flat
@@ -39,7 +40,7 @@ def trial_object(trial: Trial, intermediate: list[object]) -> dict[str, Any]:
         "id": trial.trial_id,
         "sequence_id": trial.sequence_id,
         "status": trial.status.value,
-        "parameters": plain_number(json.loads(trial.record)["parameters"]),
+        "parameters": plain_number(parameters_of(trial.record)),
         "intermediate": [plain_number(value) for value in intermediate],
         "final": None if trial.final is None else plain_number(json.loads(trial.final)),
         "start_time": trial.start_time,
@@ -115,4 +116,4 @@ def csv_rows(trials: Iterable[Trial]) -> Iterator[list[object]]:
 
 def _flattened(trial: Trial) -> tuple[dict[str, Any], dict[str, Any]]:
     final = {} if trial.final is None else flat(json.loads(trial.final), "final")
-    return flat(json.loads(trial.record)["parameters"]), final
+    return flat(parameters_of(trial.record)), final

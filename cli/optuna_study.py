@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..protocol import MetricError, metric_value
+from ..protocol import MetricError, metric_value, parameters_of
 from ..runner import Trial, TrialStatus
 from ..search_space import Parameter, SearchSpace
 from ..store import ExperimentFolder, ExperimentRow, Store
@@ -61,7 +61,7 @@ def _frozen_trials(row: ExperimentRow, store: Store) -> Iterator[Any]:
         if trial.status not in _STATES:
             continue
         state = TrialState[_STATES[trial.status]]
-        record = json.loads(trial.record)["parameters"]
+        record = parameters_of(trial.record)
         values, distributions = parameters.of(record)
         yield _with_times(
             trial,

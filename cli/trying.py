@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..config import ExperimentConfig
 from ..manager import create_experiment
+from ..protocol import parameters_of
 from ..store.reading import FailedTrial, duration_text, number_text, parameters_text, result_text
 from .display import SilentDisplay
 from .interrupts import Interrupts
@@ -73,7 +74,7 @@ def _tried(store: Store, folder: ExperimentFolder, error: str) -> Tried:
         trial.status.value,
         max(0.0, (trial.end_time or trial.start_time) - trial.start_time),
         sum(path.stat().st_size for path in folder.trial(0).rglob("*") if path.is_file()),
-        parameters_text(json.loads(trial.record)["parameters"]),
+        parameters_text(parameters_of(trial.record)),
         metrics,
         trial.final,
         str(FailedTrial.of(trial)) if trial.status == "FAILED" else trial.reason,

@@ -41,6 +41,8 @@ from ..runner import (
     Tick,
     TrialRunner,
     added_trial,
+    event_of,
+    recorded,
     troubles_of,
 )
 from ..store import (
@@ -56,7 +58,6 @@ from ..store import (
     clone_checkpoint,
 )
 from ..store import Tick as StoreTick
-from .accepted import requested_events, requested_rows
 from .dispatcher_link import REPLIES, DispatcherSession, DispatcherSetup, history_of, meaning_of, user_imports
 from .hooks import Listeners, committed_results, experiment_row
 from .settings import agent_timeout_of, limits_of, objectives_of, request_of, run_of
@@ -202,7 +203,7 @@ class Manager:
             raise StoreError("the experiment is ending")
         if self._room.is_awaited_by(self._inbox):
             self._room.demand()
-        accepted = [*self._accepted, *requested_rows(events)]
+        accepted = [*self._accepted, *map(recorded, events)]
         snapshot = self._snapshot(self._opened_runner, accepted)
         self.store.accept(snapshot, None if config is None else json.dumps(config.canonical()))
         # Handled before anything else: the caller has checked the events against how things stand now.
@@ -263,7 +264,7 @@ class Manager:
         self._heard = (row.snapshot or {}).get("heard")
         self._accepted = (row.snapshot or {}).get("accepted", [])
         self._inbox[:0] = [
-            *requested_events(self._accepted),
+            *map(event_of, self._accepted),
             *self._unheard_replies(),
             *self.first_events(runner, self._clock()),
             *said,

@@ -143,7 +143,14 @@ class Reports:
 
     def _keep(self, trial: Trial, event: happened.Reported, kind: str) -> None:
         self._output.changes.metrics.append(
-            MetricRow(trial, event.attempt, kind, event.sequence, event.value, event.time)
+            MetricRow(
+                trial=trial,
+                attempt=event.attempt,
+                kind=kind,
+                sequence=event.sequence,
+                value=event.value,
+                time=event.time,
+            )
         )
 
     def _send(self, trial: Trial, kind: str, sequence: int, value: str) -> None:

@@ -104,6 +104,9 @@ class TrialRunner:
         output.effects = effects = []
         output.now = event.time
         self.handlers[type(event)](event)
+        if event.cause:
+            for effect in effects:
+                effect.cause = event.cause
         return effects
 
     def take_changes(self) -> Changes:

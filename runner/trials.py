@@ -10,9 +10,8 @@ import json
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 
-from ..protocol import CommandType
+from ..protocol import CommandType, budget_and_donor
 from .attempts import (
-    budget_and_donor,
     came_to_nothing,
     count_failure,
     ended_attempt,
@@ -72,18 +71,18 @@ class Trials:
         if trial.slot is None or trial.agent is None:
             raise RuntimeError(f"trial {trial.trial_id} is not assigned")
         return AttemptOrder(
-            trial.trial_id,
-            trial.attempt,
-            trial.sequence_id,
-            trial.record,
-            trial.slot,
-            trial.agent,
-            trial.gpus,
-            trial.first_sequence,
-            trial.start_time,
-            trial.checkpoint,
-            trial.budget,
-            trial.mark,
+            trial_id=trial.trial_id,
+            attempt=trial.attempt,
+            sequence_id=trial.sequence_id,
+            record=trial.record,
+            slot=trial.slot,
+            agent=trial.agent,
+            gpus=trial.gpus,
+            first_sequence=trial.first_sequence,
+            start_time=trial.start_time,
+            checkpoint=trial.checkpoint,
+            budget=trial.budget,
+            mark=trial.mark,
         )
 
     def copies(self) -> list[CopyCheckpoint]:
@@ -111,7 +110,13 @@ class Trials:
     def add(self, parameter_id: int | str | None, record: str) -> None:
         """Create a trial; it waits after all others."""
         trial_id = new_trial_id(self.state.experiment_id, self.created, self.all)
-        trial = Trial(trial_id, self.created, parameter_id, record, self.output.now)
+        trial = Trial(
+            trial_id=trial_id,
+            sequence_id=self.created,
+            parameter_id=parameter_id,
+            record=record,
+            created=self.output.now,
+        )
         trial.budget, donor = budget_and_donor(record)
         if donor is not None:
             start_from(trial, self.all.get(donor))

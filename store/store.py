@@ -439,6 +439,6 @@ def _attempt_to_row(attempt: AttemptRow) -> tuple[Any, ...]:
 
 
 def _row_to_attempt(row: tuple[Any, ...]) -> AttemptRow:
-    attempt = AttemptRow(*row)
+    attempt = AttemptRow(**dict(zip(AttemptRow.__slots__, row, strict=True)))
     attempt.kind = None if attempt.kind is None else FailureKind(attempt.kind)
     return attempt

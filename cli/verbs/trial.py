@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...protocol import parameters_of
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
 from ..verb import trial_options, verb
@@ -98,7 +99,7 @@ def _lines(folder: ExperimentFolder, found: Trial, intermediate: list[object]) -
         if value not in (None, ""):
             yield f"{name:13} {value}"
     yield "parameters"
-    parameters = flat(json.loads(found.record)["parameters"])
+    parameters = flat(parameters_of(found.record))
     width = max(map(len, parameters), default=0)
     yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
     if found.error:

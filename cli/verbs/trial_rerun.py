@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...protocol import parameters_of
 from ..failures import FAILED
 from ..verb import trial_options, verb
 
@@ -43,7 +44,7 @@ def rerun(names: tuple[str, ...], experiment_id: str | None, directory: Path | N
         found = chosen_trial(store, word)
     config = experiment_config(folder)
     click.echo(f"trial {found.sequence_id} ({found.trial_id}) of experiment {folder.experiment_id}", err=True)
-    click.echo(f"parameters {json.dumps(json.loads(found.record)['parameters'])}", err=True)
+    click.echo(f"parameters {json.dumps(parameters_of(found.record))}", err=True)
     with tempfile.TemporaryDirectory(prefix="pitchpipe-rerun-") as scratch:
         again = run_again(job_of(folder, config, found, Path(scratch)), debug=debug)
     for line in _outcome(found, again):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...protocol import parameters_of
 from ..verb import experiment_options, verb
 
 if TYPE_CHECKING:
@@ -101,6 +101,6 @@ def _row(trial: Trial, now: float) -> tuple[str, ...]:
         trial.status.value,
         " ".join(number_text(value) for value in trial.values or ()),
         "" if duration is None else duration_text(duration),
-        parameters_text(json.loads(trial.record)["parameters"]),
+        parameters_text(parameters_of(trial.record)),
         trial.reason,
     )
