@@ -78,7 +78,12 @@ def _trial(rng: random.Random, number: int, results: int, changes: Changes) -> T
     record = {"parameter_id": number, "parameters": parameters, "parameter_source": "algorithm"}
     start = BEGAN + SECONDS * (number // WORKERS) + rng.random()
     trial = Trial(
-        new_trial_id("synthetic", number, ()), number, number, json.dumps(record), start - 0.1, attempt=1
+        trial_id=new_trial_id("synthetic", number, ()),
+        sequence_id=number,
+        parameter_id=number,
+        record=json.dumps(record),
+        created=start - 0.1,
+        attempt=1,
     )
     trial.start_time, trial.agent = start, f"local-{number % WORKERS}"
     best = 0.97 - 0.05 * abs(math.log10(parameters["lr"]) + 2.5) - 0.1 * abs(parameters["dropout"] - 0.3)
@@ -87,7 +92,9 @@ def _trial(rng: random.Random, number: int, results: int, changes: Changes) -> T
     for step in range(reported):
         value = best * (1 - math.exp(-5 * (step + 1) / results)) + rng.gauss(0, 0.004)
         time = start + SECONDS * step / results
-        changes.metrics.append(MetricRow(trial, 1, "PERIODICAL", step, repr(value), time))
+        changes.metrics.append(
+            MetricRow(trial=trial, attempt=1, kind="PERIODICAL", sequence=step, value=repr(value), time=time)
+        )
     trial.next_sequence = trial.told = reported
     trial.end_time = start + SECONDS * reported / results
     _end(rng, trial, fate, best)

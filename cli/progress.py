@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from ..manager import Manager
+from ..protocol import parameters_of
 from ..runner import Trial, TrialRunner
 from ..store.reading import FailedTrial
 
@@ -33,7 +33,7 @@ class Best:
         """What a trial with values is as a result."""
         values = dict(zip(objectives, trial.values or (), strict=True))
         value = next(iter(values.values())) if len(values) == 1 else values
-        return cls(trial.trial_id, trial.sequence_id, value, json.loads(trial.record)["parameters"])
+        return cls(trial.trial_id, trial.sequence_id, value, parameters_of(trial.record))
 
 
 @dataclass(frozen=True, slots=True)

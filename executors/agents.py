@@ -256,7 +256,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             "trial": order.trial_id,
             "attempt": order.attempt,
             "sequence_id": order.sequence_id,
-            "parameters": order.parameters,
+            "parameters": order.record,
             "first_sequence": order.first_sequence,
             "gpus": None if order.gpus is None else list(order.gpus),
             "checkpoint": order.checkpoint,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..protocol import dumps, loads
+from ..protocol import dumps, parameters_of
 from ..runner import (
     AttemptEnded,
     AttemptOrder,
@@ -136,7 +136,7 @@ class SimulatedTrialExecutor(TrialExecutor):
         if key in self._live or key in self._ended:
             return
         start = order.start_time if order.start_time is not None else self._clock()
-        live = _Live(order, start, self._simulate(loads(order.parameters)["parameters"]))
+        live = _Live(order, start, self._simulate(parameters_of(order.record)))
         self._live[key] = live
         self._plan(live, AttemptStarted(start, *key))
         run, losses = live.run, live.run.losses

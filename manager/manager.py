@@ -22,10 +22,10 @@ from ..runner import (
     StopTrial,
     TrialRunner,
     added_trial,
+    event_of,
     troubles_of,
 )
 from ..store import ExperimentFolder, Mirror, Store, StoreError
-from .accepted import requested_events
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
 from .hooks import Hooks, committed_results, experiment_row
 from .settings import agent_timeout_of, limits_of, objectives_of, request_of, run_of
@@ -225,7 +225,7 @@ class Manager:
     def _first_of_all(self, runner: TrialRunner, snapshot: Mapping[str, Any]) -> list[Event]:
         """Return what happens before anything else: what earlier managers left, what was asked for, stoppers."""
         return [
-            *requested_events(snapshot.get("accepted", [])),
+            *map(event_of, snapshot.get("accepted", [])),
             *self._missed_replies(snapshot.get("heard")),
             *self._first_events(runner, self.now()),
             *self.hooks.begin(

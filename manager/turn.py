@@ -32,10 +32,10 @@ from ..runner import (
     StartTrial,
     StopTrial,
     TrialRunner,
+    recorded,
 )
 from ..store import NoRoomError, Record, Room, SavedState, Store, StoreError, clone_checkpoint
 from ..store import Tick as StoreTick
-from .accepted import requested_rows
 from .dispatcher_link import REPLIES, Command, Dispatcher
 from .hooks import Hooks
 from .timers import Timers
@@ -158,7 +158,7 @@ class TurnLoop:
             raise StoreError("the experiment is ending")
         if self.room.is_awaited_by(self._inbox):
             self.room.demand()
-        accepted = [*self._accepted, *requested_rows(events)]
+        accepted = [*self._accepted, *map(recorded, events)]
         self._store.accept(self._snapshot(self.opened_runner, accepted), config)
         # Handled before anything else: the caller has checked the events against how things stand now.
         place = len(self._accepted)

@@ -23,6 +23,7 @@ from .errors import (
 from .failures import CHECKPOINT_GONE
 from .frames import MAX_LENGTH, FrameDecoder, encode_frame
 from .metrics import metric_value
+from .record import added_record, budget_and_donor, parameters_of, with_parameters
 
 __all__ = [
     "CHECKPOINT_GONE",
@@ -43,8 +44,12 @@ __all__ = [
     "ProtocolError",
     "TruncatedFrame",
     "UnknownCommand",
+    "added_record",
+    "budget_and_donor",
     "dumps",
     "encode_frame",
     "loads",
     "metric_value",
+    "parameters_of",
+    "with_parameters",
 ]

@@ -49,6 +49,7 @@ from .ledger import Ledger, Request, Totals
 from .limits import Limits
 from .objectives import Objective
 from .payloads import added_trial
+from .recording import event_of, recorded
 from .retries import Retries
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from .trial_runner import TrialRunner
@@ -112,9 +113,11 @@ __all__ = [
     "TrialStatus",
     "Verdict",
     "added_trial",
+    "event_of",
     "fingerprint",
     "is_no_room",
     "last_line",
+    "recorded",
     "signal_name",
     "troubles_of",
 ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ..protocol import with_parameters
 from .changes import AttemptRow
 from .events import CheckpointSaved, ResumeRequested
-from .trial import FailureKind, Trial, Verdict
+from .trial import Cause, FailureKind, Trial, Verdict
 
 __all__ = [
-    "budget_and_donor",
     "came_to_nothing",
+    "count_failure",
     "ended_attempt",
     "exploit",
     "forget_checkpoint",
@@ -26,30 +27,17 @@ __all__ = [
 def ended_attempt(trial: Trial, outcome: str, verdict: Verdict, time: float) -> AttemptRow:
     """What is kept of an attempt that is not the trial's last; `outcome` is what happens next."""
     return AttemptRow(
-        trial.sequence_id,
-        trial.attempt,
-        outcome,
-        trial.agent,
-        trial.start_time,
-        time,
-        verdict.reason,
-        verdict.kind,
-        trial.exit_code,
-        trial.error,
+        sequence_id=trial.sequence_id,
+        attempt=trial.attempt,
+        outcome=outcome,
+        agent=trial.agent,
+        start_time=trial.start_time,
+        end_time=time,
+        reason=verdict.reason,
+        kind=verdict.kind,
+        exit_code=trial.exit_code,
+        error=trial.error,
     )
-
-
-def budget_and_donor(record: str) -> tuple[float | None, str | None]:
-    """The budget that a parameter record asks for, and the trial from whose checkpoint it wants to start.
-
-    >>> budget_and_donor('{"parameters": {"x": 1}, "budget": 9, "checkpoint_of": "AbCdE"}')
-    (9.0, 'AbCdE')
-    """
-    if '"budget"' not in record and '"checkpoint_of"' not in record:
-        return None, None  # nearly always: the record need not be parsed
-    wishes = json.loads(record)
-    budget = wishes.get("budget")
-    return float(budget) if isinstance(budget, int | float) else None, wishes.get("checkpoint_of")
 
 
 def start_from(trial: Trial, donor: Trial | None) -> None:
@@ -93,6 +81,12 @@ def came_to_nothing(trial: Trial, verdict: Verdict) -> bool:
     return int(attempt) < trial.attempt or number == "0"
 
 
+def count_failure(trial: Trial, verdict: Verdict) -> None:
+    """Count a failed attempt under its kind of failure."""
+    if verdict.cause is Cause.ENDED_BADLY and verdict.kind is not None:
+        trial.failed = {**trial.failed, verdict.kind.value: trial.failed.get(verdict.kind, 0) + 1}
+
+
 def forget_checkpoint(trial: Trial) -> None:
     """Let the next attempt begin from the start."""
     trial.checkpoint, trial.checkpoint_sequence = None, 0
@@ -126,8 +120,7 @@ def exploit(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
     The checkpoint becomes its own, and its results go on with the next number.
     """
     if "parameters" in resume:
-        record = {**json.loads(trial.record), "parameters": resume["parameters"]}
-        trial.record = json.dumps(record)
+        trial.record = with_parameters(trial.record, resume["parameters"])
     if "budget" in resume:
         trial.budget = resume["budget"]
     start_from(trial, donor)

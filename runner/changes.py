@@ -9,7 +9,7 @@ from .trial import FailureKind, Trial
 __all__ = ["AttemptRow", "Changes", "MetricRow"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class MetricRow:
     """One reported result, as it goes into the store."""
 
@@ -21,7 +21,7 @@ class MetricRow:
     time: float
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class AttemptRow:
     """An attempt after which its trial was run again or paused, as it goes into the store."""
 

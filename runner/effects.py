@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..protocol import CommandType
 
@@ -19,10 +19,11 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptOrder:
     """One attempt of one trial, and where it runs; committed to the store before it is performed.
 
+    `record` is the parameter record as JSON text (`protocol/record.py`).
     `checkpoint` is a path in the experiment's folder, `first_sequence` the number of the first intermediate result.
     `mark` tells the trial from another one that had its number and its id, and that the store has forgotten.
     """
@@ -30,7 +31,7 @@ class AttemptOrder:
     trial_id: str
     attempt: int
     sequence_id: int
-    parameters: str
+    record: str
     slot: int
     agent: str
     gpus: tuple[int, ...] | None = None
@@ -42,7 +43,14 @@ class AttemptOrder:
 
 
 @dataclass(slots=True)
-class SendCommand:
+class _Effect:
+    """`cause`: that of the event which the effect follows from."""
+
+    cause: str = field(default="", kw_only=True, compare=False, repr=False)
+
+
+@dataclass(slots=True)
+class SendCommand(_Effect):
     """A command for the dispatcher, numbered when it is committed; `is_periodical` marks an intermediate result."""
 
     command: CommandType
@@ -51,14 +59,14 @@ class SendCommand:
 
 
 @dataclass(slots=True)
-class StartTrial:
+class StartTrial(_Effect):
     """Start an attempt on an executor."""
 
     order: AttemptOrder
 
 
 @dataclass(slots=True)
-class StopTrial:
+class StopTrial(_Effect):
     """End a running attempt."""
 
     trial_id: str
@@ -66,7 +74,7 @@ class StopTrial:
 
 
 @dataclass(slots=True)
-class PauseTrial:
+class PauseTrial(_Effect):
     """Have a running attempt save a checkpoint and end."""
 
     trial_id: str
@@ -74,7 +82,7 @@ class PauseTrial:
 
 
 @dataclass(slots=True)
-class CopyCheckpoint:
+class CopyCheckpoint(_Effect):
     """Clone a checkpoint for another trial; both are paths in the experiment's folder.
 
     It is done before any later `StartTrial`, so that nobody can prune it away in between.
@@ -85,14 +93,14 @@ class CopyCheckpoint:
 
 
 @dataclass(slots=True)
-class RestoreDispatcher:
+class RestoreDispatcher(_Effect):
     """Start the dispatcher afresh and bring it to where it was."""
 
     reason: str
 
 
 @dataclass(slots=True)
-class Finish:
+class Finish(_Effect):
     """The experiment is over; its status says how."""
 
 

@@ -7,7 +7,7 @@ clock), so that the runner needs no clock of its own and any history can be repl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .ledger import Totals
@@ -46,55 +46,56 @@ __all__ = [
 
 
 @dataclass(slots=True)
-class DispatcherReady:
-    """The dispatcher answered Initialized and takes requests."""
+class _Event:
+    """When something happened, and what caused it: `user: kill`, `timer`, an agent's name; for logs and recordings."""
 
     time: float
+    cause: str = field(default="", kw_only=True, compare=False, repr=False)
+
+
+@dataclass(slots=True)
+class DispatcherReady(_Event):
+    """The dispatcher answered Initialized and takes requests."""
+
     wants_periodical: bool = True
 
 
 @dataclass(slots=True)
-class ParametersArrived:
+class ParametersArrived(_Event):
     """The tuner proposed parameters; `record` is the parameter record as JSON text."""
 
-    time: float
     parameter_id: int | str | None
     record: str
 
 
 @dataclass(slots=True)
-class NoMoreParameters:
+class NoMoreParameters(_Event):
     """The tuner has nothing to propose at present."""
 
-    time: float
-
 
 @dataclass(slots=True)
-class KillVerdict:
+class KillVerdict(_Event):
     """The assessor condemned a running trial."""
 
-    time: float
     trial_id: str
     reason: str
 
 
 @dataclass(slots=True)
-class PauseVerdict:
+class PauseVerdict(_Event):
     """A trial shall be paused: it gives up its slot and waits for a `ResumeRequested`."""
 
-    time: float
     trial_id: str
     reason: str
 
 
 @dataclass(slots=True)
-class ResumeRequested:
+class ResumeRequested(_Event):
     """A paused trial shall go on: from its own checkpoint or that of the trial `checkpoint_of`.
 
     `parameters` replace the trial's own; a trial that still runs is paused first.
     """
 
-    time: float
     trial_id: str
     parameters: dict[str, Any] | None = None
     checkpoint_of: str | None = None
@@ -102,28 +103,24 @@ class ResumeRequested:
 
 
 @dataclass(slots=True)
-class RetryFailedRequested:
+class RetryFailedRequested(_Event):
     """A user lets the failed trials of an earlier run try again, from their checkpoints or from the start."""
 
-    time: float
     from_checkpoint: bool = True
 
 
 @dataclass(slots=True)
-class DispatcherAnswered:
+class DispatcherAnswered(_Event):
     """The dispatcher has done all that it was sent, and nothing else is under way."""
-
-    time: float
 
 
 @dataclass(slots=True)
-class DispatcherFailed:
+class DispatcherFailed(_Event):
     """A plug-in raised, or the dispatcher process ended without being asked to or is silent (`died`).
 
     `command` is the number of the command at which it happened, or of the first that was not done.
     """
 
-    time: float
     message: str
     where: str = ""
     traceback: str = ""
@@ -132,20 +129,18 @@ class DispatcherFailed:
 
 
 @dataclass(slots=True)
-class AttemptStarted:
+class AttemptStarted(_Event):
     """The process or function of an attempt runs."""
 
-    time: float
     trial_id: str
     attempt: int
     pid: int | None = None
 
 
 @dataclass(slots=True)
-class Reported:
+class Reported(_Event):
     """An attempt reported a result; `value` is the JSON text of what it reported."""
 
-    time: float
     trial_id: str
     attempt: int
     kind: Literal["intermediate", "final"]
@@ -154,23 +149,21 @@ class Reported:
 
 
 @dataclass(slots=True)
-class BadReport:
+class BadReport(_Event):
     """A line of the attempt's spool could not be understood."""
 
-    time: float
     trial_id: str
     attempt: int
     message: str
 
 
 @dataclass(slots=True)
-class CheckpointSaved:
+class CheckpointSaved(_Event):
     """An attempt saved a checkpoint; it arrives in order with the reports.
 
     `name` is its folder in the `checkpoints` of the trial, `sequence` the number of the next intermediate result.
     """
 
-    time: float
     trial_id: str
     attempt: int
     name: str
@@ -179,7 +172,7 @@ class CheckpointSaved:
 
 
 @dataclass(slots=True)
-class AttemptEnded:
+class AttemptEnded(_Event):
     """An attempt is over; it arrives after every report of that attempt.
 
     `lost` means that nobody can say how it ended: its agent or node is gone. `paused`: it ended because it was told to
@@ -187,7 +180,6 @@ class AttemptEnded:
     knows that it was killed for its memory. `exported`: the paths of what it exported, by format.
     """
 
-    time: float
     trial_id: str
     attempt: int
     exit_code: int | None = None
@@ -201,10 +193,9 @@ class AttemptEnded:
 
 
 @dataclass(slots=True)
-class StartRefused:
+class StartRefused(_Event):
     """The executor could not start an attempt just now; `devices` are GPU indices that others hold."""
 
-    time: float
     trial_id: str
     attempt: int
     reason: str
@@ -212,116 +203,102 @@ class StartRefused:
 
 
 @dataclass(slots=True)
-class AgentSilent:
+class AgentSilent(_Event):
     """An agent has given no sign of life for some seconds, or (`is_over`) gives them again."""
 
-    time: float
     agent: str
     is_over: bool = False
 
 
 @dataclass(slots=True)
-class AgentLost:
+class AgentLost(_Event):
     """An agent that ran nothing is gone, or was given up."""
 
-    time: float
     agent: str
 
 
 @dataclass(slots=True)
-class ResourcesChanged:
+class ResourcesChanged(_Event):
     """What the executor can give has changed: the GPUs that others hold now."""
 
-    time: float
     busy_devices: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
-class TotalsChanged:
+class TotalsChanged(_Event):
     """There is more or less to give out: a node came or went."""
 
-    time: float
     totals: Totals
 
 
 @dataclass(slots=True)
-class ExecutorFailed:
+class ExecutorFailed(_Event):
     """The executor can run nothing any more: the experiment ends as it stands, to be resumed.
 
     The manager raises it as an error; the runner does not see it, because nothing may change any more.
     """
 
-    time: float
     reason: str
 
 
 @dataclass(slots=True)
-class TrialKillRequested:
+class TrialKillRequested(_Event):
     """A user asks for the end of one trial."""
 
-    time: float
     trial_id: str
 
 
 @dataclass(slots=True)
-class TrialAddRequested:
+class TrialAddRequested(_Event):
     """A user adds a trial of their own; `record` is its parameter record (without an id) as JSON text."""
 
-    time: float
     record: str
 
 
 @dataclass(slots=True)
-class CompleteRequested:
+class CompleteRequested(_Event):
     """A stopper says that a trial has done enough: `value`, the JSON text of a result, becomes its final result."""
 
-    time: float
     trial_id: str
     value: str
     reason: str
 
 
 @dataclass(slots=True)
-class StopRequested:
+class StopRequested(_Event):
     """A user, a signal or a stopper asks for the end of the experiment; `outcome` is the status it ends with."""
 
-    time: float
     reason: str = "the experiment was stopped"
     outcome: Literal["STOPPED", "DONE", "ERROR"] = "STOPPED"
     error: str = ""
 
 
 @dataclass(slots=True)
-class LimitsChanged:
+class LimitsChanged(_Event):
     """A user changed the limits of the running experiment: all of them as they are now, None is no bound."""
 
-    time: float
     trial_concurrency: int
     max_trial_number: int | None = None
     max_experiment_duration: float | None = None
 
 
 @dataclass(slots=True)
-class SearchSpaceChanged:
+class SearchSpaceChanged(_Event):
     """A user changed the search space of the running experiment; `search_space` is its JSON text."""
 
-    time: float
     search_space: str
 
 
 @dataclass(slots=True)
-class DataImported:
+class DataImported(_Event):
     """A user tells the tuner results measured elsewhere; `data` is the JSON text of a list of them."""
 
-    time: float
     data: str
 
 
 @dataclass(slots=True)
-class Tick:
+class Tick(_Event):
     """Time has passed: deadlines are looked at."""
-
-    time: float
 
 
 Event = (

@@ -128,14 +128,6 @@ class Ledger:
         held = "; ".join(self._who_holds(device) for device in self.totals.devices)
         return f"needs {gpus:g} GPU{'s' * (gpus > 1)}, and {held or 'there are too few free'}"
 
-    def fits(self, request: Request) -> bool:
-        """Could `request` be taken now?"""
-        if not self._amounts_fit(request):
-            return False
-        return (
-            not request.gpus or bool(self._choose_devices(request.gpus)) or self._anonymous_fit(request.gpus)
-        )
-
     def _amounts_fit(self, request: Request) -> bool:
         free = self._free
         return all(amount <= free.get(name, 0.0) + _ROUNDING for name, amount in request.amounts().items())

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from ..protocol import dumps
+from ..protocol import added_record, parameters_of
 from .events import TrialAddRequested
 
 __all__ = ["added_trial", "import_payload", "metric_payload", "trial_end_payload"]
@@ -45,7 +45,7 @@ def import_payload(record: str, value: str) -> str:
     >>> import_payload('{"parameter_id": 0, "parameters": {"x": 1}}', "0.5")
     '[{"parameter": {"x": 1}, "value": "0.5"}]'
     """
-    return json.dumps([{"parameter": json.loads(record)["parameters"], "value": value}])
+    return json.dumps([{"parameter": parameters_of(record), "value": value}])
 
 
 def _id(parameter_id: int | str | None) -> str:
@@ -55,10 +55,5 @@ def _id(parameter_id: int | str | None) -> str:
 
 
 def added_trial(parameters: Mapping[str, Any], time: float) -> TrialAddRequested:
-    """The event that adds a trial with parameters of the user's choice.
-
-    >>> added_trial({"x": 1}, 0.0).record
-    '{"parameter_id": null, "parameter_source": "customized", "parameters": {"x": 1}, "parameter_index": 0}'
-    """
-    record = {"parameter_id": None, "parameter_source": "customized", "parameters": dict(parameters)}
-    return TrialAddRequested(time, dumps({**record, "parameter_index": 0}))
+    """Return the event that adds a trial with a user's own parameters."""
+    return TrialAddRequested(time, added_record(parameters))

@@ -122,7 +122,7 @@ class Verdict:
     kind: FailureKind | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Trial:
     """One evaluation of one parameter set.
 
@@ -180,7 +180,7 @@ class Trial:
     def mark(self) -> str:
         """Tells the trial from one that had its number and id and was forgotten: they were not made at one time.
 
-        >>> Trial("AbCdE", 0, 0, "{}", created=1714550400.25).mark
+        >>> Trial(trial_id="AbCdE", sequence_id=0, parameter_id=0, record="{}", created=1714550400.25).mark
         '6175fdf8e7090'
         """
         return f"{round(self.created * 1e6):x}"

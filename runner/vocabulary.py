@@ -1,20 +1,10 @@
-"""Ray Tune's words for what is the same here: the statuses of a trial, and what can be decided about one."""
+"""Ray Tune's names for the statuses of a trial."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from .trial import TrialStatus
 
-__all__ = ["TUNE_STATUS", "Decision"]
-
-
-class Decision(StrEnum):
-    """What a scheduler decides about a running trial: an assessor's Good, Pause and Bad."""
-
-    CONTINUE = "CONTINUE"
-    PAUSE = "PAUSE"
-    STOP = "STOP"
+__all__ = ["TUNE_STATUS"]
 
 
 # Tune has one status for every end that is no failure, and one for all failures.

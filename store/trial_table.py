@@ -74,7 +74,8 @@ def trial_to_row(trial: Trial) -> tuple[Any, ...]:
 def row_to_trial(row: tuple[Any, ...]) -> Trial:
     """The trial of a row of `SELECT_TRIALS`, without its values.
 
-    >>> trial = Trial("AbCdE", 7, 3, '{"parameters": {"x": 1}}', 12.5, gpus=(0, 1), kind=FailureKind.OOM)
+    >>> record = '{"parameters": {"x": 1}}'
+    >>> trial = Trial(trial_id="AbCdE", sequence_id=7, parameter_id=3, record=record, created=12.5, gpus=(0, 1))
     >>> row_to_trial(trial_to_row(trial)) == trial
     True
     """
@@ -90,7 +91,7 @@ def row_to_trial(row: tuple[Any, ...]) -> Trial:
         found[_KIND] = FailureKind(found[_KIND])
     found[_FAILED] = {} if found[_FAILED] is None else json.loads(found[_FAILED])
     found.insert(_VALUES, None)
-    return Trial(*found)
+    return Trial(**dict(zip(_FIELDS, found, strict=False)))
 
 
 def _id_to_text(parameter_id: int | str | None) -> str:

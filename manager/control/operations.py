@@ -27,7 +27,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...protocol import dumps
+from ...protocol import dumps, parameters_of
 from ...runner import (
     DataImported,
     Event,
@@ -104,7 +104,7 @@ class LiveChanges:
 
     def _rerun(self, request: dict[str, Any]) -> dict[str, Any]:
         trial = self._trial(request)
-        return self._begin({"rerun_of": trial.trial_id}, [json.loads(trial.record)["parameters"]])[0]
+        return self._begin({"rerun_of": trial.trial_id}, [parameters_of(trial.record)])[0]
 
     def _import(self, request: dict[str, Any]) -> dict[str, Any]:
         self._running()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from ...protocol import CommandType, dumps
+from ...protocol import CommandType, dumps, parameters_of
 from ...runner import SendCommand, Trial, TrialRunner
 from ...store import Record
 
@@ -17,7 +17,7 @@ def history_of(runner: TrialRunner) -> list[SendCommand]:
     trials = runner.get_trials()
     results = [
         {
-            "parameter": json.loads(trial.record)["parameters"],
+            "parameter": parameters_of(trial.record),
             "value": trial.final,
             "trialJobId": trial.trial_id,
         }
@@ -39,6 +39,6 @@ def user_imports(commands: Iterable[Record], trials: Iterable[Trial]) -> list[Se
     if not rows:
         return []
     ended = [trial for trial in trials if trial.final is not None]
-    own = {dumps([json.loads(trial.record)["parameters"], trial.final]) for trial in ended}
+    own = {dumps([parameters_of(trial.record), trial.final]) for trial in ended}
     told = [row for row in rows if dumps([row["parameter"], row["value"]]) not in own]
     return [SendCommand(CommandType.ImportData, dumps(told))] if told else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...protocol import loads
+from ...protocol import loads, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ def trial_row(trial: Trial, objectives: Sequence[str] = ()) -> dict[str, Any]:
         "trial_id": trial.trial_id,
         "sequence_id": trial.sequence_id,
         "status": trial.status.value,
-        "parameters": loads(trial.record)["parameters"],
+        "parameters": parameters_of(trial.record),
         "value": _value(trial, objectives),
         "final": None if trial.final is None else loads(trial.final),
         "attempt": trial.attempt,
@@ -67,7 +67,7 @@ def result_row(metric: MetricRow) -> dict[str, Any]:
         **reported,
         "trial_id": trial.trial_id,
         "sequence_id": trial.sequence_id,
-        "parameters": loads(trial.record)["parameters"],
+        "parameters": parameters_of(trial.record),
         "training_iteration": max(1, trial.next_sequence) if is_final else metric.sequence + 1,
         "attempt": metric.attempt,
         "done": is_final or bool(reported.get("done")),
@@ -83,7 +83,9 @@ def committed_results(store: Store, trials: Sequence[Trial]) -> Iterator[MetricR
     by_id = {trial.sequence_id: trial for trial in trials}
     rows = sorted(store.metrics(), key=lambda row: row[5])
     for sequence_id, kind, sequence, attempt, value, time, *_ in rows:
-        yield MetricRow(by_id[sequence_id], attempt, kind, sequence, value, time)
+        yield MetricRow(
+            trial=by_id[sequence_id], attempt=attempt, kind=kind, sequence=sequence, value=value, time=time
+        )
 
 
 def experiment_row(runner: TrialRunner, folder: Path, now: float) -> dict[str, Any]:

@@ -91,7 +91,14 @@ def make_trial(number: int, status: str, parameters: Any = None, final: Any = No
     text = None if final is None else json.dumps(final)
     times = {"start_time": 1000.0 + number, "end_time": 1010.0 + number}
     found = {"status": TrialStatus(status), "final": text, "values": values, "attempt": 1, **times, **more}
-    return Trial(f"T{number:04}", number, number, record, 1000.0 + number, **found)
+    return Trial(
+        trial_id=f"T{number:04}",
+        sequence_id=number,
+        parameter_id=number,
+        record=record,
+        created=1000.0 + number,
+        **found,
+    )
 
 
 @pytest.fixture

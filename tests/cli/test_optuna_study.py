@@ -35,9 +35,11 @@ def folder(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> Any:
         trial_of(4, "SUCCEEDED", {"lr": 77.0}, final=0.1),
     ]
     rows = [
-        MetricRow(trials[1], 1, "PERIODICAL", 0, "0.25", 1.0),
-        MetricRow(trials[1], 1, "PERIODICAL", 1, '{"default": 0.5}', 2.0),
-        MetricRow(trials[0], 1, "FINAL", 0, "0.9", 2.0),
+        MetricRow(trial=trials[1], attempt=1, kind="PERIODICAL", sequence=0, value="0.25", time=1.0),
+        MetricRow(
+            trial=trials[1], attempt=1, kind="PERIODICAL", sequence=1, value='{"default": 0.5}', time=2.0
+        ),
+        MetricRow(trial=trials[0], attempt=1, kind="FINAL", sequence=0, value="0.9", time=2.0),
     ]
     return stored(more={"searchSpace": SPACE}).write("study", trials, rows)
 

@@ -35,9 +35,10 @@ def three(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> list[Any]
         trial_of(2, "SUCCEEDED", NESTED, 0.5),
     ]
     metrics = [
-        MetricRow(trials[0], 1, "PERIODICAL", n, text, 0.0) for n, text in enumerate(["0.5", "NaN", "0.7"])
+        MetricRow(trial=trials[0], attempt=1, kind="PERIODICAL", sequence=n, value=text, time=0.0)
+        for n, text in enumerate(["0.5", "NaN", "0.7"])
     ]
-    metrics.append(MetricRow(trials[0], 1, "FINAL", 0, "0.75", 0.0))
+    metrics.append(MetricRow(trial=trials[0], attempt=1, kind="FINAL", sequence=0, value="0.75", time=0.0))
     stored(name="mine").write("first", trials, metrics)
     return trials
 
@@ -250,7 +251,16 @@ def test_trial_show_tells_kind_signal_and_earlier_attempts(
 ) -> None:
     reason = "killed by SIGKILL"
     trial = trial_of(0, "FAILED", reason=reason, exit_code=-9, kind=FailureKind.KILLED, attempt=2)
-    lost = AttemptRow(0, 1, "retried", "0-0", 1.0, 2.0, "its agent is gone", FailureKind.INFRA)
+    lost = AttemptRow(
+        sequence_id=0,
+        attempt=1,
+        outcome="retried",
+        agent="0-0",
+        start_time=1.0,
+        end_time=2.0,
+        reason="its agent is gone",
+        kind=FailureKind.INFRA,
+    )
     stored().write("first", [trial], attempts=[lost])
     lines = call("trial", "show", "first", "0").out.splitlines()
     shown = dict(line.split(maxsplit=1) for line in lines if len(line.split(maxsplit=1)) == 2)
@@ -317,8 +327,20 @@ def test_trial_show_tells_results_as_json_with_rounded_numbers(
 ) -> None:
     final = {"default": 2 / 3, "note": "it's ok"}
     trial = trial_of(0, "SUCCEEDED", None, final, values=(2 / 3,), agent="1-0", exit_code=0)
-    metrics = [MetricRow(trial, 1, "PERIODICAL", n, f"0.{n}12345678", 0.0) for n in range(12)]
-    metrics.append(MetricRow(trial, 1, "PERIODICAL", 12, '{"default": 1, "loss": null}', 0.0))
+    metrics = [
+        MetricRow(trial=trial, attempt=1, kind="PERIODICAL", sequence=n, value=f"0.{n}12345678", time=0.0)
+        for n in range(12)
+    ]
+    metrics.append(
+        MetricRow(
+            trial=trial,
+            attempt=1,
+            kind="PERIODICAL",
+            sequence=12,
+            value='{"default": 1, "loss": null}',
+            time=0.0,
+        )
+    )
     stored().write("first", [trial], metrics)
     out = call("trial", "show", "first", "0").out
     assert 'result        {"default": 0.666667, "note": "it\'s ok"}\n' in out

@@ -36,7 +36,7 @@ def folder(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> Experime
         trial_of(3, "FAILED", reason="exit code 3"),
         trial_of(4, "RUNNING", end_time=None, next_sequence=1),
     ]
-    row = MetricRow(trials[4], 1, "PERIODICAL", 0, "0.625", 1005.0)
+    row = MetricRow(trial=trials[4], attempt=1, kind="PERIODICAL", sequence=0, value="0.625", time=1005.0)
     return stored(status="RUNNING", name="digits").write("watched", trials, [row])
 
 

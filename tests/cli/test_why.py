@@ -22,7 +22,9 @@ def experiment(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None
     ]
     values = {0: ("0.6", "0.8"), 1: ("0.7", '{"default": 0.25}'), 2: ("0.2", "0.3")}
     rows = [
-        MetricRow(trials[n], 1, "PERIODICAL", step, value, 1000.0 + step)
+        MetricRow(
+            trial=trials[n], attempt=1, kind="PERIODICAL", sequence=step, value=value, time=1000.0 + step
+        )
         for n, found in values.items()
         for step, value in enumerate(found)
     ]

@@ -126,7 +126,14 @@ class Session:
     def order(self, slot: int = 0, **parameters: Any) -> AttemptOrder:
         self._sequence += 1
         record = json.dumps({"parameter_id": self._sequence, "parameters": parameters})
-        return AttemptOrder(f"T{self._sequence:04}", 1, self._sequence, record, slot, f"{slot}-0")
+        return AttemptOrder(
+            trial_id=f"T{self._sequence:04}",
+            attempt=1,
+            sequence_id=self._sequence,
+            record=record,
+            slot=slot,
+            agent=f"{slot}-0",
+        )
 
     def start(self, slot: int = 0, **parameters: Any) -> AttemptOrder:
         order = self.order(slot, **parameters)

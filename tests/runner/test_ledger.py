@@ -118,3 +118,16 @@ def test_never_more_is_out_than_there_is(moves: list[tuple[int, Request]]) -> No
     for holder in list(held):
         ledger.release(str(holder))
     assert ledger.take("all", Request(cpus=3.0, gpus=2, custom={"x": 2.0})) is not None
+
+
+def test_resources_are_there_until_a_trial_takes_them() -> None:
+    totals = Totals({"CPU": 4.0}, devices=(0, 1))
+    assert Ledger(totals).take("a", Request(cpus=4.0, gpus=2)) is not None
+    assert Ledger(totals).take("a", Request(cpus=5.0)) is None
+    assert Ledger(totals).take("a", Request(gpus=3)) is None
+    ledger = Ledger(totals)
+    ledger.take("a", Request(cpus=3.0, gpus=1))
+    assert ledger.take("b", Request(cpus=2.0)) is None
+    assert ledger.take("b", Request(gpus=2)) is None
+    assert ledger.take("b", Request(gpus=0)) == Assignment(())
+    assert ledger.take("c", Request(cpus=1.0, gpus=1)) == Assignment((1,))

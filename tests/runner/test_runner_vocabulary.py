@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from pitchpipe.runner import events as happened
 from pitchpipe.runner.description import describe
 from pitchpipe.runner.effects import Finish, PauseTrial, StartTrial, StopTrial
 from pitchpipe.runner.experiment_status import ExperimentStatus
-from pitchpipe.runner.ledger import Ledger, Request, Totals
+from pitchpipe.runner.ledger import Ledger, Totals
 from pitchpipe.runner.retries import Retries
 from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
 from pitchpipe.runner.trial_runner import TrialRunner
@@ -23,10 +24,14 @@ from .test_trial_runner import Driver, of_type, sent
 RECORD = json.dumps({"parameter_id": None, "parameter_source": "customized", "parameters": {"x": 9}})
 
 
+def add(driver: Driver) -> list[Any]:
+    return driver.handle(happened.TrialAddRequested(driver.now, RECORD))
+
+
 def test_added_trial_runs_like_any_other_and_has_no_parameter_id() -> None:
     driver = Driver(trial_concurrency=1)
     driver.ready()
-    (start,) = of_type(driver.runner.add_trial(RECORD, driver.now), StartTrial)
+    (start,) = of_type(add(driver), StartTrial)
     trial = driver.runner.get_trial(start.order.trial_id)
     assert trial is not None
     assert (trial.parameter_id, trial.status) == (None, TrialStatus.WAITING)
@@ -41,7 +46,7 @@ def test_added_trial_runs_like_any_other_and_has_no_parameter_id() -> None:
 def test_added_trial_waits_behind_those_that_were_there() -> None:
     driver = Driver(trial_concurrency=1)
     first = driver.running_trial()
-    driver.runner.add_trial(RECORD, driver.now)
+    add(driver)
     added = driver.runner.get_trials()[-1]
     assert driver.runner.why_waiting(added) == "all 1 slots (trial_concurrency) are taken"
     (start,) = of_type(driver.succeed(first), StartTrial)
@@ -50,7 +55,7 @@ def test_added_trial_waits_behind_those_that_were_there() -> None:
 
 def test_trial_added_before_the_dispatcher_is_ready_starts_with_it() -> None:
     driver = Driver(trial_concurrency=1)
-    assert driver.runner.add_trial(RECORD, driver.now) == []
+    assert add(driver) == []
     effects = driver.ready()
     assert len(of_type(effects, StartTrial)) == 1
     assert sent(effects, CommandType.RequestTrialJobs) == []
@@ -60,7 +65,7 @@ def test_no_trial_is_added_over_the_maximum_or_after_the_end() -> None:
     driver = Driver(trial_concurrency=1, max_trial_number=1)
     driver.ready()
     assert driver.runner.why_not_add() == "max_trial_number (1) trials are made or asked for already"
-    assert driver.runner.add_trial(RECORD, driver.now) == []
+    assert add(driver) == []
     driver.handle(happened.StopRequested(driver.now))
     assert driver.runner.why_not_add() == "the experiment is STOPPED"
     assert driver.runner.get_trials() == []
@@ -69,22 +74,20 @@ def test_no_trial_is_added_over_the_maximum_or_after_the_end() -> None:
 def test_stop_trial_ends_it_and_is_nothing_for_one_that_ended() -> None:
     driver = Driver()
     trial = driver.running_trial()
-    effects = driver.runner.stop_trial(trial.trial_id, driver.now)
+    effects = driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id))
     assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
     driver.end(trial, exit_code=None, signal=15)
     assert trial.status is TrialStatus.USER_CANCELED
-    assert driver.runner.stop_trial(trial.trial_id, driver.now) == []
+    assert driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id)) == []
 
 
-def test_decisions_are_acted_upon() -> None:
+def test_decisions_about_a_trial_are_verdicts() -> None:
     driver = Driver()
     trial = driver.running_trial()
-    decide = driver.runner.decide
-    assert decide(trial.trial_id, "CONTINUE", "", driver.now) == []
-    assert decide(trial.trial_id, "PAUSE", "its rung is full", driver.now) == [PauseTrial(trial.trial_id, 1)]
-    assert decide(trial.trial_id, "STOP", "too bad", driver.now) == [StopTrial(trial.trial_id, 1)]
-    with pytest.raises(ValueError, match="'NOOP' is not a valid Decision"):
-        decide(trial.trial_id, "NOOP", "", driver.now)
+    pause = happened.PauseVerdict(driver.now, trial.trial_id, "its rung is full")
+    assert driver.handle(pause) == [PauseTrial(trial.trial_id, 1)]
+    stop = happened.KillVerdict(driver.now, trial.trial_id, "too bad")
+    assert driver.handle(stop) == [StopTrial(trial.trial_id, 1)]
     driver.end(trial, exit_code=None, signal=15)
     assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "too bad")
 
@@ -130,7 +133,7 @@ def test_trial_that_did_enough_succeeds_with_its_last_result() -> None:
 def test_trial_that_is_being_killed_does_not_become_a_success() -> None:
     driver = Driver()
     trial = driver.running_trial()
-    driver.runner.stop_trial(trial.trial_id, driver.now)
+    driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id))
     assert complete(driver, trial.trial_id, "0.25") == []
     driver.end(trial, exit_code=None, signal=15)
     assert (trial.status, trial.final) == (TrialStatus.USER_CANCELED, None)
@@ -153,23 +156,11 @@ def test_stopper_ends_the_experiment_as_done() -> None:
     assert (driver.runner.status, driver.runner.reason) == (ExperimentStatus.DONE, "a plateau")
 
 
-def test_resources_are_there_until_a_trial_takes_them() -> None:
-    driver = Driver(Request(cpus=3.0, gpus=1), Totals({"CPU": 4.0}, devices=(0, 1)))
-    assert driver.runner.has_resources(Request(cpus=4.0, gpus=2))
-    assert not driver.runner.has_resources(Request(cpus=5.0))
-    assert not driver.runner.has_resources(Request(gpus=3))
-    driver.running_trial()
-    assert not driver.runner.has_resources(Request(cpus=2.0))
-    assert not driver.runner.has_resources(Request(gpus=2))
-    assert driver.runner.has_resources(Request(cpus=1.0, gpus=1))
-    assert driver.runner.has_resources(Request(gpus=0))
-
-
 def test_debug_string_tells_where_everything_stands() -> None:
     driver = Driver(trial_concurrency=1, max_trial_number=5)
     assert "no trials" in describe(driver.runner)
     trial = driver.running_trial()
-    driver.runner.add_trial(RECORD, driver.now)
+    add(driver)
     waiting = driver.runner.get_trials()[-1]
     assert describe(driver.runner).splitlines() == [
         "experiment test is RUNNING",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any, get_args
 
@@ -27,6 +28,7 @@ from pitchpipe.runner.invariants import broken_invariants
 from pitchpipe.runner.ledger import Ledger, Request, Totals
 from pitchpipe.runner.limits import Limits
 from pitchpipe.runner.objectives import Objective
+from pitchpipe.runner.recording import recorded, replay
 from pitchpipe.runner.retries import Retries
 from pitchpipe.runner.trial import TRIAL_MOVES, Cause, FailureKind, Trial, TrialStatus, WrongMove
 from pitchpipe.runner.trial_runner import TrialRunner
@@ -135,7 +137,7 @@ def test_proposed_parameters_start_a_trial_on_the_lowest_free_slot() -> None:
     (first,) = of_type(driver.propose(x=1), StartTrial)
     (second,) = of_type(driver.propose(x=2), StartTrial)
     assert [first.order.slot, second.order.slot] == [0, 1]
-    assert json.loads(first.order.parameters)["parameters"] == {"x": 1}
+    assert json.loads(first.order.record)["parameters"] == {"x": 1}
     assert first.order.trial_id != second.order.trial_id
 
 
@@ -328,9 +330,7 @@ def test_trial_over_its_time_fails_as_timed_out() -> None:
 
 
 def test_user_kills_a_running_and_a_waiting_trial() -> None:
-    driver = Driver(trial_concurrency=2)
-    driver.runner.ledger = Ledger(Totals({"CPU": 1.0}))
-    driver.runner.request = Request(cpus=1.0)
+    driver = Driver(Request(cpus=1.0), Totals({"CPU": 1.0}), trial_concurrency=2)
     trial = driver.running_trial()
     driver.propose(x=2)
     waiting = driver.runner.waiting[0]
@@ -615,7 +615,7 @@ def test_resumed_trial_goes_on_from_its_checkpoint_with_the_next_number() -> Non
     (start,) = of_type(driver.handle(asked), StartTrial)
     order = start.order
     assert (order.attempt, order.first_sequence, order.checkpoint) == (2, 2, "trials/0/checkpoints/1-2")
-    assert (order.budget, json.loads(order.parameters)) == (9.0, {"parameter_id": 0, "parameters": {"x": 7}})
+    assert (order.budget, json.loads(order.record)) == (9.0, {"parameter_id": 0, "parameters": {"x": 7}})
     assert driver.runner.take_changes().superseded == []
     assert trial.failed == {}
 
@@ -677,7 +677,7 @@ def test_resume_that_comes_before_the_pause_is_done_waits_for_it() -> None:
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
     assert driver.handle(happened.ResumeRequested(driver.now, trial.trial_id, {"x": 5})) == []
     (start,) = of_type(driver.end(trial, paused=True), StartTrial)
-    assert json.loads(start.order.parameters)["parameters"] == {"x": 5}
+    assert json.loads(start.order.record)["parameters"] == {"x": 5}
 
 
 def test_resume_of_a_running_trial_pauses_it_first() -> None:
@@ -976,7 +976,7 @@ def test_every_status_has_a_row_and_final_ones_have_no_way_out() -> None:
 
 
 def test_illegal_move_tells_the_story_of_the_trial() -> None:
-    trial = Trial("AbCdE", 0, 0, "{}", 0.0)
+    trial = Trial(trial_id="AbCdE", sequence_id=0, parameter_id=0, record="{}", created=0.0)
     trial.move(Cause.STARTED)
     trial.move(Cause.ENDED_WELL)
     with pytest.raises(
@@ -1001,7 +1001,7 @@ class RunnerMachine(RuleBasedStateMachine):
     )
     def begin(self, concurrency: int, number: int, limit: float | None, retries: Retries) -> None:
         limits = Limits(concurrency, number, 20.0, limit, 3, retries)
-        self.runner = TrialRunner("m", limits, Ledger(Totals({"CPU": 2.0})), Request(cpus=1.0))
+        self.begin_recording(TrialRunner("m", limits, Ledger(Totals({"CPU": 2.0})), Request(cpus=1.0)))
         self.now = 0.0
         self.asked = self.answered = 0
         self.started: dict[tuple[str, int], str] = {}
@@ -1010,8 +1010,30 @@ class RunnerMachine(RuleBasedStateMachine):
         self.finals_sent: list[str] = []
         self.told: dict[str, int] = {}
 
+    def begin_recording(self, runner: TrialRunner) -> None:
+        """Take up a runner, and keep a copy of how it stands."""
+        self.runner, self.begun = runner, copy.deepcopy(runner)
+        self.recording: list[str] = []
+        self.effects: list[Any] = []
+
+    def check_replay(self) -> None:
+        effects = replay(map(json.loads, self.recording), self.begun)
+        assert effects == self.effects
+        assert [effect.cause for effect in effects] == [effect.cause for effect in self.effects]
+        assert (self.begun.trials, self.begun.status) == (self.runner.trials, self.runner.status)
+        assert (self.begun.snapshot(), self.begun.reason) == (self.runner.snapshot(), self.runner.reason)
+
+    def teardown(self) -> None:
+        """A replay of all recorded events gives the same state and effects."""
+        self.check_replay()
+
     def handle(self, event: happened.Event) -> None:
-        for effect in self.runner.handle(event):
+        event.cause = f"event {len(self.recording)}"
+        self.recording.append(json.dumps(recorded(event)))
+        effects = self.runner.handle(event)
+        assert {effect.cause for effect in effects} <= {event.cause}
+        self.effects += effects
+        for effect in effects:
             if isinstance(effect, StartTrial):
                 key = effect.order.trial_id, effect.order.attempt
                 assert key not in self.started
@@ -1112,7 +1134,8 @@ class RunnerMachine(RuleBasedStateMachine):
         assert [t.trial_id for t in new.waiting] == [t.trial_id for t in old.waiting]
         assert (new.orders(), new.copies(), +new.counts) == (old.orders(), old.copies(), +old.counts)
         if old.status is not ExperimentStatus.STOPPING:  # whoever was stopping does not go on
-            self.runner = new
+            self.check_replay()
+            self.begin_recording(new)
             self.handle(happened.DispatcherReady(self.now))
 
     @precondition(lambda self: self.started)
@@ -1221,4 +1244,4 @@ def test_restored_runner_goes_on_like_the_one_it_replaces(moves: list[str]) -> N
 
 def test_every_kind_of_event_has_a_handler_but_the_one_that_ends_the_manager() -> None:
     runner = TrialRunner("exp", Limits(1), Ledger(Totals()))
-    assert set(runner._handlers) == set(get_args(happened.Event)) - {happened.ExecutorFailed}
+    assert set(runner.handlers) == set(get_args(happened.Event)) - {happened.ExecutorFailed}

@@ -63,13 +63,28 @@ def a_trial(number: int, status: str = "SUCCEEDED", value: float | None = None, 
         times |= {"final": repr(value), "values": (value,), "finals": 1}
     kind = FailureKind.USER_ERROR if status == "FAILED" else None
     made = {"attempt": 1, "kind": kind, "created": 100.0, **times, **fields}
-    return Trial(f"T{number:04}", number, number, record, made.pop("created"), TrialStatus(status), **made)
+    return Trial(
+        trial_id=f"T{number:04}",
+        sequence_id=number,
+        parameter_id=number,
+        record=record,
+        created=made.pop("created"),
+        status=TrialStatus(status),
+        **made,
+    )
 
 
 def results(trial: Trial, values: Sequence[Any], first: int = 0, attempt: int = 1) -> list[MetricRow]:
     """Intermediate results of a trial, which knows of them afterwards."""
     trial.next_sequence = first + len(values)
     return [
-        MetricRow(trial, attempt, "PERIODICAL", first + number, json.dumps(value), 101.0 + number)
+        MetricRow(
+            trial=trial,
+            attempt=attempt,
+            kind="PERIODICAL",
+            sequence=first + number,
+            value=json.dumps(value),
+            time=101.0 + number,
+        )
         for number, value in enumerate(values)
     ]

@@ -29,7 +29,14 @@ def store(tmp_path: Path) -> Any:
 
 
 def a_trial(number: int = 0, **values: Any) -> Trial:
-    return Trial(f"T{number:04}", number, number, '{"parameters": {"x": 1}}', 1.0, **values)
+    return Trial(
+        trial_id=f"T{number:04}",
+        sequence_id=number,
+        parameter_id=number,
+        record='{"parameters": {"x": 1}}',
+        created=1.0,
+        **values,
+    )
 
 
 def tick(*trials: Trial, metrics: list[MetricRow] | None = None, **values: Any) -> Tick:
@@ -88,8 +95,11 @@ def test_later_tick_replaces_what_changed(store: Store) -> None:
 
 def test_metrics_come_back_in_order_and_once(store: Store) -> None:
     trial = a_trial(3)
-    rows = [MetricRow(trial, 1, "PERIODICAL", n, str(n), 5.0 + n) for n in range(3)]
-    rows.append(MetricRow(trial, 1, "FINAL", 0, "NaN", 9.0))
+    rows = [
+        MetricRow(trial=trial, attempt=1, kind="PERIODICAL", sequence=n, value=str(n), time=5.0 + n)
+        for n in range(3)
+    ]
+    rows.append(MetricRow(trial=trial, attempt=1, kind="FINAL", sequence=0, value="NaN", time=9.0))
     store.commit(tick(trial, metrics=rows[:2]))
     store.commit(tick(trial, metrics=rows[1:]))  # an agent said one of them again
     assert [(row[1], row[2], row[4]) for row in store.metrics(3)] == [

@@ -105,7 +105,15 @@ class Machine:
 
     def start(self, number: int, gpus: tuple[int, ...] | None, **parameters: Any) -> AttemptOrder:
         record = json.dumps({"parameter_id": number, "parameters": parameters})
-        order = AttemptOrder(f"T{number}", 1, number, record, 0, "0-0", gpus)
+        order = AttemptOrder(
+            trial_id=f"T{number}",
+            attempt=1,
+            sequence_id=number,
+            record=record,
+            slot=0,
+            agent="0-0",
+            gpus=gpus,
+        )
         self.executor.start_trial(order)
         return order
 

@@ -75,7 +75,7 @@ def test_killed_manager_leaves_its_trial_to_the_next(own_bench: Bench, tmp_path:
         assert status is not None
         assert status["agents"] == ["exp/0-0"]
         keeper = psutil.Process(status["pid"])
-        order = AttemptOrder("T0001", 1, 1, "{}", 0, "0-0")
+        order = AttemptOrder(trial_id="T0001", attempt=1, sequence_id=1, record="{}", slot=0, agent="0-0")
         async with own_bench.session(kind="command", command="false") as session:
             await session.executor.attach([order])
             await session.until(lambda: bool(session.of(order, AttemptStarted)))

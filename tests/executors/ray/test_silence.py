@@ -145,7 +145,9 @@ def test_trial_that_outlives_its_agent_and_watchdog_is_ended_before_its_reports_
 def test_trial_that_outlived_its_manager_and_agent_is_ended_by_the_next_manager(bench: Bench, tmp_path: Path):
     async def check() -> None:
         async with bench.session(kind="command", command="true", code_directory=str(tmp_path)) as session:
-            order = AttemptOrder("T0001", 1, 1, "{}", 0, "0-0", start_time=1.0)
+            order = AttemptOrder(
+                trial_id="T0001", attempt=1, sequence_id=1, record="{}", slot=0, agent="0-0", start_time=1.0
+            )
             spool = spool_path(session.setup, order)
             spool.parent.mkdir(parents=True)
             spool.write_text('{"intermediate": 1}\n')

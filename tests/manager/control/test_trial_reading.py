@@ -13,7 +13,7 @@ from pitchpipe.manager.control.trial_reading import tell_part
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.effects import AttemptOrder
 
-ORDER = AttemptOrder("Xy3fA", 1, 0, "{}", 0, "0-0")
+ORDER = AttemptOrder(trial_id="Xy3fA", attempt=1, sequence_id=0, record="{}", slot=0, agent="0-0")
 
 
 class Executor:

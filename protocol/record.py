@@ -1,0 +1,55 @@
+"""The parameter record: one parameter set of a trial, as JSON text that all processes pass on unchanged.
+
+`{"parameter_id": 3, "parameter_source": "algorithm", "parameters": {"x": 1}, "parameter_index": 0}`, and `budget` and
+`checkpoint_of` if the tuner gives them. Only what needs a field parses the record, with the functions of this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .codec import dumps, loads
+
+__all__ = ["added_record", "budget_and_donor", "parameters_of", "with_parameters"]
+
+
+def parameters_of(record: str) -> dict[str, Any]:
+    """Return the parameters of a record.
+
+    >>> parameters_of('{"parameter_id": 3, "parameters": {"x": 1}}')
+    {'x': 1}
+    """
+    return loads(record)["parameters"]
+
+
+def budget_and_donor(record: str) -> tuple[float | None, str | None]:
+    """Return the budget that a record asks for, and the trial from whose checkpoint it wants to start.
+
+    >>> budget_and_donor('{"parameters": {"x": 1}, "budget": 9, "checkpoint_of": "AbCdE"}')
+    (9.0, 'AbCdE')
+    """
+    if '"budget"' not in record and '"checkpoint_of"' not in record:
+        return None, None  # nearly always: the record need not be parsed
+    fields = loads(record)
+    budget = fields.get("budget")
+    return float(budget) if isinstance(budget, int | float) else None, fields.get("checkpoint_of")
+
+
+def with_parameters(record: str, parameters: Mapping[str, Any]) -> str:
+    """Return a record with other parameters.
+
+    >>> with_parameters('{"parameter_id": 3, "parameters": {"x": 1}}', {"x": 2})
+    '{"parameter_id": 3, "parameters": {"x": 2}}'
+    """
+    return dumps({**loads(record), "parameters": dict(parameters)})
+
+
+def added_record(parameters: Mapping[str, Any]) -> str:
+    """Return the record of a trial with a user's own parameters.
+
+    >>> added_record({"x": 1})
+    '{"parameter_id": null, "parameter_source": "customized", "parameters": {"x": 1}, "parameter_index": 0}'
+    """
+    record = {"parameter_id": None, "parameter_source": "customized", "parameters": dict(parameters)}
+    return dumps({**record, "parameter_index": 0})

@@ -1,0 +1,163 @@
+"""How the experiment proceeds: it asks the tuner for trials, starts them, and ends when nothing is left to do."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from ..protocol import CommandType
+from .effects import Finish
+from .experiment_status import ExperimentStatus
+from .objectives import BestTrials, Objective
+from .output import Output
+from .state import ExperimentState
+from .trial import Cause, Trial, TrialStatus, Verdict
+from .trials import Trials
+from .tuner_requests import TunerRequests
+from .verdicts import FailureStreak
+
+__all__ = ["Course"]
+
+
+class Course:
+    """The moves of one experiment.
+
+    `best` are the best trials so far, `failures` the last five that failed.
+    """
+
+    def __init__(
+        self, state: ExperimentState, trials: Trials, objectives: Sequence[Objective], output: Output
+    ) -> None:
+        self.state = state
+        self.trials = trials
+        self.output = output
+        self.requests = TunerRequests()
+        self.best = BestTrials(objectives)
+        self.failures: deque[Trial] = deque(maxlen=5)
+        self.streak = FailureStreak(state.limits.max_identical_failures)
+        self._final_status = ExperimentStatus.DONE
+
+    def restore(self) -> None:
+        """Judge the restored trials."""
+        for trial in self.trials.all.values():
+            if trial.status is TrialStatus.SUCCEEDED:
+                self.best.add(trial)
+        failed = [trial for trial in self.trials.all.values() if trial.status is TrialStatus.FAILED]
+        self.failures.extend(sorted(failed, key=lambda trial: trial.end_time or 0.0)[-5:])
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether all trials wait to be resumed, and nothing else can happen."""
+        live, paused = self.trials.live, self.trials.counts[TrialStatus.PAUSED]
+        return self.state.may_start and self.requests.total == 0 and 0 < paused == len(live)
+
+    def proceed(self) -> None:
+        """Start what can start, ask for what is missing, and see whether the experiment is over."""
+        self.trials.start_waiting()
+        self.ask_for_more()
+        self.settle()
+
+    def ask_again(self) -> None:
+        """Proceed with a tuner that had nothing to propose and may have something now that it knows more."""
+        self.requests.has_news = True
+        self.proceed()
+
+    def ask_for_more(self) -> None:
+        """Ask the tuner for as many trials as could run now."""
+        if not self.state.may_start:
+            return
+        # A tuner that had nothing more is asked again after each end: some propose once results are in.
+        trials, limits, requested = self.trials, self.state.limits, self.requests.total
+        missing = limits.trial_concurrency - requested - len(trials.live) + trials.counts[TrialStatus.PAUSED]
+        if limits.max_trial_number is not None:
+            missing = min(missing, limits.max_trial_number - trials.created - requested)
+        if missing > 0:
+            self.requests.ask(missing)
+            self.output.send(CommandType.RequestTrialJobs, str(missing))
+
+    def settle(self) -> None:
+        """Move the experiment to the status that follows from its trials and the tuner."""
+        state, most = self.state, self.state.limits.max_trial_number
+        if state.status is ExperimentStatus.STOPPING:
+            if not self.trials.slots:
+                self._finish(self._final_status)
+            return
+        if not state.may_start:
+            return
+        full = most is not None and self.trials.created >= most
+        dry = not self.requests.has_more and self.requests.total == 0
+        if (full or dry) and not self.trials.live:
+            state.reason = "" if full else "the tuner has nothing more to propose"
+            self._finish(ExperimentStatus.DONE)
+        elif full:
+            state.move(ExperimentStatus.NO_MORE_TRIAL)
+        elif not self.requests.has_more:
+            state.move(ExperimentStatus.TUNER_NO_MORE_TRIAL)
+        else:
+            state.move(ExperimentStatus.RUNNING)
+
+    def end_now_or_later(self, trial: Trial, verdict: Verdict) -> None:
+        """End a trial: at once if it does not run, else when its process has ended."""
+        self.trials.stop_attempt(trial, verdict)
+        if not trial.is_assigned:
+            if trial.status is TrialStatus.WAITING:
+                self.trials.waiting.remove(trial)
+            self.end(trial, trial.verdict or verdict)
+            self.proceed()
+
+    def pause(self, trial: Trial, reason: str) -> None:
+        """Pause a trial, and let others have its place if it waited."""
+        if self.trials.pause(trial, reason):
+            self.proceed()
+
+    def end(self, trial: Trial, verdict: Verdict) -> None:
+        """End a trial for good; its result counts, and its failure may end the experiment."""
+        self.trials.end(trial, verdict)
+        self.requests.has_news = True
+        if trial.status is TrialStatus.SUCCEEDED:
+            self.best.add(trial)
+        if trial.status is TrialStatus.FAILED:
+            self._judge_failure(trial)
+        elif trial.status in (TrialStatus.SUCCEEDED, TrialStatus.EARLY_STOPPED):
+            self.streak.clear()  # what was cancelled does not show that anything works
+
+    def may_run_again(self, trial: Trial, verdict: Verdict) -> bool:
+        """Return whether a failed attempt gets a successor: not after its final result, or when everything ends."""
+        return (
+            verdict.cause is Cause.ENDED_BADLY
+            and verdict.kind is not None
+            and trial.final is None
+            and not self.state.is_ending
+            and self.state.limits.retries.allow(verdict.kind, trial.failed)
+        )
+
+    def stop(self, final: ExperimentStatus, reason: str) -> None:
+        """End the experiment: nothing new starts, what runs is ended, and then its status is `final`."""
+        if self.state.is_ending:
+            return
+        self.state.reason, self._final_status = reason, final
+        self.state.move(ExperimentStatus.STOPPING)
+        verdict = Verdict(Cause.SYSTEM_CANCEL, reason)
+        live = list(self.trials.live.values())
+        for trial in live:
+            self.trials.stop_attempt(trial, verdict)
+        self.trials.waiting.clear()
+        for trial in live:
+            if not trial.is_assigned:
+                self.end(trial, trial.verdict or verdict)
+        self.settle()
+
+    def _judge_failure(self, trial: Trial) -> None:
+        self.failures.append(trial)
+        if self.state.limits.fail_fast:
+            self._fail(trial, f"trial {trial.sequence_id} failed (fail_fast): {trial.reason}")
+        elif self.streak.add(trial.reason):
+            self._fail(trial, f"the first {self.streak.count} trials failed alike: {trial.reason}")
+
+    def _fail(self, trial: Trial, reason: str) -> None:
+        self.state.error = trial.error or ""
+        self.stop(ExperimentStatus.ERROR, reason)
+
+    def _finish(self, status: ExperimentStatus) -> None:
+        self.state.move(status)
+        self.output.effects.append(Finish())

@@ -1,0 +1,158 @@
+"""What attempts and executors say: an attempt started, reported, saved a checkpoint or ended; resources changed.
+
+Events of an attempt that is not the trial's current one come too late and change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..protocol import CommandType
+from . import events as happened
+from .attempts import note_checkpoint
+from .changes import MetricRow
+from .course import Course
+from .objectives import Objective
+from .payloads import import_payload, metric_payload
+from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
+from .verdicts import check_final, check_intermediate, judge_end
+
+__all__ = ["Reports"]
+
+
+class Reports:
+    """Handles the events that come from executors."""
+
+    def __init__(self, course: Course, objectives: Sequence[Objective]) -> None:
+        self._course = course
+        self._trials = course.trials
+        self._state = course.state
+        self._output = course.output
+        self._names = tuple(objective.name for objective in objectives)
+
+    def started(self, event: happened.AttemptStarted) -> None:
+        """Handle the start of an attempt."""
+        trial = self._trials.current(event.trial_id, event.attempt)
+        if trial is not None and trial.status is TrialStatus.WAITING:
+            self._trials.started(trial, event.pid)
+
+    def refused(self, event: happened.StartRefused) -> None:
+        """Handle a start that is not possible at present."""
+        trial = self._trials.current(event.trial_id, event.attempt)
+        if trial is not None and trial.status is TrialStatus.WAITING:
+            self._trials.refused(trial, event.devices)
+
+    def reported(self, event: happened.Reported) -> None:
+        """Handle a result."""
+        trial = self._trials.current(event.trial_id, event.attempt)
+        if trial is None:
+            return
+        if event.kind == "final":
+            self.take_final(trial, event)
+        elif event.sequence >= trial.next_sequence:
+            self._take_intermediate(trial, event)
+
+    def _take_intermediate(self, trial: Trial, event: happened.Reported) -> None:
+        trial.next_sequence = event.sequence + 1
+        self._output.note(trial)
+        self._keep(trial, event, "PERIODICAL")
+        if (verdict := check_intermediate(event.value)) is not None:
+            reason = f"intermediate result {event.sequence}: {verdict.reason}"
+            self._trials.stop_attempt(trial, Verdict(verdict.cause, reason, verdict.kind))
+        elif self._is_judged(trial) and event.sequence >= trial.told:
+            trial.told = event.sequence + 1
+            self._send(trial, "PERIODICAL", event.sequence, event.value)
+
+    def _is_judged(self, trial: Trial) -> bool:
+        """Return whether the dispatcher wants to know what the trial reports."""
+        verdict = trial.verdict
+        return self._state.wants_periodical and (verdict is None or verdict.cause is Cause.PAUSED)
+
+    def take_final(self, trial: Trial, event: happened.Reported) -> None:
+        """Take a final result of a trial; the first one counts."""
+        if event.sequence < trial.finals:
+            return  # repeated after a restart
+        trial.finals = event.sequence + 1
+        self._output.note(trial)
+        self._keep(trial, event, "FINAL")
+        if trial.finals > 1:
+            return
+        judged = check_final(event.value, self._names)
+        if isinstance(judged, Verdict):
+            self._trials.stop_attempt(trial, judged)
+            return
+        trial.final, trial.values = event.value, judged
+        if trial.revivals:  # for the dispatcher it has ended before
+            self._output.send(CommandType.ImportData, import_payload(trial.record, event.value))
+        else:
+            self._send(trial, "FINAL", 0, event.value)
+
+    def bad(self, event: happened.BadReport) -> None:
+        """Handle a report that cannot be understood: its trial fails."""
+        trial = self._trials.current(event.trial_id, event.attempt)
+        if trial is not None:
+            verdict = Verdict(Cause.ENDED_BADLY, event.message, FailureKind.USER_ERROR)
+            self._trials.stop_attempt(trial, verdict)
+
+    def saved(self, event: happened.CheckpointSaved) -> None:
+        """Handle a checkpoint."""
+        trial = self._trials.current(event.trial_id, event.attempt)
+        if trial is not None:
+            note_checkpoint(trial, event)
+            self._output.note(trial)
+
+    def ended(self, event: happened.AttemptEnded) -> None:
+        """Handle the end of an attempt: the trial is paused, runs again, or ends."""
+        trial = self._trials.current(event.trial_id, event.attempt)
+        if trial is None:
+            return
+        trial.exit_code = event.exit_code if event.signal is None else -event.signal
+        trial.error = event.error
+        if event.exported:
+            exports = [(trial.sequence_id, name, path) for name, path in event.exported.items()]
+            self._output.changes.exports.extend(exports)
+        if event.lost:
+            self._trials.lose_agent(trial.agent)
+        verdict = judge_end(trial, event)
+        if verdict.cause is Cause.PAUSED:
+            self._trials.paused(trial, verdict)
+        elif self._course.may_run_again(trial, verdict):
+            self._trials.run_again(trial, verdict)
+        else:
+            self._course.end(trial, verdict)
+        self._course.proceed()
+
+    def agent_silent(self, event: happened.AgentSilent) -> None:
+        """Handle the silence of an agent, or its end."""
+        self._trials.set_silent(event.agent, not event.is_over)
+
+    def agent_lost(self, event: happened.AgentLost) -> None:
+        """Handle the loss of an agent that ran nothing; one that runs a trial has just been made again."""
+        if all(trial.agent != event.agent for trial in self._trials.assigned()):
+            self._trials.lose_agent(event.agent)
+
+    def resources_changed(self, event: happened.ResourcesChanged) -> None:
+        """Handle a change of the GPUs that others hold."""
+        self._trials.ledger.set_busy_elsewhere(frozenset(event.busy_devices))
+        self._trials.start_waiting()
+
+    def totals_changed(self, event: happened.TotalsChanged) -> None:
+        """Handle a node that came or went."""
+        self._trials.ledger.set_totals(event.totals)
+        self._trials.start_waiting()
+
+    def _keep(self, trial: Trial, event: happened.Reported, kind: str) -> None:
+        self._output.changes.metrics.append(
+            MetricRow(
+                trial=trial,
+                attempt=event.attempt,
+                kind=kind,
+                sequence=event.sequence,
+                value=event.value,
+                time=event.time,
+            )
+        )
+
+    def _send(self, trial: Trial, kind: str, sequence: int, value: str) -> None:
+        payload = metric_payload(trial.parameter_id, trial.trial_id, kind, sequence, value)
+        self._output.send(CommandType.ReportMetricData, payload, is_periodical=kind == "PERIODICAL")

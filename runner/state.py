@@ -1,0 +1,42 @@
+"""Where the experiment stands, as all parts of the runner see it."""
+
+from __future__ import annotations
+
+from .experiment_status import EXPERIMENT_MOVES, ExperimentStatus
+from .limits import Limits
+
+__all__ = ["ExperimentState"]
+
+
+class ExperimentState:
+    """The status of one experiment, its limits, and what its dispatcher said about itself.
+
+    `reason` says why the experiment ended early, `error` is a traceback if one ended it.
+    """
+
+    def __init__(self, experiment_id: str, limits: Limits) -> None:
+        self.experiment_id = experiment_id
+        self.limits = limits
+        self.status = ExperimentStatus.INITIALIZED
+        self.reason = ""
+        self.error = ""
+        self.is_ready = False  # the dispatcher takes requests
+        self.wants_periodical = True  # it wants intermediate results
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether no attempt will start any more: the experiment is stopping or over."""
+        return self.status is ExperimentStatus.STOPPING or self.status.is_final
+
+    @property
+    def may_start(self) -> bool:
+        """Whether attempts may start now."""
+        return self.is_ready and not self.is_ending
+
+    def move(self, status: ExperimentStatus) -> None:
+        """Change the status; raise `RuntimeError` when the table has no such move."""
+        if status is self.status:
+            return
+        if status not in EXPERIMENT_MOVES[self.status]:
+            raise RuntimeError(f"experiment {self.experiment_id} is {self.status} and cannot become {status}")
+        self.status = status

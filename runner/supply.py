@@ -1,0 +1,103 @@
+"""What the dispatcher says: parameters, verdicts about trials, its failures."""
+
+from __future__ import annotations
+
+from ..protocol import CommandType
+from . import events as happened
+from .attempts import resume_text
+from .course import Course
+from .dispatcher_failures import DispatcherFailures
+from .effects import RestoreDispatcher
+from .experiment_status import ExperimentStatus
+from .trial import Cause, TrialStatus, Verdict
+
+__all__ = ["Supply"]
+
+
+class Supply:
+    """Handles the events that come from the dispatcher."""
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._trials = course.trials
+        self._state = course.state
+        self._requests = course.requests
+        self._output = course.output
+        self._failures = DispatcherFailures()
+
+    def ready(self, event: happened.DispatcherReady) -> None:
+        """Handle the first word of a dispatcher; with the first dispatcher the experiment begins."""
+        self._state.wants_periodical = event.wants_periodical
+        if self._state.is_ready or self._state.is_ending:
+            return
+        self._state.is_ready = True
+        self._trials.deadlines.begin(event.time)
+        self._state.move(ExperimentStatus.RUNNING)
+        self._course.proceed()
+
+    def parameters(self, event: happened.ParametersArrived) -> None:
+        """Handle a proposal of the tuner."""
+        self._requests.answered()
+        if self._state.is_ending:
+            return
+        self._requests.has_more = True
+        self._trials.add(event.parameter_id, event.record)
+        self._course.proceed()
+
+    def no_more(self, event: happened.NoMoreParameters) -> None:
+        """Handle a tuner that has nothing to propose."""
+        self._requests.exhausted()
+        if self._requests.may_ask_again:
+            self._course.ask_for_more()  # it may have replied before it received the last results
+        self._course.settle()
+
+    def kill(self, event: happened.KillVerdict) -> None:
+        """Handle the assessor's verdict on a trial; a complete result is not thrown away."""
+        trial = self._trials.live.get(event.trial_id)
+        if trial is not None and trial.final is None:
+            self._course.end_now_or_later(trial, Verdict(Cause.EARLY_STOP, event.reason))
+
+    def pause(self, event: happened.PauseVerdict) -> None:
+        """Handle a pause."""
+        trial = self._trials.live.get(event.trial_id)
+        if trial is not None and trial.status is not TrialStatus.PAUSED and trial.verdict is None:
+            self._course.pause(trial, event.reason)
+
+    def resume(self, event: happened.ResumeRequested) -> None:
+        """Handle a resume; a trial that still runs is paused first."""
+        trial = self._trials.live.get(event.trial_id)
+        if trial is None or (trial.verdict is not None and trial.verdict.cause is not Cause.PAUSED):
+            return  # it has ended, or is about to
+        trial.resume = resume_text(event)
+        self._output.note(trial)
+        if trial.status is TrialStatus.PAUSED:
+            self._trials.resume(trial)
+            self._course.proceed()
+        elif trial.verdict is None:
+            self._course.pause(trial, "to continue with what the tuner gives it")
+
+    def idle(self, event: happened.DispatcherAnswered) -> None:
+        """Handle a dispatcher with nothing left to do: it must resume a trial when all are paused.
+
+        It is asked to, once, by a request for no trials; then the paused trials end.
+        """
+        if not self._course.is_stalled:
+            return
+        if not self._trials.stall_is_told:
+            self._trials.stall_is_told = True
+            self._output.send(CommandType.RequestTrialJobs, "0")
+            return
+        for trial in list(self._trials.live.values()):
+            self._course.end(trial, Verdict(Cause.EARLY_STOP, "paused, and never resumed"))
+        self._course.proceed()
+
+    def failed(self, event: happened.DispatcherFailed) -> None:
+        """Handle a failure of the dispatcher: restore it, or end the experiment."""
+        if self._state.is_ending:
+            return
+        if why := self._failures.verdict(event):
+            self._state.error = event.traceback
+            self._course.stop(ExperimentStatus.ERROR, why)
+        else:
+            reason = f"{event.message} ({event.where})" if event.where else event.message
+            self._output.effects.append(RestoreDispatcher(reason))

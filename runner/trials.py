@@ -1,0 +1,306 @@
+"""The trials of one experiment: which wait, which run and where, and every move that one of them makes.
+
+Nothing here decides about the experiment: `Course` does, when a trial has ended.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+
+from ..protocol import CommandType, budget_and_donor
+from .attempts import (
+    came_to_nothing,
+    count_failure,
+    ended_attempt,
+    exploit,
+    forget_checkpoint,
+    rewind,
+    start_from,
+)
+from .deadlines import Deadlines
+from .effects import AttemptOrder, CopyCheckpoint, PauseTrial, StartTrial, StopTrial
+from .ledger import Assignment, Ledger, Request
+from .output import Output
+from .payloads import trial_end_payload
+from .slots import Slots
+from .state import ExperimentState
+from .trial import Cause, Trial, TrialStatus, Verdict, new_trial_id
+from .verdicts import is_checkpoint_gone
+
+__all__ = ["Trials"]
+
+
+class Trials:
+    """All trials of one experiment, and what they hold.
+
+    A slot (0 .. concurrency - 1) is where a trial runs; the ledger's totals bound what the trials may take. `live`
+    trials have not ended; those that wait and ran before come first in `waiting`.
+    """
+
+    def __init__(self, state: ExperimentState, ledger: Ledger, request: Request, output: Output) -> None:
+        self.state = state
+        self.ledger = ledger
+        self.request = request
+        self.output = output
+        self.all: dict[str, Trial] = {}
+        self.live: dict[str, Trial] = {}
+        self.waiting: deque[Trial] = deque()
+        self.counts: Counter[TrialStatus] = Counter()
+        self.created = 0
+        self.slots = Slots()
+        self.deadlines = Deadlines()
+        self.silent_agents: set[str] = set()  # they get nothing new to do
+        self.stall_is_told = False  # the tuner was asked to resume trials, and none was since
+
+    # ------------------------------------------------------------------ lookups
+
+    def current(self, trial_id: str, attempt: int) -> Trial | None:
+        """Return the live trial with this id if this is its current attempt."""
+        trial = self.live.get(trial_id)
+        return trial if trial is not None and trial.attempt == attempt and trial.is_assigned else None
+
+    def assigned(self) -> list[Trial]:
+        """Return the trials that an executor was asked to run and that have not ended."""
+        return [trial for trial in self.live.values() if trial.is_assigned]
+
+    def order(self, trial: Trial) -> AttemptOrder:
+        """Return the order for the current attempt of an assigned trial."""
+        if trial.slot is None or trial.agent is None:
+            raise RuntimeError(f"trial {trial.trial_id} is not assigned")
+        return AttemptOrder(
+            trial_id=trial.trial_id,
+            attempt=trial.attempt,
+            sequence_id=trial.sequence_id,
+            record=trial.record,
+            slot=trial.slot,
+            agent=trial.agent,
+            gpus=trial.gpus,
+            first_sequence=trial.first_sequence,
+            start_time=trial.start_time,
+            checkpoint=trial.checkpoint,
+            budget=trial.budget,
+            mark=trial.mark,
+        )
+
+    def copies(self) -> list[CopyCheckpoint]:
+        """Return the copies of checkpoints that attempts to come depend on."""
+        return [
+            CopyCheckpoint(trial.copy_of, trial.checkpoint)
+            for trial in self.live.values()
+            if trial.copy_of is not None and trial.checkpoint is not None
+        ]
+
+    def why_waiting(self, trial: Trial) -> str:
+        """Say why a WAITING trial does not run yet."""
+        if trial.is_assigned:
+            return f"its agent {trial.agent} is starting"
+        if len(self.slots) >= self.state.limits.trial_concurrency:
+            return f"all {self.state.limits.trial_concurrency} slots (trial_concurrency) are taken"
+        return self.ledger.why_not(self.request)
+
+    def requeued(self) -> list[Trial]:
+        """Return the waiting trials that ran before; they come first."""
+        return list(itertools.takewhile(lambda trial: trial.attempt > 0, self.waiting))
+
+    # ------------------------------------------------------------------ from the proposal to the start
+
+    def add(self, parameter_id: int | str | None, record: str) -> None:
+        """Create a trial; it waits after all others."""
+        trial_id = new_trial_id(self.state.experiment_id, self.created, self.all)
+        trial = Trial(
+            trial_id=trial_id,
+            sequence_id=self.created,
+            parameter_id=parameter_id,
+            record=record,
+            created=self.output.now,
+        )
+        trial.budget, donor = budget_and_donor(record)
+        if donor is not None:
+            start_from(trial, self.all.get(donor))
+            self._copy_checkpoint(trial)
+        self.created += 1
+        self.all[trial_id] = self.live[trial_id] = trial
+        self.counts[trial.status] += 1
+        self.waiting.append(trial)
+        self.output.note(trial)
+
+    def start_waiting(self) -> None:
+        """Start waiting trials, in order, as far as slots and resources last."""
+        limits = self.state.limits
+        while self.waiting and len(self.slots) < limits.trial_concurrency and self.state.may_start:
+            assignment = self.ledger.take(self.waiting[0].trial_id, self.request)
+            if assignment is None:
+                return
+            self._assign(self.waiting.popleft(), assignment)
+
+    def _assign(self, trial: Trial, assignment: Assignment) -> None:
+        trial.attempt += 1
+        trial.gpus = assignment.gpus
+        self.slots.take(trial, avoiding=self.silent_agents)
+        self.output.note(trial)
+        self.output.effects.append(StartTrial(self.order(trial)))
+
+    def started(self, trial: Trial, pid: int | None) -> None:
+        """Note that the current attempt of a WAITING trial runs."""
+        trial.start_time, trial.pid, trial.copy_of = self.output.now, pid, None
+        self._move(trial, Cause.STARTED)
+        self.deadlines.watch(trial)
+
+    def refused(self, trial: Trial, devices: Iterable[int]) -> None:
+        """Put a trial that could not be started back to the head of the queue."""
+        self._free_slot(trial)
+        self.ledger.set_busy_elsewhere(frozenset(devices))
+        self._move(trial, Cause.REFUSED)
+        self.waiting.appendleft(trial)
+
+    # ------------------------------------------------------------------ pause, resume, run again
+
+    def pause(self, trial: Trial, reason: str) -> bool:
+        """Pause a trial: at once if it waits, else when it has saved a checkpoint. Return whether it was at once."""
+        if trial.final is not None:
+            return False  # it has done its work, and is about to end
+        trial.verdict = Verdict(Cause.PAUSED, reason)
+        self.deadlines.forget(trial)
+        self.output.note(trial)
+        if trial.is_assigned:
+            self.output.effects.append(PauseTrial(trial.trial_id, trial.attempt))
+            return False
+        self.waiting.remove(trial)
+        self.paused(trial, trial.verdict)
+        return True
+
+    def paused(self, trial: Trial, verdict: Verdict) -> None:
+        """Note that a trial holds nothing any more; if its resume was requested already, it waits for a slot."""
+        if trial.is_assigned:
+            self._keep_attempt(trial, "paused", verdict)
+        self._free_slot(trial)
+        trial.verdict, trial.reason = None, verdict.reason
+        self._move(trial, Cause.PAUSED)
+        if trial.resume is not None and not self.state.is_ending:
+            self.resume(trial)
+
+    def resume(self, trial: Trial) -> None:
+        """Let a PAUSED trial wait for its next attempt, with what its resume brings."""
+        resume, trial.resume = json.loads(trial.resume or "{}"), None
+        exploit(trial, resume, self.all.get(resume.get("checkpoint_of", "")))
+        self._copy_checkpoint(trial)
+        self._requeue(trial, Cause.RESUMED)
+
+    def run_again(self, trial: Trial, verdict: Verdict) -> None:
+        """Let a trial whose attempt failed wait for its next attempt."""
+        count_failure(trial, verdict)
+        self._keep_attempt(trial, "retried", verdict)
+        self._free_slot(trial)
+        self.deadlines.forget(trial)
+        trial.verdict = None
+        if is_checkpoint_gone(trial.error) or came_to_nothing(trial, verdict):
+            forget_checkpoint(trial)
+        self._requeue(trial, Cause.RETRIED)
+
+    def reopen(self, trial: Trial) -> None:
+        """Let a FAILED trial wait for its next attempt."""
+        self.live[trial.trial_id] = trial
+        self._requeue(trial, Cause.RESUMED)
+
+    def _requeue(self, trial: Trial, cause: Cause) -> None:
+        """Queue a trial for its next attempt, before all that were never started."""
+        if (superseded := rewind(trial)) is not None:
+            self.output.changes.superseded.append(superseded)
+        trial.reason = ""
+        self.stall_is_told = False
+        self._move(trial, cause)
+        self.waiting.insert(len(self.requeued()), trial)
+
+    # ------------------------------------------------------------------ the end
+
+    def stop_attempt(self, trial: Trial, verdict: Verdict) -> None:
+        """Decide how a trial will end and stop its process; the first verdict stands, unless it is a pause."""
+        if trial.verdict is not None and trial.verdict.cause is not Cause.PAUSED:
+            return
+        trial.verdict = verdict
+        self.deadlines.forget(trial)
+        self.output.note(trial)
+        if trial.is_assigned:
+            self.output.effects.append(StopTrial(trial.trial_id, trial.attempt))
+
+    def end(self, trial: Trial, verdict: Verdict) -> None:
+        """End a trial for good and tell the dispatcher."""
+        count_failure(trial, verdict)
+        trial.end_time, trial.reason, trial.kind = self.output.now, verdict.reason, verdict.kind
+        self._free_slot(trial)
+        self._move(trial, verdict.cause)
+        del self.live[trial.trial_id]
+        self.deadlines.forget(trial)
+        trial.verdict = trial.resume = trial.copy_of = None
+        trial.story = ()  # only live trials can be asked to make a wrong move
+        payload = trial_end_payload(trial.trial_id, trial.status, trial.record)
+        self.output.send(CommandType.TrialEnd, payload)
+
+    # ------------------------------------------------------------------ agents
+
+    def set_silent(self, agent: str, is_silent: bool) -> None:
+        """Give an agent nothing new to do while it is silent."""
+        if is_silent:
+            self.silent_agents.add(agent)
+        else:
+            self.silent_agents.discard(agent)
+
+    def lose_agent(self, agent: str | None) -> None:
+        """Have the slot of a lost agent get another one next time."""
+        if agent is not None:
+            self.silent_agents.discard(agent)
+            self.slots.lose(agent)
+
+    # ------------------------------------------------------------------ restoring
+
+    def restore(
+        self, trials: Iterable[Trial], requeued: Iterable[int], lost_agents: Mapping[str, int]
+    ) -> None:
+        """Take up trials from the store, in the order of their sequence ids; `requeued` are the first to wait."""
+        for trial in trials:
+            self._restore_trial(trial)
+        place = {sequence_id: index for index, sequence_id in enumerate(requeued)}
+        self.waiting = deque(
+            sorted(
+                self.waiting, key=lambda trial: place.get(trial.sequence_id, len(place) + trial.sequence_id)
+            )
+        )
+        running = {trial.slot: trial for trial in self.live.values() if trial.slot is not None}
+        self.slots.restore(running, lost_agents)
+        for trial in sorted(running.values(), key=lambda trial: trial.start_time or 0.0):
+            self.deadlines.watch(trial)
+
+    def _restore_trial(self, trial: Trial) -> None:
+        self.all[trial.trial_id] = trial
+        self.created = max(self.created, trial.sequence_id + 1)
+        self.counts[trial.status] += 1
+        if trial.status.is_final:
+            return
+        self.live[trial.trial_id] = trial
+        if trial.slot is not None:
+            self.ledger.claim(trial.trial_id, self.request, Assignment(trial.gpus))
+        elif trial.status is TrialStatus.WAITING:
+            self.waiting.append(trial)
+
+    # ------------------------------------------------------------------ small things
+
+    def _move(self, trial: Trial, cause: Cause) -> None:
+        self.counts[trial.status] -= 1
+        trial.move(cause)
+        self.counts[trial.status] += 1
+        self.output.note(trial)
+
+    def _free_slot(self, trial: Trial) -> None:
+        if trial.is_assigned:
+            self.slots.free(trial)
+            self.ledger.release(trial.trial_id)
+
+    def _copy_checkpoint(self, trial: Trial) -> None:
+        if trial.copy_of is not None and trial.checkpoint is not None:
+            self.output.effects.append(CopyCheckpoint(trial.copy_of, trial.checkpoint))
+
+    def _keep_attempt(self, trial: Trial, outcome: str, verdict: Verdict) -> None:
+        self.output.changes.attempts.append(ended_attempt(trial, outcome, verdict, self.output.now))

@@ -1,0 +1,103 @@
+"""What users ask for: another trial, an end, other limits; and the deadlines that they set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..protocol import CommandType
+from . import events as happened
+from .attempts import retry_failed
+from .course import Course
+from .experiment_status import ExperimentStatus
+from .reports import Reports
+from .trial import Cause, FailureKind, TrialStatus, Verdict
+
+__all__ = ["UserRequests"]
+
+
+class UserRequests:
+    """Handles the events that come from users and from the clock."""
+
+    def __init__(self, course: Course, reports: Reports) -> None:
+        self._course = course
+        self._reports = reports
+        self._trials = course.trials
+        self._state = course.state
+        self._output = course.output
+
+    def why_not_add(self) -> str:
+        """Say why no trial can be added; return an empty text if one can."""
+        most = self._state.limits.max_trial_number
+        if self._state.is_ending:
+            return f"the experiment is {self._state.status}"
+        if most is not None and self._trials.created + self._course.requests.total >= most:
+            return f"max_trial_number ({most}) trials are made or asked for already"
+        return ""
+
+    def add(self, event: happened.TrialAddRequested) -> None:
+        """Add a trial with the user's parameters."""
+        if not self.why_not_add():
+            self._trials.add(None, event.record)
+            self._course.proceed()
+
+    def kill(self, event: happened.TrialKillRequested) -> None:
+        """End a trial; one that has ended stays as it is."""
+        trial = self._trials.live.get(event.trial_id)
+        if trial is not None:
+            self._course.end_now_or_later(trial, Verdict(Cause.USER_CANCEL, "killed by the user"))
+
+    def complete(self, event: happened.CompleteRequested) -> None:
+        """End a running trial as a success, with its last result as the final one."""
+        trial = self._trials.live.get(event.trial_id)
+        if trial is None or trial.verdict is not None or not trial.is_assigned:
+            return
+        if trial.final is None:
+            final = happened.Reported(event.time, trial.trial_id, trial.attempt, "final", 0, event.value)
+            self._reports.take_final(trial, final)
+        self._trials.stop_attempt(trial, Verdict(Cause.ENDED_WELL, event.reason))
+
+    def retry_failed(self, event: happened.RetryFailedRequested) -> None:
+        """Run all failed trials again."""
+        for trial in self._trials.all.values():
+            if trial.status is TrialStatus.FAILED:
+                retry_failed(trial, event.from_checkpoint)
+                self._trials.reopen(trial)
+        self._course.streak.clear()
+        self._course.failures.clear()
+        self._course.proceed()
+
+    def stop(self, event: happened.StopRequested) -> None:
+        """End the experiment."""
+        self._state.error = event.error or self._state.error
+        self._course.stop(ExperimentStatus(event.outcome), event.reason)
+
+    def limits(self, event: happened.LimitsChanged) -> None:
+        """Apply new limits."""
+        self._state.limits = replace(
+            self._state.limits,
+            trial_concurrency=event.trial_concurrency,
+            max_trial_number=event.max_trial_number,
+            max_experiment_duration=event.max_experiment_duration,
+        )
+        self._course.proceed()
+
+    def search_space(self, event: happened.SearchSpaceChanged) -> None:
+        """Pass a new search space on to the tuner."""
+        self._output.send(CommandType.UpdateSearchSpace, event.search_space)
+        self._course.ask_again()
+
+    def data(self, event: happened.DataImported) -> None:
+        """Pass results measured elsewhere on to the tuner."""
+        self._output.send(CommandType.ImportData, event.data)
+        self._course.ask_again()
+
+    def time_passed(self, event: happened.Tick) -> None:
+        """End what has run longer than it may."""
+        limits, deadlines = self._state.limits, self._trials.deadlines
+        deadline = deadlines.of_experiment(limits.max_experiment_duration)
+        if deadline is not None and event.time >= deadline and not self._state.is_ending:
+            limit = f"max_experiment_duration ({limits.max_experiment_duration:g} s)"
+            self._course.stop(ExperimentStatus.DONE, f"{limit} is over")
+        for trial in deadlines.overdue(limits.max_trial_duration, event.time):
+            reason = f"ran longer than max_trial_duration ({limits.max_trial_duration:g} s)"
+            self._trials.stop_attempt(trial, Verdict(Cause.ENDED_BADLY, reason, FailureKind.TIMEOUT))
