@@ -67,7 +67,7 @@ def make(directory: Path, trials: int, results: int, experiment_id: str = "synth
             trial = _trial(rng, number, results, changes)
             changes.trials[trial.trial_id] = trial
         end = BEGAN + SECONDS * (1 + trials // WORKERS)
-        manager.store.commit(Tick(changes, status="DONE", end_time=end, run_time=end - BEGAN))
+        manager.store.commit(Tick(changes=changes, status="DONE", end_time=end, run_time=end - BEGAN))
     manager.store.close()
     manager.folder.disown()
     return manager.folder

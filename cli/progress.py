@@ -90,7 +90,7 @@ class ProgressMeter:
             best=tuple(Best.of(trial, self._names(runner)) for trial in runner.best.front[:5]),
             failures=tuple(FailedTrial.of(trial) for trial in runner.failures),
             waiting_for=_waiting_for(runner),
-            troubles=tuple(self._manager.troubles()),
+            troubles=tuple(self._manager.warnings()),
         )
         rate = self._rate(now, progress.finished)
         return _with_forecast(progress, rate, config.max_experiment_duration)

@@ -36,15 +36,11 @@ _KILL_PATIENCE = 3.0
 class RunningExperiment:
     """One run of one manager; `run` answers whether a signal ended it.
 
-    With `ending`, an experiment that lost its manager is only ended. `on_running` is called once, when trials
-    can run. Signals must be held already.
+    `on_running` is called once, when trials can run. Signals must be held already.
     """
 
-    def __init__(
-        self, manager: Manager, display: Display, interrupts: Interrupts, *, ending: bool = False
-    ) -> None:
+    def __init__(self, manager: Manager, display: Display, interrupts: Interrupts) -> None:
         self.on_running: Callable[[], None] | None = None
-        self._ending = ending
         self._manager = manager
         self._display = display
         self._interrupts = interrupts
@@ -86,9 +82,9 @@ class RunningExperiment:
 
     async def _main(self) -> None:
         loop, manager = asyncio.get_running_loop(), self._manager
-        manager.on_tick = self._on_tick
+        manager.watch(self._on_tick)
         async with ControlServer(manager.folder.path, self._operations()):
-            running = loop.create_task(manager.end(_BY_USER) if self._ending else manager.run())
+            running = loop.create_task(manager.run())
             # The manager takes its first step before it can be asked to stop.
             await asyncio.sleep(0)
             sampling = loop.create_task(self._sample())

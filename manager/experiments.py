@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import pickle
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import cloudpickle
 
 from ..config import ExperimentConfig, LocalConfig
 from ..executors import TrialExecutor
-from ..runner import ExperimentStatus
+from ..runner import Event, ExperimentStatus, StopAsked, TrialRunner
 from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, default_directory, steady_clock
-from .hooks import Listeners, Stopper
-from .manager import Manager
+from .hooks import Callback, Hooks, Stopper
+from .manager import FirstEvents, Manager
 from .settings import objectives_of
 
-__all__ = ["create_experiment", "executor_for", "experiment_config", "resume_experiment"]
+__all__ = ["BY_USER", "create_experiment", "executor_for", "experiment_config", "resume_experiment"]
+
+BY_USER = "stopped by the user"
 
 
 def create_experiment(
@@ -27,7 +29,9 @@ def create_experiment(
     experiment_id: str | None = None,
     source: Path | None = None,
     function: Callable[..., object] | None = None,
+    callbacks: Iterable[Callback] = (),
     stopper: Stopper | None = None,
+    first_events: FirstEvents = lambda runner, now: (),
     executor: TrialExecutor | None = None,
     clock: Callable[[], float] | None = None,
 ) -> Manager:
@@ -61,23 +65,25 @@ def create_experiment(
     except BaseException:
         folder.remove()
         raise
-    manager = Manager(folder, config, store, executor or executor_for(config), clock)
-    manager.listeners = Listeners(stopper=stopper)
-    return manager
+    executor = executor or executor_for(config)
+    hooks = Hooks(callbacks, stopper)
+    return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first_events)
 
 
 def resume_experiment(
     folder: ExperimentFolder,
     *,
+    callbacks: Iterable[Callback] = (),
     stopper: Stopper | None = None,
+    first_events: FirstEvents | None = None,
     ending: bool = False,
     executor: TrialExecutor | None = None,
     clock: Callable[[], float] | None = None,
 ) -> Manager:
-    """The manager of an experiment that nobody runs now, to go on where its store says it was.
+    """Return the manager of an experiment that does not run now; it continues where its store says it was.
 
-    A `stopper` replaces the one it had, which an experiment that is only ended does without. Raises `FolderError` if
-    somebody runs it or its stopper cannot be loaded, `StoreError` if its database cannot be used.
+    A `stopper` replaces the one it had. With `ending` it takes in what its trials reported, and ends them. Raises
+    `FolderError` if it runs or its stopper cannot be loaded, `StoreError` if its database cannot be used.
     """
     clock = clock or steady_clock()
     folder.own()
@@ -90,9 +96,18 @@ def resume_experiment(
     except BaseException:
         folder.disown()
         raise
-    manager = Manager(folder, config, store, executor or executor_for(config), clock)
-    manager.listeners = Listeners(stopper=stopper)
-    return manager
+    executor = executor or executor_for(config)
+    hooks = Hooks(callbacks, stopper)
+    first = first_events or (_stop if ending else _nothing)
+    return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first)
+
+
+def _nothing(_runner: TrialRunner, _now: float) -> tuple[Event, ...]:
+    return ()
+
+
+def _stop(_runner: TrialRunner, now: float) -> tuple[Event, ...]:
+    return (StopAsked(now, BY_USER),)
 
 
 def experiment_config(folder: ExperimentFolder) -> ExperimentConfig:

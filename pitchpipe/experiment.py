@@ -79,9 +79,11 @@ class Experiment(Plots):
             directory=None if directory is None else Path(directory),
             experiment_id=experiment_id,
             function=function,
+            callbacks=tuple(callbacks),
             stopper=as_stopper(stop),
+            first_events=self._first_events,
         )
-        self._begin(make, callbacks)
+        self._begin(make)
 
     @classmethod
     def restore(
@@ -114,14 +116,21 @@ class Experiment(Plots):
         folder = ExperimentFolder(Path(path).expanduser().absolute())
         experiment = cls.__new__(cls)
         experiment.config = experiment_config(folder)
-        experiment._begin(partial(_resumed, folder, Extension(**limits), as_stopper(stop)), callbacks)
+        make = partial(
+            _resumed,
+            folder,
+            Extension(**limits),
+            callbacks=tuple(callbacks),
+            stopper=as_stopper(stop),
+            first_events=experiment._first_events,
+        )
+        experiment._begin(make)
         experiment._revive = resume_errored if resume_errored or restart_errored else None
         experiment._resume_unfinished = resume_unfinished
         return experiment
 
-    def _begin(self, make: Callable[[], Any], callbacks: Iterable[Any]) -> None:
+    def _begin(self, make: Callable[[], Any]) -> None:
         self._make = make
-        self._callbacks = tuple(callbacks)
         self._revive: bool | None = None
         self._resume_unfinished = True
         self._lock = threading.Lock()
@@ -139,8 +148,6 @@ class Experiment(Plots):
         with self._lock:
             if self._manager is None:
                 self._manager = self._make()
-                self._manager.listeners.callbacks.extend(self._callbacks)
-                self._manager.first_events = self._first_events
                 self._folder = self._manager.folder.path
             return self._manager.folder.path
 
@@ -246,13 +253,13 @@ class Experiment(Plots):
         return events + [added_trial(parameters, now) for parameters in added]
 
 
-def _resumed(folder: Any, extension: Any, stopper: Any) -> Any:
+def _resumed(folder: Any, extension: Any, **more: Any) -> Any:
     from .manager import resume_experiment
     from .manager.control import extend_experiment
 
     if extension.changes():
         extend_experiment(folder, extension)
-    return resume_experiment(folder, stopper=stopper)
+    return resume_experiment(folder, **more)
 
 
 def _checked(trial: Any) -> Any:

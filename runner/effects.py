@@ -43,10 +43,11 @@ class AttemptOrder:
 
 @dataclass(slots=True)
 class SendCommand:
-    """A command for the dispatcher; the manager numbers it when it is committed."""
+    """A command for the dispatcher, numbered when it is committed; `is_periodical` marks an intermediate result."""
 
     command: CommandType
     payload: str
+    is_periodical: bool = False
 
 
 @dataclass(slots=True)

@@ -812,7 +812,8 @@ class TrialRunner:
 
     def _send_metric(self, trial: Trial, kind: str, sequence: int, value: str) -> None:
         payload = metric_payload(trial.parameter_id, trial.trial_id, kind, sequence, value)
-        self._send(CommandType.ReportMetricData, payload)
+        command = SendCommand(CommandType.ReportMetricData, payload, is_periodical=kind == "PERIODICAL")
+        self._effects.append(command)
 
     def _send(self, command: CommandType, payload: str) -> None:
         self._effects.append(SendCommand(command, payload))

@@ -64,7 +64,7 @@ class ExperimentRow:
     snapshot: dict[str, Any] | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Tick:
     """All that one turn of the manager's loop changes."""
 

@@ -41,7 +41,7 @@ manager = create_experiment(
     executor=SimulatedTrialExecutor(simulate, clock),
     clock=clock,
 )
-manager.on_tick = note_memory
+manager.watch(note_memory)
 began = time.perf_counter()
 asyncio.run(manager.run())
 took = time.perf_counter() - began

@@ -121,7 +121,7 @@ def measured(kill: Kill, size: int, last: int) -> Iterator[float]:
             except StopIteration:
                 pass  # nothing runs at the moment
 
-    manager.on_tick = look
+    manager.watch(look)
     asyncio.run(asyncio.wait_for(manager.run(), PATIENCE))
     manager.store.close()
     manager.folder.disown()

@@ -56,7 +56,7 @@ def make(directory: Path, size: int, tuner: str, killed: bool) -> int:
                 os._exit(0)
             manager.stop()
 
-    manager.on_tick = look
+    manager.watch(look)
     asyncio.run(manager.run())
     manager.store.close()
     manager.folder.disown()
@@ -78,7 +78,7 @@ def resume(directory: Path) -> float:
             reached.append(time.perf_counter())
             manager.stop()
 
-    manager.on_tick = look
+    manager.watch(look)
     asyncio.run(manager.run())
     manager.store.close()
     manager.folder.disown()

@@ -110,9 +110,8 @@ def _end_abandoned(folder: ExperimentFolder) -> None:
 
     with Interrupts() as interrupts:
         interrupts.hold()
-        running = RunningExperiment(
-            resume_experiment(folder, ending=True), SilentDisplay(sys.stderr), interrupts, ending=True
-        )
+        manager = resume_experiment(folder, ending=True)
+        running = RunningExperiment(manager, SilentDisplay(sys.stderr), interrupts)
         running.run()
     if running.error and running.has_executor:
         where = folder.path / "logs" / "manager.log"

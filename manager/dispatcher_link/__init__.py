@@ -1,14 +1,14 @@
 """The manager's side of the pipe to the dispatcher."""
 
+from .command import Command
+from .dispatcher import Dispatcher
 from .replies import REPLIES, meaning_of
-from .retelling import history_of, user_imports
-from .session import DispatcherSession, DispatcherSetup
+from .session import DispatcherSetup
 
 __all__ = [
     "REPLIES",
-    "DispatcherSession",
+    "Command",
+    "Dispatcher",
     "DispatcherSetup",
-    "history_of",
     "meaning_of",
-    "user_imports",
 ]

@@ -66,10 +66,15 @@ class DispatcherProcess(asyncio.Protocol):
     or talks rubbish. Both on the event loop's thread.
     """
 
-    def __init__(self, on_frames: Callable[[list[Frame]], None], on_end: Callable[[int, str], None]) -> None:
+    def __init__(
+        self,
+        on_frames: Callable[[list[Frame]], None],
+        on_end: Callable[[int, str], None],
+        on_unclogged: Callable[[], None],
+    ) -> None:
         self.pid: int | None = None
         self.is_clogged = False
-        self.on_unclogged: Callable[[], None] = lambda: None
+        self.on_unclogged = on_unclogged
         self._on_frames = on_frames
         self._on_end = on_end
         self._decoder = FrameDecoder()

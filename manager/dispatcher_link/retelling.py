@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterable
 
 from ...protocol import CommandType, dumps
-from ...runner import Trial, TrialRunner
+from ...runner import SendCommand, Trial, TrialRunner
 from ...store import Record
 
 __all__ = ["history_of", "user_imports"]
 
 
-def history_of(runner: TrialRunner) -> list[tuple[CommandType, str]]:
+def history_of(runner: TrialRunner) -> list[SendCommand]:
     """The commands that tell a dispatcher what an earlier one knew: results, and which parameter ids are taken."""
     trials = runner.get_trials()
     results = [
@@ -26,12 +26,12 @@ def history_of(runner: TrialRunner) -> list[tuple[CommandType, str]]:
     ]
     records = [json.loads(trial.record) for trial in trials]
     return [
-        (CommandType.ImportData, json.dumps(results)),
-        (CommandType.AddCustomizedTrialJob, json.dumps(records)),
+        SendCommand(CommandType.ImportData, json.dumps(results)),
+        SendCommand(CommandType.AddCustomizedTrialJob, json.dumps(records)),
     ]
 
 
-def user_imports(commands: Iterable[Record], trials: Iterable[Trial]) -> list[tuple[CommandType, str]]:
+def user_imports(commands: Iterable[Record], trials: Iterable[Trial]) -> list[SendCommand]:
     """The commands that tell a new dispatcher what users imported; results of `trials` it hears of otherwise."""
     code = CommandType.ImportData.value.decode()
     payloads = [json.loads(payload) for _, sent, payload in commands if sent == code]
@@ -41,4 +41,4 @@ def user_imports(commands: Iterable[Record], trials: Iterable[Trial]) -> list[tu
     ended = [trial for trial in trials if trial.final is not None]
     own = {dumps([json.loads(trial.record)["parameters"], trial.final]) for trial in ended}
     told = [row for row in rows if dumps([row["parameter"], row["value"]]) not in own]
-    return [(CommandType.ImportData, dumps(told))] if told else []
+    return [SendCommand(CommandType.ImportData, dumps(told))] if told else []

@@ -13,17 +13,18 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ...executors import Heartbeat
 from ...protocol import CommandType, Frame, encode_frame, loads
-from ...runner import DispatcherFailed, DispatcherReady, Event
+from ...runner import DispatcherFailed, DispatcherReady, Event, SendCommand
 from ...store import QUEUES, Conversation, Record, SavedState
+from .command import Command
 from .process import DISPATCHER_COMMAND, DispatcherProcess, dispatcher_environment
 from .replay import Divergence, Replay
 from .replies import failure_of, is_reply, meaning_of
 
-__all__ = ["DispatcherSession", "DispatcherSetup", "Recall"]
+__all__ = ["DispatcherSession", "DispatcherSetup", "Recall", "SessionListener"]
 
 _log = logging.getLogger(__name__)
 Recall = Callable[[SavedState | None], Conversation]
@@ -48,12 +49,36 @@ class DispatcherSetup:
     timeout: float = 600.0
 
 
+class SessionListener(Protocol):
+    """The owner of a session; called on the event loop."""
+
+    def on_event(self, event: Event) -> None:
+        """Take in what the dispatcher said, or that it failed."""
+        ...
+
+    def on_divergence(self, why: str) -> None:
+        """Begin a new record: the dispatcher repeats a recorded reply differently."""
+        ...
+
+    def on_unusable(self, saved: SavedState) -> None:
+        """Restore the dispatcher from elsewhere: it cannot use this checkpoint."""
+        ...
+
+    def on_progress(self) -> None:
+        """Look at the session again: a batch of frames came."""
+        ...
+
+    def on_unclogged(self) -> None:
+        """Continue to fetch results: the dispatcher reads again."""
+        ...
+
+
 class DispatcherSession:
     """One experiment's dispatcher, over all the processes it may need."""
 
-    def __init__(self, setup: DispatcherSetup, deliver: Callable[[Event], None]) -> None:
+    def __init__(self, setup: DispatcherSetup, listener: SessionListener) -> None:
         self._setup = setup
-        self._deliver = deliver
+        self._listener = listener
         self._process: DispatcherProcess | None = None
         self._replaced: DispatcherProcess | None = None
         self._heartbeat: Heartbeat | None = None
@@ -78,9 +103,6 @@ class DispatcherSession:
             CommandType.Error: self._take_error,
             CommandType.Ping: lambda told: None,
         }
-        self.on_divergence: Callable[[str], None] = lambda why: None
-        self.on_unusable: Callable[[SavedState], None] = lambda saved: None
-        self.on_unclogged: Callable[[], None] = lambda: None
 
     # ------------------------------------------------------------------ starting, restoring, ending
 
@@ -93,8 +115,8 @@ class DispatcherSession:
         process = DispatcherProcess(
             lambda frames: self._on_frames(process, frames),
             lambda code, why: self._on_end(process, code, why),
+            self._listener.on_unclogged,
         )
-        process.on_unclogged = self.on_unclogged
         setup = self._setup
         environment = dispatcher_environment(
             setup.config,
@@ -145,7 +167,7 @@ class DispatcherSession:
         self._marks.clear()
         self._new_checkpoints.clear()
         self._replay = Replay(Conversation(commands, replies, saved).expected())
-        self.write(commands)
+        self.write(map(Command.recorded, commands))
 
     async def terminate(self, timeout: float) -> None:
         """Let the dispatcher finish what it does, and end it."""
@@ -163,32 +185,29 @@ class DispatcherSession:
 
     # ------------------------------------------------------------------ commands out
 
-    def number(self, commands: Iterable[tuple[CommandType, str]]) -> list[Record]:
+    def number(self, commands: Iterable[SendCommand]) -> list[Command]:
         """Give commands their numbers; they must be committed before they are written."""
-        numbered = []
-        for command, payload in commands:
-            self._sent += 1
-            numbered.append((self._sent, command.value.decode(), payload))
+        numbered = [Command.numbered(n, command) for n, command in enumerate(commands, start=self._sent + 1)]
+        self._sent += len(numbered)
         return numbered
 
-    def write(self, commands: Iterable[Record]) -> None:
+    def write(self, commands: Iterable[Command]) -> None:
         """Send committed commands."""
         data = bytearray()
-        for n, code, payload in commands:
-            command = CommandType(code.encode())
-            self._note_queues(n, command, payload)
-            data += encode_frame(command, payload)
+        for command in commands:
+            self._note_queues(command)
+            data += command.frame()
         if data and self._process is not None:
             self._process.write(bytes(data))
 
-    def _note_queues(self, n: int, command: CommandType, payload: str) -> None:
-        """Note to which queues of the dispatcher a command goes."""
-        if command is CommandType.ReportMetricData and '"type": "PERIODICAL"' in payload:
-            self._last_periodical = n
+    def _note_queues(self, command: Command) -> None:
+        """Note which queues of the dispatcher work on a command."""
+        if command.is_periodical:
+            self._last_periodical = command.n
             return
-        self._last["default"] = n
-        if command is CommandType.TrialEnd:
-            self._last["assessor"] = n
+        self._last["default"] = command.n
+        if command.type is CommandType.TrialEnd:
+            self._last["assessor"] = command.n
 
     def _ping(self) -> None:
         if self._process is not None:
@@ -238,10 +257,7 @@ class DispatcherSession:
                 self._take_reply(frame)
         if self._heartbeat is not None:
             self._heartbeat.heard()
-        self.on_progress()
-
-    def on_progress(self) -> None:
-        """Called after each batch of frames; the manager may hang itself in here."""
+        self._listener.on_progress()
 
     def _take_processed(self, told: dict[str, Any]) -> None:
         self._processed[told["queue"]] = told["n"]
@@ -251,7 +267,7 @@ class DispatcherSession:
         self._is_ready, self._restoring = True, None
         if "protocol" in told and self._heartbeat is not None:
             self._heartbeat.start()
-        self._deliver(DispatcherReady(self._now(), bool(self._periodical_queues)))
+        self._listener.on_event(DispatcherReady(self._now(), bool(self._periodical_queues)))
 
     def _take_checkpoint(self, told: dict[str, Any]) -> None:
         """A queue has put its half of a checkpoint by, or the whole of it is written."""
@@ -264,7 +280,7 @@ class DispatcherSession:
 
     def _take_error(self, told: dict[str, Any]) -> None:
         self._disown()
-        self._deliver(failure_of(told, self._now()))
+        self._listener.on_event(failure_of(told, self._now()))
 
     def _take_reply(self, frame: Frame) -> None:
         """Record what the plug-ins said and tell the runner, unless it was recorded before."""
@@ -275,28 +291,30 @@ class DispatcherSession:
             repeated = self._replay.is_repeated(frame)
         except Divergence as error:
             self._disown()
-            self.on_divergence(str(error))
+            self._listener.on_divergence(str(error))
             return
         if not repeated:
             self._answered += 1
             self._new_replies.append((self._answered, frame.command.value.decode(), frame.payload))
-            self._deliver(meaning_of(frame, self._now()))
+            self._listener.on_event(meaning_of(frame, self._now()))
 
     # ------------------------------------------------------------------ its troubles
 
     def _on_silence(self, process: DispatcherProcess) -> None:
         if process is self._process:
             self._disown()
-            self._deliver(self._failed(f"the dispatcher gave no sign of life for {self._setup.timeout:g} s"))
+            self._listener.on_event(
+                self._failed(f"the dispatcher gave no sign of life for {self._setup.timeout:g} s")
+            )
 
     def _on_end(self, process: DispatcherProcess, code: int, sentence: str) -> None:
         if process is not self._process:
             return
         if code == CHECKPOINT_UNUSABLE and self._restoring is not None:
             self._disown()
-            self.on_unusable(self._restoring)
+            self._listener.on_unusable(self._restoring)
         else:
-            self._deliver(self._failed(sentence))
+            self._listener.on_event(self._failed(sentence))
 
     def _failed(self, sentence: str) -> DispatcherFailed:
         last_output = self._last_output()

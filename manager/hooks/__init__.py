@@ -1,7 +1,7 @@
 """Where the user's code hears of trials: callbacks and stoppers."""
 
 from .callbacks import Callback
-from .listeners import Listeners
+from .hooks import Hooks
 from .rows import committed_results, experiment_row, trial_row
 from .stoppers import (
     CombinedStopper,
@@ -21,7 +21,7 @@ __all__ = [
     "CriteriaStopper",
     "ExperimentPlateauStopper",
     "FunctionStopper",
-    "Listeners",
+    "Hooks",
     "MaximumIterationStopper",
     "Stopper",
     "TimeoutStopper",

@@ -69,7 +69,9 @@ class Stored:
         row = ExperimentRow(experiment_id, self.name, "RUNNING", config, "token", self.created)
         store = Store.create(folder.database, row, [o["name"] for o in self.objectives])
         changes = Changes({trial.trial_id: trial for trial in trials}, metrics or [], attempts or [])
-        store.commit(Tick(changes, status=self.status, reason=self.reason, error=self.error, run_time=12.5))
+        store.commit(
+            Tick(changes=changes, status=self.status, reason=self.reason, error=self.error, run_time=12.5)
+        )
         store.close()
         folder.disown()
         return folder

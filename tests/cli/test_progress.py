@@ -195,7 +195,7 @@ def manager(trial_of: Callable[..., Any]) -> Any:
         training_service=SimpleNamespace(platform="local"),
     )  # fmt: skip
     folder = SimpleNamespace(experiment_id="e")
-    return SimpleNamespace(folder=folder, config=config, runner=runner, troubles=list)
+    return SimpleNamespace(folder=folder, config=config, runner=runner, warnings=list)
 
 
 def test_meter_before_the_start(manager: Any) -> None:
@@ -233,7 +233,7 @@ def test_meter_forecasts_the_end_of_the_time(manager: Any) -> None:
 
 
 def test_meter_tells_what_is_out_of_order(manager: Any) -> None:
-    manager.troubles = lambda: ["agent 0-0 gives no sign of life: trial 3 runs there"]
+    manager.warnings = lambda: ["agent 0-0 gives no sign of life: trial 3 runs there"]
     progress = ProgressMeter(manager).read(0.0)
     assert "agent 0-0 gives no sign of life: trial 3 runs there" in plain_line(progress)
     screen = Console(width=80, record=True, file=io.StringIO())

@@ -278,11 +278,11 @@ def test_experiment_without_room_waits_and_goes_on_as_if_nothing_had_happened(
 
     async def make_room_now_and_then() -> ExperimentStatus:
         nonlocal waits
-        manager.on_tick = on_tick
+        manager.watch(on_tick)
         running = asyncio.ensure_future(manager.run())
         while not running.done():
-            if manager.troubles():
-                assert "waits for room" in manager.troubles()[0]
+            if manager.warnings():
+                assert "waits for room" in manager.warnings()[0]
                 waits += 1
                 while releases:
                     releases.pop()()
@@ -301,15 +301,17 @@ def test_experiment_without_room_that_is_stopped_goes_on_as_if_nothing_had_happe
     clock = VirtualClock(1000.0)
     manager = simulated(tmp_path, clock)
 
+    ticks = itertools.count()
+
     def on_tick() -> None:
-        manager.on_tick = lambda: None
-        full(manager.store, 1)
+        if next(ticks) == 0:
+            full(manager.store, 1)
 
     async def stop_while_it_waits() -> None:
-        manager.on_tick = on_tick
+        manager.watch(on_tick)
         running = asyncio.ensure_future(manager.run())
         async with asyncio.timeout(PATIENCE):
-            while not manager.troubles():
+            while not manager.warnings():
                 assert not running.done()
                 await asyncio.sleep(0.001)
         manager.stop()

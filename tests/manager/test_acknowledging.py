@@ -145,7 +145,7 @@ async def fill_the_disk(manager: Manager, disk: Disk, agents: Sequence[Agent]) -
     """One agent's result waits for room in a turn, another's comes in behind it."""
     disk.has_room = False
     agents[0].report()
-    await until(manager.troubles)
+    await until(manager.warnings)
     agents[1].report()
     await until(lambda: agents[1].handed_out == agents[1].outbox.last)
 
@@ -155,7 +155,7 @@ def held_turn_is_written(_manager: Manager, disk: Disk) -> None:
 
 
 def dispatcher_reads_again(manager: Manager, disk: Disk) -> None:
-    manager._session.on_unclogged()
+    manager._dispatcher.on_unclogged()
     disk.rooms_left = 0
 
 

@@ -86,7 +86,7 @@ class CopyingStore:
     def __init__(self, manager: Manager, to: Path) -> None:
         self._store = manager.store
         self._folder = manager.folder.path
-        self._clock = manager._clock
+        self._clock = manager.now
         self._to = to
         self._last: tuple[int, float] | None = None
         self._commits = 0

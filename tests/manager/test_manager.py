@@ -125,7 +125,7 @@ def test_cancelled_run_ends_in_order_and_goes_on_later(tmp_path: Path) -> None:
     async def cancelled(manager: Manager) -> None:
         running = asyncio.ensure_future(manager.run())
         reached = asyncio.Event()
-        manager.on_tick = lambda: reached.set() if len(manager.runner.get_trials()) > 3 else None  # type: ignore[union-attr]
+        manager.watch(lambda: reached.set() if len(manager.runner.get_trials()) > 3 else None)  # type: ignore[union-attr]
         await reached.wait()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -133,7 +133,7 @@ def test_cancelled_run_ends_in_order_and_goes_on_later(tmp_path: Path) -> None:
 
     manager = simulated(tmp_path, trial_concurrency=2)
     ended: list[Any] = []
-    manager.listeners.end = ended.append
+    manager.hooks.end = ended.append
     try:
         asyncio.run(cancelled(manager))
     finally:
@@ -573,7 +573,7 @@ def test_proposals_that_come_while_an_experiment_stops_are_made_again(tmp_path: 
             done = 3
             manager.stop()
 
-    manager.on_tick = stop_soon
+    manager.watch(stop_soon)
     assert run(manager) is ExperimentStatus.STOPPED
     assert run(resumed(tmp_path, bowl, clock)) is ExperimentStatus.DONE
     trials = trials_of(tmp_path)

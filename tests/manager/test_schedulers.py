@@ -167,7 +167,7 @@ def stop_after(manager: Manager, number: int) -> None:
         if manager.runner is not None and manager.runner.counts[TrialStatus.SUCCEEDED] >= number:
             manager.stop()
 
-    manager.on_tick = look
+    manager.watch(look)
     assert run(manager) is ExperimentStatus.STOPPED
 
 

@@ -50,7 +50,7 @@ class MadeExperiment:
         changed = Changes(
             {trial.trial_id: trial for trial in trials}, list(metrics), list(attempts), list(superseded)
         )
-        self.store.commit(Tick(changed, **{"status": self.status, **values}))
+        self.store.commit(Tick(changes=changed, **{"status": self.status, **values}))
 
 
 def a_trial(number: int, status: str = "SUCCEEDED", value: float | None = None, **fields: Any) -> Trial:

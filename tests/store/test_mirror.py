@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> ExperimentFolder:
     made = ExperimentFolder.create(tmp_path / "here", "exp")
     store = Store.create(made.database, ExperimentRow("exp", None, "RUNNING", {}, "t", 0.0), ["default"])
     trial = Trial("AbCdE", 0, 0, "{}", 0.0, TrialStatus.RUNNING, checkpoint="trials/0/checkpoints/1-1")
-    store.commit(Tick(Changes({"AbCdE": trial}), status="RUNNING"))
+    store.commit(Tick(changes=Changes({"AbCdE": trial}), status="RUNNING"))
     store.close()
     save(made, "1-1")
     (made.path / "agents").mkdir()
@@ -146,7 +146,7 @@ def test_experiment_goes_on_from_its_copy_on_another_machine(location: str, tmp_
         if first.runner is not None and first.runner.counts[TrialStatus.SUCCEEDED] == 2:
             first.stop()
 
-    first.on_tick = stop_after_two
+    first.watch(stop_after_two)
     assert asyncio.run(first.run()) is ExperimentStatus.STOPPED
     first.store.close()
     first.folder.disown()

@@ -34,7 +34,7 @@ CONFIG = ExperimentConfig.from_canonical(
 def test_config_is_not_on_the_dispatchers_command_line(tmp_path: Path) -> None:
     async def check() -> None:
         started = asyncio.Event()
-        process = DispatcherProcess(lambda frames: started.set(), lambda code, why: None)
+        process = DispatcherProcess(lambda frames: started.set(), lambda code, why: None, lambda: None)
         environment = dispatcher_environment(CONFIG.canonical(), tmp_path, mode="start", log_level="info")
         told = json.loads(base64.b64decode(environment["PITCHPIPE_EXP_PARAMS"]))
         assert (told["tuner"]["name"], told.get("trialEnvironment")) == ("Random", None)

@@ -34,7 +34,7 @@ def a_trial(number: int = 0, **values: Any) -> Trial:
 
 def tick(*trials: Trial, metrics: list[MetricRow] | None = None, **values: Any) -> Tick:
     values.setdefault("status", "RUNNING")
-    return Tick(Changes({trial.trial_id: trial for trial in trials}, metrics or []), **values)
+    return Tick(changes=Changes({trial.trial_id: trial for trial in trials}, metrics or []), **values)
 
 
 _TEXT = st.text(max_size=20)

@@ -128,7 +128,7 @@ def run(manager: Manager, when: Callable[[], bool], then: Callable[[], Any]) -> 
         await asyncio.to_thread(then)
 
     async def both() -> ExperimentStatus:
-        manager.on_tick = look
+        manager.watch(look)
         async with asyncio.timeout(PATIENCE):
             acting = asyncio.ensure_future(act())
             try:
@@ -189,7 +189,7 @@ def test_experiment_waits_for_a_cluster_that_is_gone_and_goes_on_in_the_next(
         cluster.kill("head")
         while not any("does not answer" in record.getMessage() for record in list(caplog.records)):
             pass_time()
-        assert ["does not answer" in trouble for trouble in manager.troubles()] == [True]
+        assert ["does not answer" in trouble for trouble in manager.warnings()] == [True]
         cluster.ask("head", resources=HEAD)
         (lab.folder / "go").touch()
 
@@ -198,7 +198,7 @@ def test_experiment_waits_for_a_cluster_that_is_gone_and_goes_on_in_the_next(
     assert status is ExperimentStatus.DONE
     lab.check_all_is_there_once()
     assert "what ran in it is run again" in caplog.text
-    assert manager.troubles() == []
+    assert manager.warnings() == []
     kinds = Counter(kind for (kind,) in lab.query("SELECT kind FROM attempts WHERE outcome = 'retried'"))
     assert kinds == {"INFRA": 3}
     assert all(lab.starts(trial)[1:] == [("head", 6)] for trial in range(3))

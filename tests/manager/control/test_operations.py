@@ -99,7 +99,7 @@ class Intervention:
         self.error: Exception | None = None
         self.commit: int | None = None
         self._is_due = True
-        manager.on_tick = self._look
+        manager.watch(self._look)
 
     def _look(self) -> None:
         if self._is_due and self._when(self._manager.runner):
@@ -274,8 +274,8 @@ def test_dispatcher_that_starts_afresh_is_told_the_imports_again() -> None:
         (2, "FD", json.dumps([mine])),
         (3, "FD", json.dumps([{"parameter": {"x": 2}, "value": "0.1", "trialJobId": "AbCdE"}])),
     ]
-    ((command, payload),) = user_imports(commands, [])
-    assert (command.value, json.loads(payload)) == (b"FD", [mine])
+    (told,) = user_imports(commands, [])
+    assert (told.command.value, json.loads(told.payload)) == (b"FD", [mine])
     assert user_imports(commands[2:], []) == []
 
 
@@ -315,7 +315,7 @@ def test_change_that_is_refused_for_want_of_room_is_not_made_later(
     refusals: list[str] = []
 
     async def ask() -> None:
-        while waits and not manager.troubles():
+        while waits and not manager.warnings():
             await asyncio.sleep(0.001)
         with pytest.raises(
             ControlError, match=r"the change was not made: .*make room and try again"
@@ -332,7 +332,7 @@ def test_change_that_is_refused_for_want_of_room_is_not_made_later(
                 seal(manager.store, on=True)
                 asking.append(asyncio.ensure_future(ask()))
 
-        manager.on_tick = on_tick
+        manager.watch(on_tick)
         assert await manager.run() is ExperimentStatus.DONE
         await asking[0]
 
@@ -456,7 +456,7 @@ def running(tmp_path: Path) -> Callable[[Callable[[Any], Any]], Any]:
 
         async def main() -> Any:
             begun = asyncio.Event()
-            manager.on_tick = begun.set  # its first tick, when it can be asked
+            manager.watch(begun.set)  # its first turn, when it can be asked
             async with ControlServer(manager.folder.path, LiveChanges(manager).operations()):
                 task = asyncio.ensure_future(manager.run())
                 await begun.wait()

@@ -16,6 +16,7 @@ import pytest
 from pitchpipe.manager.dispatcher_link.session import DispatcherSession, DispatcherSetup
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
+from pitchpipe.runner.effects import SendCommand
 from pitchpipe.store.conversation import Conversation, Record, SavedState
 
 PATIENCE_S = 20.0
@@ -85,15 +86,8 @@ class Table:
         self.diverged: list[str] = []
         self.unusable: list[SavedState] = []
         self._changed = asyncio.Event()
-        self.session = self._make()
-
-    def _make(self) -> DispatcherSession:
         setup = DispatcherSetup({}, self.folder, lambda: 5.0, command=[], timeout=self.timeout)
-        session = DispatcherSession(setup, self._take)
-        session.on_divergence = self._then(self.diverged.append)
-        session.on_unusable = self._then(self.unusable.append)
-        session.on_progress = self._changed.set
-        return session
+        self.session = DispatcherSession(setup, self)
 
     def says(self, **script: Any) -> None:
         """What the next peer answers to each command."""
@@ -102,16 +96,23 @@ class Table:
         setup = DispatcherSetup({}, self.folder, lambda: 5.0, command=command, timeout=self.timeout)
         self.session._setup = setup
 
-    def _then(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
-        def acting(value: Any) -> None:
-            act(value)
-            self._changed.set()
-
-        return acting
-
-    def _take(self, event: Any) -> None:
+    def on_event(self, event: Any) -> None:
         self.events.append(event)
         self._changed.set()
+
+    def on_divergence(self, why: str) -> None:
+        self.diverged.append(why)
+        self._changed.set()
+
+    def on_unusable(self, saved: SavedState) -> None:
+        self.unusable.append(saved)
+        self._changed.set()
+
+    def on_progress(self) -> None:
+        self._changed.set()
+
+    def on_unclogged(self) -> None:
+        pass
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         """Wait for something to become so."""
@@ -123,10 +124,11 @@ class Table:
     async def answered(self) -> None:
         await self.until(lambda: self.session.has_answered_all)
 
-    def send(self, *commands: tuple[CommandType, str]) -> list[Record]:
+    def send(self, *commands: SendCommand) -> list[Record]:
+        """Send commands; returns what the store would keep of them."""
         numbered = self.session.number(commands)
         self.session.write(numbered)
-        return numbered
+        return [command.record() for command in numbered]
 
     def heard(self) -> list[str]:
         """What peers noted: their extra arguments when they started, then their commands."""
@@ -136,10 +138,10 @@ class Table:
         return [type(event).__name__ for event in self.events]
 
 
-IN = (CommandType.Initialize, "{}")
-GE = (CommandType.RequestTrialJobs, "1")
-EN = (CommandType.TrialEnd, "{}")
-PERIODICAL = (CommandType.ReportMetricData, '{"type": "PERIODICAL", "n": 1}')
+IN = SendCommand(CommandType.Initialize, "{}")
+GE = SendCommand(CommandType.RequestTrialJobs, "1")
+EN = SendCommand(CommandType.TrialEnd, "{}")
+PERIODICAL = SendCommand(CommandType.ReportMetricData, '{"type":"PERIODICAL","n":1}', is_periodical=True)
 
 
 @pytest.fixture
@@ -420,7 +422,7 @@ def test_peer_that_does_not_read_clogs_the_session_until_it_does(at_table: Any) 
         await table.session.start(nothing)
         table.send(IN, GE)
         assert not table.session.is_clogged
-        table.send((CommandType.ImportData, "1" * 2_000_000))
+        table.send(SendCommand(CommandType.ImportData, "1" * 2_000_000))
         assert table.session.is_clogged
         table.says(IN=[READY])
         await table.session.restart(nothing)

@@ -13,7 +13,7 @@ import pytest
 
 from pitchpipe.executors.simulated import SimulatedRun, VirtualClock
 from pitchpipe.manager.hooks.callbacks import Callback
-from pitchpipe.manager.hooks.listeners import Listeners
+from pitchpipe.manager.hooks.hooks import Hooks
 from pitchpipe.manager.hooks.stoppers import (
     CriteriaStopper,
     ExperimentPlateauStopper,
@@ -67,7 +67,7 @@ class Notes(Callback):
 
 def listened(directory: Path, *callbacks: Callback, stopper: Stopper | None = None, **fields: Any) -> Manager:
     manager = simulated(directory, fields.pop("simulate", bowl), **fields)
-    manager.listeners = Listeners(callbacks, stopper)
+    manager.hooks = Hooks(callbacks, stopper)
     return manager
 
 
@@ -143,14 +143,14 @@ def test_what_was_told_is_committed_and_not_told_again_after_a_crash(tmp_path: P
     clock = VirtualClock(1000.0)
     first = simulated(tmp_path, clock=clock, max_trial_number=3)
     notes = Notes()
-    first.listeners = Listeners([notes])
+    first.hooks = Hooks([notes])
     assert run_with_crash(tmp_path, first, 20, after=False)
     finished = [trial for what, trial, _ in notes.told if what == "complete"]
     committed = {trial.trial_id for trial in trials_of(tmp_path) if trial.status.is_final}
     assert set(finished) == committed != set()
     again = resumed(tmp_path, bowl, clock)
     more = Notes()
-    again.listeners = Listeners([more])
+    again.hooks = Hooks([more])
     run(again)
     assert [what for what, _, _ in more.told].count("setup") == 1
     both = [(what, trial) for what, trial, _ in notes.told + more.told if what in ("start", "complete")]
@@ -174,7 +174,7 @@ class Everything(Callback):
 def test_callback_is_told_of_checkpoints_pauses_and_attempts() -> None:
     driver = Driver(trial_concurrency=1, max_trial_number=1)
     callback = Everything()
-    listeners = Listeners([callback])
+    listeners = Hooks([callback])
     listeners.begin(driver.runner, list, lambda: driver.now, dict)
 
     def tell(*events: happened.Event) -> list[tuple[Any, ...]]:
@@ -218,7 +218,7 @@ def test_start_that_an_earlier_manager_ordered_is_told_by_the_next() -> None:
     assert trial.is_assigned
     driver.runner.take_changes()
     callback = Everything()
-    listeners = Listeners([callback])
+    listeners = Hooks([callback])
     listeners.begin(driver.runner, list, lambda: driver.now, dict)
     driver.start(trial)
     listeners.after(driver.runner.take_changes(), [], driver.now)
@@ -305,7 +305,7 @@ def test_stopper_is_told_a_result_once_that_is_reported_again() -> None:
 
     driver = Driver(trial_concurrency=1)
     trial = driver.running_trial()
-    listeners = Listeners(stopper=Listening())
+    listeners = Hooks(stopper=Listening())
     listeners.begin(driver.runner, list, lambda: driver.now, dict)
     driver.report(trial, 0.5)
     driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-1", 1))
@@ -372,6 +372,6 @@ def test_killed_manager_comes_back_with_what_its_stopper_knew(after: bool, tmp_p
         first = listened(directory, clock=clock, stopper=stopper(), search_space=SPACE, max_trial_number=4)
         assert run_with_crash(directory, first, at, after)
         again = resumed(directory, bowl, clock)
-        again.listeners = Listeners(stopper=stopper())
+        again.hooks = Hooks(stopper=stopper())
         assert run(again) is ExperimentStatus.DONE
         assert story(directory) == story(whole), f"killed at commit {at}"

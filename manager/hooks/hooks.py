@@ -19,12 +19,12 @@ from .stoppers import Stopper
 if TYPE_CHECKING:
     from ...runner import Changes, MetricRow, TrialRunner
 
-__all__ = ["Listeners"]
+__all__ = ["Hooks"]
 
 _log = logging.getLogger(__name__)
 
 
-class Listeners:
+class Hooks:
     """The callbacks and the stopper of one experiment.
 
     It remembers what each trial was said to be last, so that the same is not said twice.

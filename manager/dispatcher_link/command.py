@@ -1,0 +1,47 @@
+"""A command to the dispatcher with its number, as it is committed and sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...protocol import CommandType, encode_frame, loads
+from ...runner import SendCommand
+from ...store import Record
+
+__all__ = ["Command"]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Command number `n`; `is_periodical` marks an intermediate result, which other queues of
+    the dispatcher work on."""
+
+    n: int
+    type: CommandType
+    payload: str
+    is_periodical: bool = False
+
+    @classmethod
+    def numbered(cls, n: int, sent: SendCommand) -> Command:
+        """Give a command of the runner its number."""
+        return cls(n, sent.command, sent.payload, sent.is_periodical)
+
+    @classmethod
+    def recorded(cls, record: Record) -> Command:
+        """Return the command that the store holds.
+
+        >>> Command.recorded((7, "ME", '{"type":"PERIODICAL"}')).is_periodical
+        True
+        """
+        n, code, payload = record
+        command = CommandType(code.encode())
+        is_metric = command is CommandType.ReportMetricData
+        return cls(n, command, payload, is_metric and loads(payload).get("type") == "PERIODICAL")
+
+    def record(self) -> Record:
+        """Return the row that the store keeps."""
+        return self.n, self.type.value.decode(), self.payload
+
+    def frame(self) -> bytes:
+        """Return the bytes that the dispatcher gets."""
+        return encode_frame(self.type, self.payload)

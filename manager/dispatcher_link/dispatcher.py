@@ -1,0 +1,143 @@
+"""Brings the dispatcher back after a failure: from a checkpoint, from the record, or from the results alone."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol
+
+from ...protocol import CommandType
+from ...runner import Event, SendCommand, TrialRunner
+from ...store import Conversation, Record, SavedState, Store
+from .command import Command
+from .retelling import history_of, user_imports
+from .session import DispatcherSession, DispatcherSetup
+
+__all__ = ["Dispatcher", "Owner"]
+
+_log = logging.getLogger(__name__)
+
+
+class Owner(Protocol):
+    """What a dispatcher needs of the manager's loop."""
+
+    def post(self, events: Sequence[Event]) -> None:
+        """Take events in."""
+        ...
+
+    def look_for_progress(self) -> None:
+        """Find out whether the dispatcher has answered everything."""
+        ...
+
+    def acknowledge(self) -> None:
+        """Continue to fetch results."""
+        ...
+
+    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine; its failure ends the experiment."""
+        ...
+
+    async def until_open(self) -> None:
+        """Wait until it is known where the experiment stands."""
+        ...
+
+    def settle(self) -> TrialRunner:
+        """Commit what is pending and return the runner; raise `NoRoomError` if it cannot be written."""
+        ...
+
+
+class Dispatcher:
+    """The experiment's dispatcher: its session, and what restores it.
+
+    `unheard` counts the last replies that nobody acted on, because everything was over when they came.
+    """
+
+    def __init__(
+        self,
+        setup: DispatcherSetup,
+        store: Store,
+        search_space: Callable[[], Mapping[str, Any]],
+        owner: Owner,
+    ) -> None:
+        self.session = DispatcherSession(setup, self)
+        self.unheard = 0
+        self._checkpoints = setup.folder / "checkpoint"
+        self._store = store
+        self._search_space = search_space
+        self._owner = owner
+
+    async def start(self) -> None:
+        """Start it, and send it what is recorded."""
+        await self.session.start(self._store.conversation, self._saved_state())
+
+    def restore(self, reason: str) -> None:
+        """Replace the process by one that gets the last checkpoint and what is recorded since."""
+        _log.warning("restoring the dispatcher: %s", reason)
+        self._owner.start_task(self.session.restart(self._store.conversation, self._saved_state()))
+
+    def take_said(self) -> tuple[Sequence[Record], Sequence[SavedState]]:
+        """Return the replies that were acted on and the checkpoints, to be committed."""
+        replies = self.session.take_replies(keep=self.unheard)
+        return replies, () if self.unheard else self.session.take_checkpoints()
+
+    def initialize(self) -> SendCommand:
+        """Return the first command of a record."""
+        return SendCommand(CommandType.Initialize, json.dumps(self._search_space()))
+
+    def prune_checkpoints(self) -> None:
+        """Delete the older checkpoints."""
+        for path in self._store.prune_dispatcher_checkpoints():
+            (self._checkpoints / path).unlink(missing_ok=True)
+
+    # ------------------------------------------------------------------ what the session says
+
+    def on_event(self, event: Event) -> None:
+        """Hand an event to the loop."""
+        self._owner.post([event])
+
+    def on_progress(self) -> None:
+        """Hand progress to the loop."""
+        self._owner.look_for_progress()
+
+    def on_unclogged(self) -> None:
+        """Let results be fetched again."""
+        self._owner.acknowledge()
+
+    def on_divergence(self, why: str) -> None:
+        """Begin a new record: the tuner is not reproducible, so a new one only learns the results so far."""
+        _log.warning("the tuner is not reproducible (%s): a new one starts and gets all results so far", why)
+        self._owner.start_task(self._begin_new_record())
+
+    def on_unusable(self, saved: SavedState) -> None:
+        """Restore from the checkpoint before it, or from the whole record."""
+        self._store.drop_dispatcher_checkpoint(saved)
+        self.restore(f"its checkpoint {saved.path} cannot be used; see logs/dispatcher.log")
+
+    # ------------------------------------------------------------------ records and checkpoints
+
+    async def _begin_new_record(self) -> None:
+        await self._owner.until_open()
+        await self.session.restart(self._new_record, mode="resume")
+
+    def _new_record(self, _saved: SavedState | None) -> Conversation:
+        """Replace the record by one that only holds the results so far."""
+        runner = self._owner.settle()
+        first = [self.initialize(), *history_of(runner)]
+        first += user_imports(self._store.commands(), runner.get_trials())
+        if missing := runner.ask_in_one():
+            first.append(SendCommand(CommandType.RequestTrialJobs, str(missing)))
+        records = [Command.numbered(n, command).record() for n, command in enumerate(first, start=1)]
+        self.session.take_replies()
+        self.unheard = 0
+        self._store.begin_conversation(records)
+        return Conversation(records)
+
+    def _saved_state(self) -> SavedState | None:
+        """Return the last checkpoint whose file is there."""
+        while (saved := self._store.dispatcher_checkpoint()) is not None:
+            if (self._checkpoints / saved.path).is_file():
+                return saved
+            _log.warning("the dispatcher's checkpoint %s is missing", saved.path)
+            self._store.drop_dispatcher_checkpoint(saved)
+        return None

@@ -1,0 +1,84 @@
+"""When the loop looks at the time again, and how long a stopping experiment waits for its trials."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from ..executors import TrialExecutor
+from ..runner import AttemptEnded, Event, ExperimentStatus, Tick, TrialRunner
+from .hooks import Hooks
+
+__all__ = ["Timers"]
+
+# A trial that is still there so long after its grace is given up: its agent is ended, too.
+_STOP_MARGIN = 2.0
+
+
+class Timers:
+    """The deadlines of an open experiment; each posts an event when it comes."""
+
+    def __init__(
+        self,
+        runner: TrialRunner,
+        executor: TrialExecutor,
+        hooks: Hooks,
+        clock: Callable[[], float],
+        grace: float,
+        post: Callable[[Sequence[Event]], None],
+    ) -> None:
+        self._runner = runner
+        self._executor = executor
+        self._hooks = hooks
+        self._clock = clock
+        self._grace = grace
+        self._post = post
+        self._loop = asyncio.get_running_loop()
+        self._due: float | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._last_deadline: asyncio.TimerHandle | None = None
+
+    def set(self) -> None:
+        """Set the timer for the next deadline, which a turn may have changed."""
+        if self._runner.status is ExperimentStatus.STOPPING:
+            self._set_last_deadline()
+            return
+        due = self.next_deadline()
+        if due == self._due or self._executor.has_virtual_clock:
+            return
+        self._due = due
+        if self._deadline is not None:
+            self._deadline.cancel()
+        if due is not None:
+            self._deadline = self._loop.call_later(max(0.0, due - self._clock()), self._tick)
+
+    def next_deadline(self) -> float | None:
+        """Return when time must be looked at again: for the runner's limits, or for a stopper."""
+        due, left = self._runner.next_deadline(), self._hooks.time_left()
+        if left is None:
+            return due
+        asked = self._clock() + left
+        return asked if due is None else min(due, asked)
+
+    def cancel(self) -> None:
+        """Cancel all timers."""
+        for timer in (self._deadline, self._last_deadline):
+            if timer is not None:
+                timer.cancel()
+
+    def _set_last_deadline(self) -> None:
+        """Bound the wait for the last trials, however many events still come in."""
+        if self._last_deadline is None:
+            self._last_deadline = self._loop.call_later(self._grace + _STOP_MARGIN, self._give_up_on_trials)
+
+    def _tick(self) -> None:
+        self._due = None
+        self._post([Tick(self._clock())])
+
+    def _give_up_on_trials(self) -> None:
+        """Count the trials that do not end as ended; their agents are killed."""
+        now = self._clock()
+        orders = self._runner.orders()
+        self._post(
+            [AttemptEnded(now, o.trial_id, o.attempt, error="did not end when killed") for o in orders]
+        )

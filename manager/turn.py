@@ -1,0 +1,337 @@
+"""One turn of the loop: take in what has come, commit what it changes, and then act.
+
+A turn takes every event that has come in, lets the runner handle them, writes what changed in one transaction, and
+only then sends frames, starts and stops trials. So whenever a process is killed: what was acted on is in the store,
+and what is in the store can be acted on again, because receivers are idempotent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ..executors import Cursors, ExecutorError, TrialExecutor
+from ..runner import (
+    CopyCheckpoint,
+    DispatcherAnswered,
+    Effect,
+    Event,
+    ExecutorFailed,
+    ExperimentStatus,
+    Finish,
+    PauseTrial,
+    RestoreDispatcher,
+    SendCommand,
+    StartTrial,
+    StopTrial,
+    TrialRunner,
+)
+from ..store import NoRoomError, Record, Room, SavedState, Store, StoreError, clone_checkpoint
+from ..store import Tick as StoreTick
+from .accepted import asked_rows
+from .dispatcher_link import REPLIES, Command, Dispatcher
+from .hooks import Hooks
+from .timers import Timers
+
+__all__ = ["TurnLoop"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """What one turn has taken in, and what is to be done once it is committed.
+
+    `cursors` say how far the agents' events are in it: more may come in before it is committed.
+    """
+
+    events: Sequence[Event]
+    cursors: Cursors
+    effects: Sequence[Effect]
+    commands: Sequence[Command]
+    tick: StoreTick
+
+
+class TurnLoop:
+    """Collects events, and commits and acts on them in turns; no turn is taken before `open`.
+
+    `over` is done when the experiment is: with the failure, if one ended it. `observers` are called after each turn.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        store: Store,
+        executor: TrialExecutor,
+        hooks: Hooks,
+        clock: Callable[[], float],
+        observers: Sequence[Callable[[], None]],
+    ) -> None:
+        self.runner: TrialRunner | None = None
+        self.room = Room(folder, self.guarded, self._schedule)
+        self._folder = folder
+        self._store = store
+        self._executor = executor
+        self._hooks = hooks
+        self._clock = clock
+        self._observers = observers
+        self._loop = asyncio.get_running_loop()
+        self.over: asyncio.Future[None] = self._loop.create_future()
+        self._opened = asyncio.Event()
+        self._inbox: list[Event] = []
+        self._accepted: list[Mapping[str, Any]] = []  # users' changes that are committed and not yet handled
+        self._heard: int | None = None  # the last reply that was acted on; None: all were
+        self._is_scheduled = False
+        self._is_closing = False
+        self._is_sound = True  # what the runner knows is in the store, or will be
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._dispatcher: Dispatcher
+        self._timers: Timers
+
+    # ------------------------------------------------------------------ opening and closing
+
+    def open(
+        self,
+        runner: TrialRunner,
+        dispatcher: Dispatcher,
+        timers: Timers,
+        snapshot: Mapping[str, Any],
+    ) -> None:
+        """Begin to take turns, from the snapshot in the store."""
+        self.runner, self._dispatcher, self._timers = runner, dispatcher, timers
+        self._heard = snapshot.get("heard")
+        self._accepted = list(snapshot.get("accepted", []))
+        self._opened.set()
+
+    def put_first(self, events: Sequence[Event]) -> None:
+        """Let events happen before those that have come in until now."""
+        self._inbox[:0] = events
+
+    async def until_open(self) -> None:
+        """Wait for `open`."""
+        await self._opened.wait()
+
+    def close(self) -> None:
+        """Take no more turns."""
+        self._is_closing = True
+        self.room.close()
+        if self.runner is not None:
+            self._timers.cancel()
+        for task in self._tasks:
+            task.cancel()
+
+    @property
+    def may_write_end(self) -> bool:
+        """Is what the runner knows fit to be written? If not, the last turn that was written stands."""
+        return self._is_sound and not self.room.is_awaited
+
+    def commit_last(self) -> None:
+        """Commit what the dispatcher said last, and that nothing was acted on since."""
+        if self.over.done() and self.over.exception() is not None:
+            self._commit(())  # what the runner knows may be wrong
+            return
+        session = self._dispatcher.session
+        replies = session.take_replies()
+        if replies:
+            self._heard = replies[0][0] - 1
+        self._commit((), replies, session.take_checkpoints())
+
+    # ------------------------------------------------------------------ what comes in
+
+    def post(self, events: Sequence[Event]) -> None:
+        """Take events in; they are handled together with all others that come in before the next turn."""
+        self._inbox.extend(events)
+        if self.runner is not None:
+            self._schedule()
+
+    def accept(self, events: Sequence[Event], config: str | None) -> None:
+        """Commit what a user asked for, with the canonical `config` that it makes, and put it first in the inbox.
+
+        Raises `StoreError` if it cannot be committed; then nothing changes, neither now nor later.
+        """
+        if self._is_closing or self.over.done():
+            raise StoreError("the experiment is ending")
+        if self.room.is_awaited_by(self._inbox):
+            self.room.demand()
+        accepted = [*self._accepted, *asked_rows(events)]
+        self._store.accept(self._snapshot(self.opened_runner, accepted), config)
+        # Handled before anything else: the caller has checked the events against how things stand now.
+        place = len(self._accepted)
+        self._inbox[place:place] = events
+        self._accepted = accepted
+
+    def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine until the end; its failure ends the experiment."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None and not self.over.done():
+            self.over.set_exception(error)
+
+    # ------------------------------------------------------------------ turns
+
+    @property
+    def opened_runner(self) -> TrialRunner:
+        """The runner; raises `RuntimeError` before `open`."""
+        if self.runner is None:
+            raise RuntimeError("the experiment is still starting")
+        return self.runner
+
+    def schedule_if_due(self) -> None:
+        """Schedule a turn if anything has come in."""
+        if self._inbox:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self.guarded, self.turn)
+
+    def guarded(self, act: Callable[[], None]) -> None:
+        """Do something; its failure ends the experiment."""
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001
+            # What the runner knows may be wrong: stop acting, and let `run` raise it.
+            self._is_sound = False
+            if not self.over.done():
+                self.over.set_exception(error)
+
+    def settle(self) -> TrialRunner:
+        """Commit what is pending and return the runner; raise `NoRoomError` if it cannot be written."""
+        self.room.demand()
+        if self._inbox:
+            self.turn()
+        return self.opened_runner
+
+    def turn(self) -> None:
+        """Take in what has come, commit it and act on it."""
+        self._is_scheduled = False
+        if self.over.done() or self._is_closing or self.room.is_awaited_by(self._inbox):
+            return
+        events, self._inbox, self._accepted = self._inbox, [], []
+        cursors = self._executor.take_cursors()
+        effects = [effect for event in events for effect in self._handle(event)]
+        commands = self._dispatcher.session.number(each for each in effects if isinstance(each, SendCommand))
+        self._heard = None
+        tick = self._tick(commands, *self._dispatcher.take_said())
+        turn = _Turn(events=events, cursors=cursors, effects=effects, commands=commands, tick=tick)
+        self.room.attempt(partial(self._write, tick), partial(self._act, turn))
+
+    def _handle(self, event: Event) -> list[Effect]:
+        """Let the runner handle an event; what the dispatcher still says when all ends is kept for a resume."""
+        if isinstance(event, ExecutorFailed):
+            # As if the manager had been killed: the store says where everything stands.
+            raise ExecutorError(event.reason)
+        runner = self.opened_runner
+        is_over = runner.status is ExperimentStatus.STOPPING or runner.is_finished()
+        if is_over and isinstance(event, REPLIES):
+            self._dispatcher.unheard += 1
+            return []
+        return runner.handle(event)
+
+    def _act(self, turn: _Turn) -> None:
+        """Do what a turn decided, after it is committed."""
+        self._executor.confirm(turn.cursors)
+        for effect in turn.effects:
+            self.perform(effect)
+        if not self._dispatcher.session.is_clogged:
+            self._executor.acknowledge()
+        self._dispatcher.session.write(turn.commands)
+        if said := self._hooks.after(turn.tick.changes, turn.events, self._clock()):
+            self.post(said)
+        self._timers.set()
+        for observer in self._observers:
+            observer()
+        self.look_for_progress()
+
+    def perform(self, effect: Effect) -> None:
+        """Do one thing that is committed; doing it twice is harmless."""
+        if isinstance(effect, StartTrial):
+            self._executor.start_trial(effect.order)
+        elif isinstance(effect, StopTrial):
+            self._executor.stop_trial(effect.trial_id, effect.attempt)
+        elif isinstance(effect, PauseTrial):
+            self._executor.pause_trial(effect.trial_id, effect.attempt)
+        elif isinstance(effect, CopyCheckpoint):
+            if not self._executor.has_virtual_clock:  # simulated trials have no files
+                clone_checkpoint(self._folder / effect.source, self._folder / effect.target)
+        elif isinstance(effect, RestoreDispatcher):
+            self._dispatcher.restore(effect.reason)
+        elif isinstance(effect, Finish):
+            self.over.set_result(None)
+
+    def look_for_progress(self) -> None:
+        """Tell the executor when nothing is left to do and the dispatcher owes no reply."""
+        if self.runner is None or self._inbox or self.over.done():
+            return
+        if not self._dispatcher.session.has_answered_all:
+            return
+        if self.runner.is_stalled:
+            self.post([DispatcherAnswered(self._clock())])
+        else:
+            self._executor.on_idle(self._timers.next_deadline())
+
+    def acknowledge(self) -> None:
+        """Let agents forget what is committed, and fetch more."""
+        self._executor.acknowledge()
+
+    # ------------------------------------------------------------------ the store
+
+    def send_first(self, command: SendCommand) -> None:
+        """Commit and send a command that no event asks for."""
+        session = self._dispatcher.session
+        numbered = session.number([command])
+        self._commit(numbered)
+        session.write(numbered)
+
+    def _commit(
+        self,
+        commands: Sequence[Command],
+        replies: Sequence[Record] = (),
+        checkpoints: Sequence[SavedState] = (),
+    ) -> None:
+        try:
+            self._write(self._tick(commands, replies, checkpoints))
+        except StoreError:
+            self._is_sound = False
+            raise
+
+    def _tick(
+        self, commands: Sequence[Command], replies: Sequence[Record], checkpoints: Sequence[SavedState]
+    ) -> StoreTick:
+        """Return all that is to be committed now."""
+        runner = self.opened_runner
+        now = self._clock()
+        return StoreTick(
+            changes=runner.take_changes(),
+            commands=[command.record() for command in commands],
+            replies=replies,
+            status=runner.status.value,
+            reason=runner.reason,
+            error=runner.error,
+            run_time=runner.elapsed(now),
+            end_time=now if runner.is_finished() else None,
+            snapshot=self._snapshot(runner, self._accepted),
+            dispatcher_checkpoints=checkpoints,
+        )
+
+    def _write(self, tick: StoreTick) -> None:
+        self._store.commit(tick)
+        if tick.dispatcher_checkpoints:
+            with contextlib.suppress(NoRoomError):  # a later turn prunes them
+                self._dispatcher.prune_checkpoints()
+
+    def _snapshot(self, runner: TrialRunner, accepted: Sequence[Mapping[str, Any]]) -> str:
+        more: dict[str, Any] = {} if self._heard is None else {"heard": self._heard}
+        if accepted:
+            more["accepted"] = accepted
+        return orjson.dumps(runner.snapshot() | more, option=orjson.OPT_NON_STR_KEYS).decode()
