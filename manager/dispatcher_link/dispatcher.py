@@ -57,7 +57,7 @@ class Dispatcher:
         self,
         setup: DispatcherSetup,
         store: Store,
-        search_space: Callable[[], Mapping[str, Any]],
+        search_space: Callable[[], Mapping[str, Any] | None],
         owner: Owner,
     ) -> None:
         self.session = DispatcherSession(setup, self)
