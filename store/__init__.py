@@ -5,6 +5,7 @@ from .clock import steady_clock
 from .conversation import QUEUES, Conversation, Record, SavedState, queue_of_reply
 from .disk_space import Room
 from .folder import ExperimentFolder, FolderError, ManagerInfo, default_directory
+from .json_lines import JsonConnection, json_line
 from .mirror import Mirror, fetch_experiment
 from .runtime_folder import RuntimeDirectoryError, private_directory, runtime_directory
 from .storage import StorageError
@@ -16,6 +17,7 @@ __all__ = [
     "ExperimentFolder",
     "ExperimentRow",
     "FolderError",
+    "JsonConnection",
     "ManagerInfo",
     "Mirror",
     "NoRoomError",
@@ -30,6 +32,7 @@ __all__ = [
     "clone_checkpoint",
     "default_directory",
     "fetch_experiment",
+    "json_line",
     "private_directory",
     "queue_of_reply",
     "runtime_directory",

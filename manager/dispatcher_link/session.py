@@ -167,7 +167,7 @@ class DispatcherSession:
         self._marks.clear()
         self._new_checkpoints.clear()
         self._replay = Replay(Conversation(commands, replies, saved).expected())
-        self.write(map(Command.recorded, commands))
+        self.write([Command.recorded(record) for record in commands])
 
     async def terminate(self, timeout: float) -> None:
         """Let the dispatcher finish what it does, and end it."""
