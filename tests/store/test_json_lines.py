@@ -23,10 +23,13 @@ def served(path: Path, use: Callable[[], Awaitable[Any]], replies: int = 10) -> 
             if line := await reader.readline():
                 writer.write(json_line({"asked": json.loads(line)}))
         writer.close()
+        await writer.wait_closed()
 
     async def serve() -> Any:
         async with await asyncio.start_unix_server(echo, path, limit=2**22):
-            return await use()
+            result = await use()
+            await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
+            return result
 
     return asyncio.run(serve())
 
