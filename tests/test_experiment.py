@@ -525,12 +525,13 @@ class Asking(Callback):
             stop_experiment(ExperimentFolder(self.folder))
 
 
-def printing(parameters: dict[str, Any]) -> float:
-    """Ends at once, but for the last trial, which reports until it is stopped."""
-    print("so far so good", flush=True)
-    if parameters["x"] < 2:
-        return 1.0
-    return endless(parameters)
+# The first two trials end at once; the last one reports and then waits until it is stopped.
+PRINTING = """
+echo so far so good
+if [ "$PITCHPIPE_SEQUENCE_ID" -lt 2 ]; then echo '{"final": 1}' >> "$PITCHPIPE_REPORTS"; exit; fi
+echo '{"intermediate": 1}' >> "$PITCHPIPE_REPORTS"
+sleep 600
+"""
 
 
 def test_running_experiment_can_be_asked_as_one_from_the_command_line(
@@ -539,7 +540,7 @@ def test_running_experiment_can_be_asked_as_one_from_the_command_line(
     monkeypatch.setattr(LocalTrialExecutor, "troubles", lambda executor: ["a node is lost"])
     asking = Asking(tmp_path / "exp")
     result = experiment(
-        printing, tmp_path, GRID, tuner={"name": "GridSearch"}, trial_concurrency=1, callbacks=[asking]
+        PRINTING, tmp_path, GRID, tuner={"name": "GridSearch"}, trial_concurrency=1, callbacks=[asking]
     ).run()
     assert result.reason == "stopped by the user"
     assert asking.status["status"] == "NO_MORE_TRIAL"  # all were made
