@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..manager import Manager
+from ..manager.control import RateMeter, forecast
 from ..protocol import parameters_of
 from ..runner import Trial, TrialRunner
 from ..store.reading import FailedTrial
@@ -15,8 +15,6 @@ from ..store.reading import FailedTrial
 __all__ = ["Best", "Progress", "ProgressMeter"]
 
 _FINAL = ("SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED")
-# The throughput is that of the last minute.
-_WINDOW = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ class ProgressMeter:
 
     def __init__(self, manager: Manager) -> None:
         self._manager = manager
-        self._ends: deque[tuple[float, int]] = deque()
+        self._rate = RateMeter()
         self._began: float | None = None
 
     def read(self, now: float) -> Progress:
@@ -92,8 +90,16 @@ class ProgressMeter:
             waiting_for=_waiting_for(runner),
             troubles=tuple(self._manager.warnings()),
         )
-        rate = self._rate(now, progress.finished)
-        return _with_forecast(progress, rate, config.max_experiment_duration)
+        self._rate.note(now, progress.finished)
+        rate = self._rate.rate(now)
+        remaining, is_bound = forecast(
+            total=progress.total,
+            finished=progress.finished,
+            rate=rate,
+            elapsed=progress.elapsed,
+            longest=config.max_experiment_duration,
+        )
+        return replace(progress, rate=rate, remaining=remaining, is_bound=is_bound)
 
     def _starting(self, now: float) -> Progress:
         config = self._manager.config
@@ -111,31 +117,6 @@ class ProgressMeter:
 
     def _names(self, runner: TrialRunner) -> tuple[str, ...]:
         return tuple(objective.name for objective in runner.objectives)
-
-    def _rate(self, now: float, finished: int) -> float | None:
-        ends = self._ends
-        if not ends or finished != ends[-1][1]:
-            ends.append((now, finished))
-        while len(ends) > 2 and ends[1][0] < now - _WINDOW:
-            ends.popleft()
-        (first_time, first), (last_time, last) = ends[0], ends[-1]
-        if last == first or now <= first_time:
-            return None
-        # Up to now only if the next end is overdue: else the rate would sag between two ends.
-        mean = (last_time - first_time) / (last - first)
-        return (last - first) / max(last_time - first_time, now - first_time - mean, 1e-9)
-
-
-def _with_forecast(progress: Progress, rate: float | None, max_duration: float | None) -> Progress:
-    from dataclasses import replace
-
-    left = list[float]()
-    if progress.total is not None and rate:
-        left.append(max(0, progress.total - progress.finished) / rate)
-    is_bound = not left and max_duration is not None
-    if max_duration is not None:
-        left.append(max(0.0, max_duration - progress.elapsed))
-    return replace(progress, rate=rate, remaining=min(left, default=None), is_bound=is_bound)
 
 
 def _waiting_for(runner: TrialRunner) -> str:

@@ -46,8 +46,8 @@ FirstEvents = Callable[[TrialRunner, float], Iterable[Event]]
 class Manager:
     """Runs one experiment from its store to its end.
 
-    It is open while its `async with` block runs: from the first line on it can be stopped and asked. When the block is
-    left, no process that it started is left. `clock` gives seconds since the epoch; read `runner` to see how the
+    It is open while its `async with` block runs, or from `open` to `close`. Then it can be stopped and asked; after
+    `close` no process that it started is left. `clock` gives seconds since the epoch; read `runner` to see how the
     experiment stands.
     """
 
@@ -74,6 +74,7 @@ class Manager:
         self._mirror = Mirror(folder, config.storage_path) if config.storage_path else None
         self._observers: list[Callable[[], None]] = []
         self._stop_reason: str | None = None
+        self._is_closed = False
         self._loop: TurnLoop | None = None
         self._dispatcher: Dispatcher
         self._opening: asyncio.Task[None]
@@ -102,6 +103,14 @@ class Manager:
         await asyncio.shield(self._open_loop.over)  # a caller that is cancelled does not decide how it ended
 
     async def __aenter__(self) -> Manager:
+        self.open()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def open(self) -> None:
+        """Begin to open the experiment, on the running event loop; from now on it can be stopped and asked."""
         if self.config.direction_note:
             _log.info("%s", self.config.direction_note)
         self._loop = loop = TurnLoop(
@@ -110,9 +119,12 @@ class Manager:
         setup = self._dispatcher_setup()
         self._dispatcher = Dispatcher(setup, self.store, lambda: self.config.search_space, loop)
         self._opening = asyncio.create_task(self._open(loop))
-        return self
 
-    async def __aexit__(self, *error: object) -> None:
+    async def close(self) -> None:
+        """End all that runs and write the end; nothing the second time."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._opening.cancel()
         await asyncio.gather(self._opening, return_exceptions=True)
         self._open_loop.close()
@@ -189,7 +201,7 @@ class Manager:
     @property
     def _open_loop(self) -> TurnLoop:
         if self._loop is None:
-            raise RuntimeError("the manager is not open: use it inside `async with`")
+            raise RuntimeError("the manager is not open: call it inside `async with`")
         return self._loop
 
     async def _open(self, loop: TurnLoop) -> None:
@@ -210,7 +222,7 @@ class Manager:
         await self._take_up(runner, loop)
         loop.schedule_if_due()
 
-    def _restored_runner(self, ledger: Ledger, snapshot: Mapping[str, Any]) -> TrialRunner:
+    def _restored_runner(self, ledger: Ledger, snapshot: dict[str, Any]) -> TrialRunner:
         """Return the runner as the store has it."""
         config = self.config
         runner = TrialRunner(
@@ -222,7 +234,7 @@ class Manager:
             runner.shift_starts(self.folder.clock_jump)
         return runner
 
-    def _first_of_all(self, runner: TrialRunner, snapshot: Mapping[str, Any]) -> list[Event]:
+    def _first_of_all(self, runner: TrialRunner, snapshot: dict[str, Any]) -> list[Event]:
         """Return what happens before anything else: what earlier managers left, what was asked for, stoppers."""
         return [
             *map(event_of, snapshot.get("accepted", [])),

@@ -136,6 +136,7 @@ class Experiment(Plots):
         self._lock = threading.Lock()
         self._manager: Any = None
         self._folder: Path | None = None
+        self._host: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
         self._stop_reason: str | None = None
@@ -175,7 +176,7 @@ class Experiment(Plots):
         with self._lock:
             self._stop_reason = reason
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._manager.stop, reason)
+                self._loop.call_soon_threadsafe(self._host.stop, reason)
 
     def add_trial(self, parameters: Parameters) -> None:
         """Try parameters of one's own, from any thread, before or while the search runs.
@@ -216,28 +217,26 @@ class Experiment(Plots):
             manager.folder.disown()
 
     async def _watched(self, manager: Any) -> bool:
-        """Run it, and serve its control socket; True if Ctrl-C stopped it."""
-        from .manager.control import ControlServer, LiveChanges
+        """Run the manager and let it be asked; return True if Ctrl-C stopped it."""
+        from .manager.control import RunningManager
 
-        async with ControlServer(manager.folder.path, LiveChanges(manager).operations()):
-            return await self._run_manager(manager)
-
-    async def _run_manager(self, manager: Any) -> bool:
-        loop = asyncio.get_running_loop()
-        running = loop.create_task(manager.run())
-        await asyncio.sleep(0)  # the manager takes its first step before it can be asked for anything
-        with self._lock:
-            self._loop, self._thread = loop, threading.get_ident()
-            if self._stop_reason is not None:
-                manager.stop(self._stop_reason)
-        try:
-            with _interrupts_stop(manager) as interrupted:
-                await running
-            return interrupted.is_set()
-        finally:
+        async with RunningManager(manager) as host:
             with self._lock:
-                self._loop = None
-            await asyncio.sleep(0)  # who waits for an answer gets it
+                self._loop, self._thread, self._host = (
+                    asyncio.get_running_loop(),
+                    threading.get_ident(),
+                    host,
+                )
+                if self._stop_reason is not None:
+                    host.stop(self._stop_reason)
+            try:
+                with _interrupts_stop(host) as interrupted:
+                    await host.wait()
+                return interrupted.is_set()
+            finally:
+                with self._lock:
+                    self._loop = None
+                await asyncio.sleep(0)  # calls of other threads that were scheduled before return now
 
     def _first_events(self, runner: Any, now: float) -> list[Any]:
         """What `restore` and earlier calls of `add_trial` asked for, when it is known where the experiment stands."""
@@ -286,7 +285,7 @@ def _do(future: concurrent.futures.Future[None], action: Callable[[], None]) -> 
 
 
 @contextmanager
-def _interrupts_stop(manager: Any) -> Iterator[threading.Event]:
+def _interrupts_stop(host: Any) -> Iterator[threading.Event]:
     """Let the first Ctrl-C stop the experiment and set the event; a second one interrupts as usual."""
     loop, interrupted = asyncio.get_running_loop(), threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -296,7 +295,7 @@ def _interrupts_stop(manager: Any) -> Iterator[threading.Event]:
     def stop() -> None:
         interrupted.set()
         loop.remove_signal_handler(signal.SIGINT)
-        manager.stop("interrupted")
+        host.stop("interrupted")
 
     loop.add_signal_handler(signal.SIGINT, stop)
     try:

@@ -6,6 +6,7 @@ from .conversation import QUEUES, Conversation, Record, SavedState, queue_of_rep
 from .disk_space import Room
 from .errors import NoRoomError, StoreError
 from .folder import ExperimentFolder, FolderError, ManagerInfo, default_directory
+from .json_lines import JsonConnection, json_line
 from .mirror import Mirror, fetch_experiment
 from .runtime_folder import RuntimeDirectoryError, private_directory, runtime_directory
 from .storage import StorageError
@@ -17,6 +18,7 @@ __all__ = [
     "ExperimentFolder",
     "ExperimentRow",
     "FolderError",
+    "JsonConnection",
     "ManagerInfo",
     "Mirror",
     "NoRoomError",
@@ -31,6 +33,7 @@ __all__ = [
     "clone_checkpoint",
     "default_directory",
     "fetch_experiment",
+    "json_line",
     "private_directory",
     "queue_of_reply",
     "runtime_directory",

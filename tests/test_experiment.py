@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import signal
@@ -29,6 +30,8 @@ from pitchpipe import (
     report_intermediate_result,
 )
 from pitchpipe.config import ConfigError
+from pitchpipe.executors.local.executor import LocalTrialExecutor
+from pitchpipe.manager.control import ask_manager, read_running, stop_experiment
 from pitchpipe.manager.experiments import resume_experiment
 from pitchpipe.manager.hooks.stoppers import StopperError
 from pitchpipe.registry import NotRegistered, make_env, registered_trainable
@@ -376,11 +379,11 @@ async def killed_at_first_start(search: Experiment) -> None:
     class Killed(Exception):
         pass
 
-    def die(effect: Any) -> None:
+    def die(order: Any) -> None:
         raise Killed
 
-    manager._perform = die
-    manager._write_end = lambda: None
+    manager.executor.start_trial = die
+    manager._write_end = lambda loop: None
     with pytest.raises(Killed):
         await manager.run()
     manager.store.close()
@@ -492,3 +495,78 @@ def test_dataframe_without_pandas_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
         grid.dataframe()
+
+
+# --------------------------------------------------------------------------- asked from outside while it runs
+
+
+class Asking(Callback):
+    """Asks the running experiment about itself, from a thread, once two trials have ended."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ended = 0
+        self.status: dict[str, Any] = {}
+        self.printed = b""
+
+    def on_trial_complete(self, trial: Any) -> None:
+        self.ended += 1
+
+    def on_trial_result(self, trial: Any, result: Any) -> None:
+        if self.ended == 2 and not self.status:
+            self.status = {"asked": True}
+            threading.Thread(target=self._ask, args=(trial["trial_id"],)).start()
+
+    def _ask(self, trial_id: str) -> None:
+        try:
+            self.status = ask_manager(self.folder, {"op": "status"})
+            self.printed = read_running(self.folder, trial_id, "stdout", 0)
+        finally:
+            stop_experiment(ExperimentFolder(self.folder))
+
+
+# The first two trials end at once; the last one reports and then waits until it is stopped.
+PRINTING = """
+echo so far so good
+if [ "$PITCHPIPE_SEQUENCE_ID" -lt 2 ]; then echo '{"final": 1}' >> "$PITCHPIPE_REPORTS"; exit; fi
+echo '{"intermediate": 1}' >> "$PITCHPIPE_REPORTS"
+sleep 600
+"""
+
+
+def test_running_experiment_can_be_asked_as_one_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalTrialExecutor, "troubles", lambda executor: ["a node is lost"])
+    asking = Asking(tmp_path / "exp")
+    result = experiment(
+        PRINTING, tmp_path, GRID, tuner={"name": "GridSearch"}, trial_concurrency=1, callbacks=[asking]
+    ).run()
+    assert result.reason == "stopped by the user"
+    assert asking.status["status"] == "NO_MORE_TRIAL"  # all were made
+    assert asking.status["troubles"] == ["a node is lost"]
+    assert asking.status["rate"] > 0
+    assert asking.status["remaining"] > 0
+    assert b"so far so good" in asking.printed
+    log = (tmp_path / "exp" / "logs" / "manager.log").read_text()
+    assert "experiment exp is STOPPED" in log
+
+
+def test_log_messages_still_reach_the_program_while_its_experiment_runs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger = logging.getLogger("pitchpipe")
+
+    class Logging(Callback):
+        def setup(self, experiment: Any) -> None:
+            logger.getChild("test").warning("this matters")
+            logger.getChild("test").info("this does not")
+
+    before = logger.level, logger.propagate, list(logger.handlers)
+    experiment(square, tmp_path, callbacks=[Logging()], max_trial_number=1).run()
+    assert (logger.level, logger.propagate, logger.handlers) == before
+    told = [record.getMessage() for record in caplog.records if record.name == "pitchpipe.test"]
+    assert told == ["this matters"]
+    log = (tmp_path / "exp" / "logs" / "manager.log").read_text()
+    assert "WARNING pitchpipe.test: this matters" in log
+    assert "INFO pitchpipe.test: this does not" in log

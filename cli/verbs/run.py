@@ -79,9 +79,12 @@ def watched(
         click.echo(f"experiment {folder.experiment_id} in {folder.path}")
         if manager.config.direction_note:
             click.echo(manager.config.direction_note)
-    running = RunningExperiment(manager, display, interrupts)
-    if announce_fd is not None:
-        running.on_running = lambda: announce(announce_fd, {"pid": os.getpid()})
+
+    def say_that_it_runs() -> None:
+        if announce_fd is not None:
+            announce(announce_fd, {"pid": os.getpid()})
+
+    running = RunningExperiment(manager, display, interrupts, say_that_it_runs)
     interrupted = running.run()
     return report(folder, interrupted, running.error, as_json=as_json)
 

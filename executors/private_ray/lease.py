@@ -15,8 +15,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from ...store import JsonConnection
 from ..base import ExecutorError
-from .line import KeeperLine
 from .places import KeeperPlace, StartLock, remove_leftovers
 from .versions import versions_here
 
@@ -29,7 +29,7 @@ _LEAVE_TIMEOUT = 20.0
 class RayLease:
     """The right to use the private Ray at `address`: until `close`, or until this object or process ends."""
 
-    def __init__(self, address: str, token_path: str, keeper_pid: int, line: KeeperLine) -> None:
+    def __init__(self, address: str, token_path: str, keeper_pid: int, line: JsonConnection) -> None:
         self.address = address
         self.token_path = token_path
         self.keeper_pid = keeper_pid
@@ -88,14 +88,14 @@ def ray_status() -> dict[str, Any] | None:
     Of a keeper that is just starting only the pid is told, and `"starting": true`.
     """
     place = KeeperPlace.current()
-    line = KeeperLine.to(place)
+    line = _connected(place)
     if line is None:
         return None
     with line:
         state = place.read_state()
         if state is not None and not state.address:
             return {"pid": state.pid, "starting": True}
-        return line.ask_now({"op": "status"}, _LEAVE_TIMEOUT)
+        return _asked(line, "status")
 
 
 def stop_ray() -> bool:
@@ -104,10 +104,10 @@ def stop_ray() -> bool:
     Leftovers of one whose keeper was killed are removed. Raises `ExecutorError` if it does not end.
     """
     place = KeeperPlace.current()
-    line = KeeperLine.to(place)
+    line = _connected(place)
     if line is not None:
         with line:
-            line.ask_now({"op": "stop"}, _LEAVE_TIMEOUT)
+            _asked(line, "stop")
     lock = StartLock(place.lock)
     deadline = time.monotonic() + _LEAVE_TIMEOUT
     while not lock.try_take():
@@ -121,11 +121,27 @@ def stop_ray() -> bool:
     return line is not None
 
 
+def _connected(place: KeeperPlace) -> JsonConnection | None:
+    """Return a connection to the keeper of this place; None if there is none."""
+    try:
+        return JsonConnection.to(place.socket)
+    except OSError:
+        return None
+
+
+def _asked(line: JsonConnection, operation: str) -> dict[str, Any] | None:
+    """Return the keeper's reply; None when it ends instead."""
+    try:
+        return line.ask_now({"op": operation}, _LEAVE_TIMEOUT)
+    except (OSError, EOFError):
+        return None
+
+
 async def _connect(
     place: KeeperPlace, resources: Mapping[str, float], deadline: float
-) -> tuple[KeeperLine, bool]:
+) -> tuple[JsonConnection, bool]:
     """A line to the keeper, and whether it was started for it."""
-    if (line := KeeperLine.to(place)) is not None:
+    if (line := _connected(place)) is not None:
         return line, False
     lock = StartLock(place.lock)
     try:
@@ -135,7 +151,7 @@ async def _connect(
             f"another keeper of the private Ray does not end; its log is {place.log}"
         ) from None
     try:
-        if (line := KeeperLine.to(place)) is not None:
+        if (line := _connected(place)) is not None:
             return line, False
         return await _start_keeper(place, resources), True
     except subprocess.CalledProcessError:
@@ -144,7 +160,7 @@ async def _connect(
         lock.release()
 
 
-async def _start_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> KeeperLine:
+async def _start_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> JsonConnection:
     """Start a keeper; what is begun must be finished, even if nobody waits for it any more."""
     starting = asyncio.ensure_future(asyncio.to_thread(_launch_keeper, place, resources))
     try:
@@ -155,7 +171,7 @@ async def _start_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> K
         raise
 
 
-def _launch_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> KeeperLine:
+def _launch_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> JsonConnection:
     """Start a keeper on a socket that is listening already, and that we are connected to.
 
     So whoever connects need not wait for it, and if we are killed the keeper sees that nobody needs it.
@@ -164,9 +180,7 @@ def _launch_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> Keeper
     with socket.socket(socket.AF_UNIX) as listener, place.log.open("wb") as log:
         listener.bind(str(place.socket))
         listener.listen(64)
-        line = KeeperLine.to(place)
-        if line is None:
-            raise OSError(f"nobody can connect to {place.socket}")
+        line = JsonConnection.to(place.socket)
         subprocess.run(
             [
                 *(sys.executable, "-P", "-m", f"{__package__}.keeper"),

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import psutil
 
+from ...store import json_line
 from ..daemon_thread import in_daemon_thread
 from .idle import IdleClock
 from .places import KeeperPlace, KeeperState, StartLock
@@ -114,7 +115,7 @@ class Keeper:
         try:
             while message := await peer.next_message():
                 answer = await self._answer(peer, message)
-                writer.write(json.dumps(answer).encode() + b"\n")
+                writer.write(json_line(answer))
         except (OSError, ValueError, KeyError) as error:
             _log.warning("a connection failed: %r", error)
         except asyncio.CancelledError:

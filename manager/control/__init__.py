@@ -1,8 +1,9 @@
 """Changing a running experiment from another process."""
 
-from .connection import ControlError, ControlServer, ask_manager
+from .connection import ControlError, ask_manager
 from .extension import Extension, ExtensionError, extend_experiment
-from .operations import LiveChanges
+from .host import RunningManager, why_failed
+from .rate import RateMeter, forecast
 from .steering import (
     add_trial,
     add_trials,
@@ -12,23 +13,24 @@ from .steering import (
     rerun_trial,
     stop_experiment,
 )
-from .trial_reading import read_running, tell_part
+from .trial_reading import read_running
 
 __all__ = [
     "ControlError",
-    "ControlServer",
     "Extension",
     "ExtensionError",
-    "LiveChanges",
+    "RateMeter",
+    "RunningManager",
     "add_trial",
     "add_trials",
     "ask_manager",
     "change_experiment",
     "extend_experiment",
+    "forecast",
     "import_results",
     "kill_trial",
     "read_running",
     "rerun_trial",
     "stop_experiment",
-    "tell_part",
+    "why_failed",
 ]

@@ -17,12 +17,11 @@ import hashlib
 import json
 import logging
 import os
-import socket
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from ...store import runtime_directory
+from ...store import JsonConnection, json_line, runtime_directory
 
 __all__ = ["ControlError", "ControlServer", "ask_manager", "control_socket"]
 
@@ -107,7 +106,7 @@ class ControlServer:
             try:
                 line = await reader.readline()
             except ValueError:  # where the next request begins is unknown
-                writer.write(_encoded(_TOO_LONG))
+                writer.write(json_line(_TOO_LONG))
                 await writer.drain()
                 return
             if not line:
@@ -118,11 +117,11 @@ class ControlServer:
     async def _answer(self, line: bytes) -> bytes:
         """Return the line that answers a request; what an operation did not foresee is logged and said, too."""
         try:
-            return _encoded(await self._perform(line))
+            return json_line(await self._perform(line))
         except Exception as error:  # noqa: BLE001  (the manager goes on, and who asked must hear of it)
             _log.exception("the request %r failed", line[:80])
             why = f"{type(error).__name__}: {error}"
-            return _encoded(
+            return json_line(
                 {"error": f"the manager failed at this ({why}): see logs/manager.log", "kind": "failed"}
             )
 
@@ -147,29 +146,24 @@ def ask_manager(folder: Path, request: Answer, timeout: float = _TIMEOUT) -> Ans
 
     `timeout` is in seconds.
     """
-    message = _encoded(request)
-    if len(message) > _MAX_LINE:
-        raise ControlError(f"{_TOO_LONG['error']}, this one {len(message):,}", "invalid")
-    with socket.socket(socket.AF_UNIX) as line:
-        line.settimeout(timeout)
-        try:
-            line.connect(str(_find(folder)))
-            line.sendall(message)
-            answer = json.loads(line.makefile("rb").readline() or b"{}")
-        except TimeoutError:
-            raise ControlError(f"the manager of {folder.name} does not answer", "unreachable") from None
-        except (OSError, ValueError) as error:
-            why = f"the manager of {folder.name} cannot be reached: {error}"
-            raise ControlError(why, "unreachable") from error
+    length = len(json_line(request))
+    if length > _MAX_LINE:
+        raise ControlError(f"{_TOO_LONG['error']}, this one {length:,}", "invalid")
+    try:
+        with JsonConnection.to(_find(folder), timeout) as connection:
+            answer = connection.ask_now(request, timeout)
+    except EOFError:
+        raise ControlError(
+            f"the manager of {folder.name} went away before it answered", "unreachable"
+        ) from None
+    except TimeoutError:
+        raise ControlError(f"the manager of {folder.name} does not answer", "unreachable") from None
+    except (OSError, ValueError) as error:
+        why = f"the manager of {folder.name} cannot be reached: {error}"
+        raise ControlError(why, "unreachable") from error
     if "error" in answer:
         raise ControlError(answer["error"], answer.get("kind", "conflict"))
-    if not answer:
-        raise ControlError(f"the manager of {folder.name} went away before it answered", "unreachable")
     return answer
-
-
-def _encoded(message: Answer) -> bytes:
-    return json.dumps(message).encode() + b"\n"
 
 
 def _find(folder: Path) -> Path:

@@ -14,7 +14,6 @@ The operations, by the names of `control.py`'s requests:
     {"op": "import", "data": [{"parameter": {"lr": 0.1}, "value": 0.9}]}           -> {"imported": 1}
     {"op": "kill", "trial": "Xy3fA" or 11}
     {"op": "stop", "reason": "..."}
-    {"op": "status"}
 
 Whoever asks uses `steering.py`, which checks more than the manager has time for.
 """
@@ -23,7 +22,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +36,7 @@ from ...runner import (
     TrialKillRequested,
 )
 from ...store import NoRoomError, StoreError
+from ..experiments import BY_USER
 from .change_checks import problems_of
 from .connection import ControlError
 
@@ -50,7 +49,6 @@ __all__ = ["CHANGEABLE", "LiveChanges", "changed_config"]
 
 _LIMITS = ("max_trial_number", "max_experiment_duration", "trial_concurrency")
 CHANGEABLE = (*_LIMITS, "search_space")
-_BY_USER = "stopped by the user"
 _SNAKE = {
     "maxTrialNumber": "max_trial_number",
     "maxExperimentDuration": "max_experiment_duration",
@@ -62,13 +60,13 @@ _SNAKE = {
 class LiveChanges:
     """Answers the requests of users about a running manager; called on its event loop."""
 
-    def __init__(self, manager: Manager) -> None:
+    def __init__(self, manager: Manager, stop: Callable[[str], None] | None = None) -> None:
         self._manager = manager
+        self._stop_experiment = stop or manager.stop_now
 
     def operations(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
         """The operations by name, for a `ControlServer`; each raises `ControlError` with the refusal."""
         return {
-            "status": self._status,
             "update": self._update,
             "add": self._add,
             "rerun": self._rerun,
@@ -76,13 +74,6 @@ class LiveChanges:
             "kill": self._kill,
             "stop": self._stop,
         }
-
-    def _status(self, _request: dict[str, Any]) -> dict[str, Any]:
-        runner = self._manager.runner
-        status = ExperimentStatus.INITIALIZED if runner is None else runner.status
-        waiting = [] if runner is None else list(runner.waiting)[:100]
-        reasons = {} if runner is None else {trial.trial_id: runner.why_waiting(trial) for trial in waiting}
-        return {"pid": os.getpid(), "status": status.value, "waiting": reasons}
 
     def _update(self, request: dict[str, Any]) -> dict[str, Any]:
         runner, manager = self._running(), self._manager
@@ -121,7 +112,7 @@ class LiveChanges:
         return {"sequence_id": trial.sequence_id, "trial_id": trial.trial_id}
 
     def _stop(self, request: dict[str, Any]) -> dict[str, Any]:
-        self._manager.stop_now(str(request.get("reason") or _BY_USER))
+        self._stop_experiment(str(request.get("reason") or BY_USER))
         return {}
 
     # ------------------------------------------------------------------ helpers

@@ -14,7 +14,7 @@ from ...config import check_plugins
 from ...protocol import dumps
 from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, FolderError, Store
-from ..experiments import experiment_config
+from ..experiments import BY_USER, experiment_config
 from .connection import ControlError, ask_manager
 from .extension import Extension, ExtensionError, extend_experiment
 from .operations import changed_config, checked_import
@@ -91,9 +91,7 @@ def import_results(
     return len(rows)
 
 
-def stop_experiment(
-    folder: ExperimentFolder, reason: str = "stopped by the user", timeout: float = _PATIENCE
-) -> None:
+def stop_experiment(folder: ExperimentFolder, reason: str = BY_USER, timeout: float = _PATIENCE) -> None:
     """End the experiment, and do not wait for it: what runs is ended with grace, and results are kept."""
     _ask(folder, {"op": "stop", "reason": reason}, timeout)
 

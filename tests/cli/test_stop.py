@@ -17,10 +17,10 @@ ABANDONED = {
 
 
 def fail_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def end(manager: Manager, reason: str) -> None:
+    async def fail(manager: Manager) -> None:
         raise error
 
-    monkeypatch.setattr(Manager, "end", end)
+    monkeypatch.setattr(Manager, "wait", fail)
 
 
 def test_experiment_whose_manager_fails_is_not_said_to_be_stopped(

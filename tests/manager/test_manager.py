@@ -532,7 +532,7 @@ def test_nothing_is_done_before_it_is_committed(tmp_path: Path, monkeypatch: pyt
         start(executor, order)
 
     def noted_write(session: DispatcherSession, commands: Any) -> None:
-        written.extend(n for n, _, _ in commands)
+        written.extend(command.n for command in commands)
         write(session, commands)
 
     monkeypatch.setattr(SimulatedTrialExecutor, "start_trial", noted_start)

@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pitchpipe.executors.private_ray.line import KeeperLine
 from pitchpipe.executors.private_ray.places import KeeperPlace, KeeperState, StartLock
 from pitchpipe.executors.private_ray.serving import Keeper
+from pitchpipe.store.json_lines import JsonConnection
 
 LEASE = {"op": "lease", "idle_timeout": 300.0, "resources": None, "versions": {}}
 PATIENCE = 10.0
@@ -54,13 +54,7 @@ async def serving(ray: SlowRay) -> AsyncIterator[tuple[KeeperPlace, "asyncio.Tas
         listener.close()
 
 
-def line_to(place: KeeperPlace) -> KeeperLine:
-    line = KeeperLine.to(place)
-    assert line is not None
-    return line
-
-
-async def ask(line: KeeperLine, **message: object) -> dict[str, object]:
+async def ask(line: JsonConnection, **message: object) -> dict[str, object]:
     return await line.ask(message, PATIENCE)
 
 
@@ -68,7 +62,7 @@ async def ask(line: KeeperLine, **message: object) -> dict[str, object]:
 def test_keeper_whose_last_client_goes_abandons_the_start(runtime_directory, first_words):
     async def check() -> None:
         async with serving(SlowRay()) as (place, task):
-            first, second = line_to(place), line_to(place)
+            first, second = JsonConnection.to(place.socket), JsonConnection.to(place.socket)
             waiting = [asyncio.create_task(ask(first, **words)) for words in first_words]
             assert (await ask(second, op="status"))["address"] == ""
             second.close()
@@ -85,7 +79,7 @@ def test_keeper_whose_last_client_goes_abandons_the_start(runtime_directory, fir
 def test_keeper_that_is_starting_can_be_stopped(runtime_directory):
     async def check() -> None:
         async with serving(SlowRay()) as (place, task):
-            with line_to(place) as line:
+            with JsonConnection.to(place.socket) as line:
                 assert await ask(line, op="stop") == {"leaving": True}
                 assert await asyncio.wait_for(task, PATIENCE) is False
 
@@ -96,7 +90,7 @@ def test_lease_is_answered_when_ray_has_started(runtime_directory):
     async def check() -> None:
         ray = SlowRay()
         async with serving(ray) as (place, task):
-            with line_to(place) as line:
+            with JsonConnection.to(place.socket) as line:
                 lease = asyncio.create_task(ask(line, **LEASE))
                 assert not (await asyncio.wait((lease,), timeout=0.2))[0]
                 ray.go.set()

@@ -461,15 +461,17 @@ def test_peer_that_answers_pings_is_not_given_up_and_its_commands_keep_their_num
     at_table(play, timeout=1.0)
 
 
-def test_results_go_to_the_queues_that_the_dispatcher_names(at_table: Any) -> None:
+@pytest.mark.parametrize(("named", "last"), [("default", (2, 0)), ("assessor", (1, 2))])
+def test_results_go_to_the_queues_that_the_dispatcher_names(
+    named: str, last: tuple[int, int], at_table: Any
+) -> None:
     async def play(table: Table) -> None:
-        ready = ["ID", {"protocol": 1, "periodical_queues": ["default"]}]
+        ready = ["ID", {"protocol": 1, "periodical_queues": [named]}]
         table.says(IN=[ready])
         await table.session.start(lambda saved: Conversation([(1, "IN", "{}")]))
         await table.answered()
         table.send(PERIODICAL)
-        assert table.session._last_of("default") == 2
-        assert table.session._last_of("assessor") == 0
+        assert (table.session._last_of("default"), table.session._last_of("assessor")) == last
         await table.answered()
 
     at_table(play)

@@ -1,0 +1,157 @@
+"""A manager that runs in this process: with its log, its control socket, its warnings and its progress."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...executors import ExecutorError
+from ...runner import ExperimentStatus
+from ...store import StoreError
+from .connection import ControlServer
+from .manager_log import logged
+from .operations import LiveChanges
+from .rate import RateMeter, forecast
+from .trial_reading import tell_part
+
+if TYPE_CHECKING:
+    from ...runner import TrialRunner
+    from ..manager import Manager
+
+__all__ = ["RunningManager", "why_failed"]
+
+_log = logging.getLogger(__name__)
+_MOST_WAITING = 100
+
+
+class RunningManager:
+    """Opens a manager, its log and its control socket for an `async with` block; `wait` runs it to its end.
+
+    `warn` gets warnings and errors as text; without it they go where the program's log messages go. `on_stop` is
+    called once, when the experiment is asked to stop.
+    """
+
+    def __init__(
+        self,
+        manager: Manager,
+        *,
+        warn: Callable[[str], None] | None = None,
+        on_stop: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._manager = manager
+        self._warn = warn
+        self._on_stop = on_stop
+        self._is_stopping = False
+        self._rate = RateMeter()
+        self._began = time.time()
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> RunningManager:
+        manager, folder = self._manager, self._manager.folder
+        async with self._stack as stack:
+            stack.enter_context(logged(folder, manager.config.log_level, self._warn))
+            manager.watch(self._note_progress)
+            manager.open()
+            stack.push_async_callback(manager.close)
+            await stack.enter_async_context(ControlServer(folder.path, self._operations()))
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stack.aclose()
+
+    async def wait(self) -> ExperimentStatus:
+        """Wait until the experiment is over and nothing of it runs; what ended it is logged, stored and raised."""
+        name, store = self._manager.folder.experiment_id, self._manager.store
+        _log.info("experiment %s runs in process %d", name, os.getpid())
+        try:
+            await self._run()
+        except Exception as error:
+            if not isinstance(error, ExecutorError | StoreError):
+                _log.exception("the manager failed")
+            self._store_failure(why_failed(error))
+            raise
+        status = ExperimentStatus(store.experiment().status)
+        _log.info("experiment %s is %s", name, status)
+        return status
+
+    async def _run(self) -> None:
+        try:
+            await self._manager.wait()
+        finally:
+            await self._manager.close()  # it can still be asked meanwhile
+
+    def _store_failure(self, reason: str) -> None:
+        try:
+            self._manager.store.set_status(ExperimentStatus.ERROR.value, reason)
+        except StoreError as error:
+            _log.error("that the experiment failed could not be written: %s", error)
+
+    # ------------------------------------------------------------------ being stopped
+
+    def stop(self, reason: str) -> None:
+        """End the experiment: what runs is ended with grace, and its results are kept."""
+        self._stop(self._manager.stop, reason)
+
+    def stop_now(self, reason: str) -> None:
+        """End the experiment as `stop` does, and commit that first."""
+        self._stop(self._manager.stop_now, reason)
+
+    def _stop(self, stop: Callable[[str], None], reason: str) -> None:
+        if not self._is_stopping:
+            self._is_stopping = True
+            stop(reason)
+            self._on_stop()
+
+    # ------------------------------------------------------------------ being asked
+
+    def _operations(self) -> dict[str, Any]:
+        changes = LiveChanges(self._manager, self.stop_now).operations()
+        return {**changes, "status": self._status, "read_file": partial(tell_part, self._manager)}
+
+    def _status(self, _request: dict[str, Any]) -> dict[str, Any]:
+        runner, now = self._manager.runner, time.time()
+        if runner is None:
+            facts: dict[str, Any] = {"status": "STARTING", "elapsed": now - self._began, "waiting": {}}
+        else:
+            facts = self._facts(runner, now)
+        return {"pid": os.getpid(), **facts, "troubles": self._manager.warnings()}
+
+    def _facts(self, runner: TrialRunner, now: float) -> dict[str, Any]:
+        elapsed, rate, config = runner.elapsed(now), self._rate.rate(now), self._manager.config
+        remaining, is_bound = forecast(
+            total=config.max_trial_number,
+            finished=_finished(runner),
+            rate=rate,
+            elapsed=elapsed,
+            longest=config.max_experiment_duration,
+        )
+        waiting = list(runner.waiting)[:_MOST_WAITING]
+        return {
+            "status": runner.status.value,
+            "elapsed": elapsed,
+            "rate": rate,
+            "remaining": remaining,
+            "is_bound": is_bound,
+            "waiting": {trial.trial_id: runner.why_waiting(trial) for trial in waiting},
+        }
+
+    def _note_progress(self) -> None:
+        if (runner := self._manager.runner) is not None:
+            self._rate.note(time.time(), _finished(runner))
+
+
+def why_failed(error: Exception) -> str:
+    """Return why a manager failed, as a sentence."""
+    if isinstance(error, ExecutorError | StoreError):
+        return str(error)
+    return f"the manager failed: {type(error).__name__}: {error}"
+
+
+def _finished(runner: TrialRunner) -> int:
+    return sum(count for status, count in runner.counts.items() if status.is_final)
