@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["NOT_UNDERSTOOD", "NoRoomError", "StoreError", "damaged", "explain", "understood"]
+__all__ = ["NOT_UNDERSTOOD", "NoRoomError", "StoreError", "damaged", "empty", "explain", "understood"]
 
 # What Python raises for a value that is not as the tables promise: no JSON, another type, an unknown status.
 NOT_UNDERSTOOD = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
@@ -29,6 +29,12 @@ class NoRoomError(StoreError):
 def damaged(path: Path, what: object) -> StoreError:
     """Return the error for a database whose content cannot be understood."""
     return StoreError(f"{path} is damaged ({what}): restore it from a copy")
+
+
+def empty(path: Path) -> StoreError:
+    """Return the error for a database without an experiment."""
+    lost = f"or {path.name}-wal beside it was lost with all that it held (restore both from a copy)"
+    return StoreError(f"{path} holds no experiment: it was never started, {lost}")
 
 
 def explain(path: Path, error: sqlite3.Error, *, is_view: bool = False) -> StoreError:

@@ -178,6 +178,7 @@ class ExperimentFolder:
             self.clock_jump = clock_jump(last.clock, mark)
         info = {"pid": me.pid, "host": socket.gethostname(), "create_time": me.create_time(), "clock": mark}
         try:
+            self.logs.mkdir(exist_ok=True)  # deleted to save space, perhaps
             (self.path / "manager.json").write_text(json.dumps(info))
         except OSError as error:
             self.disown()

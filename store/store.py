@@ -14,7 +14,7 @@ from typing import Any
 
 from ..runner import AttemptRow, Changes, ExperimentStatus, MetricRow, Trial
 from .conversation import Conversation, SavedState
-from .errors import NOT_UNDERSTOOD, NoRoomError, StoreError, damaged, explain, understood
+from .errors import NOT_UNDERSTOOD, NoRoomError, StoreError, damaged, empty, explain, understood
 from .schema import MIGRATIONS, SCHEMA_VERSION
 from .trial_table import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
 
@@ -119,7 +119,7 @@ class Store:
             store = cls(path, db, is_view=True)
             if store._check_version() == 0:
                 store.close()
-                raise StoreError(f"{path} holds no experiment: it was never started")
+                raise empty(path)
             return store
 
     def close(self) -> None:
@@ -167,17 +167,18 @@ class Store:
 
     def conversation(self, saved: SavedState | None = None) -> Conversation:
         """What the dispatcher was sent, and what it answered, from the beginning or since a checkpoint."""
-        if saved is None:
-            return Conversation(self.commands(), self.replies())
-        first_reply = min(saved.default_reply, saved.assessor_reply)
-        return Conversation(self.commands(saved.n), self.replies(first_reply), saved)
+        commands = self.commands() if saved is None else self.commands(saved.n)
+        if commands and commands[-1][0] - commands[0][0] >= len(commands):
+            raise damaged(self.path, "commands: one is missing")
+        first_reply = 0 if saved is None else min(saved.default_reply, saved.assessor_reply)
+        return Conversation(commands, self.replies(first_reply), saved)
 
     def experiment(self) -> ExperimentRow:
         """The experiment's row."""
         with _explained(self.path):
             row = self._db.execute(f"SELECT {', '.join(_EXPERIMENT_COLUMNS)} FROM experiment").fetchone()
         if row is None:
-            raise StoreError(f"{self.path} holds no experiment: it was never started")
+            raise empty(self.path)
         found = dict(zip(_EXPERIMENT_COLUMNS, row, strict=True))
         for name in ("config", "snapshot"):
             found[name] = self._object(name, found[name])

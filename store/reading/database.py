@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError, explain
+from ..errors import StoreError, empty, explain
 from ..schema import SCHEMA_VERSION
 
 __all__ = ["Database"]
@@ -106,6 +106,9 @@ class Database:
             check_same_thread=False,
         )
         (version,) = db.execute("PRAGMA user_version").fetchone()
+        if not version:
+            db.close()
+            raise empty(self.path)
         if not _OLDEST <= version <= SCHEMA_VERSION:
             db.close()
             raise StoreError(_wrong_version(self.path, version))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...runner import ExperimentStatus, TrialStatus
-from ..errors import StoreError, damaged, understood
+from ..errors import damaged, empty, understood
 from ..folder import ExperimentFolder
 from .curves import read_results
 from .database import Database
@@ -54,7 +54,7 @@ def read_objectives(db: Database) -> list[dict[str, str]]:
 def _row(db: Database, columns: Sequence[str]) -> tuple[Any, ...]:
     row = db.row(f"SELECT {', '.join(columns)} FROM experiment")
     if row is None:
-        raise StoreError(f"{db.path} holds no experiment: it was never started")
+        raise empty(db.path)
     return row
 
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +54,14 @@ def test_list_shows_the_newest_first_with_the_best(
         ["first", "DONE", "3", "0.75"],
     ]
     assert lines[2].endswith("mine")
+
+
+def test_list_shows_a_copy_by_the_name_of_its_folder(
+    directory: Path, three: list[Any], call: Callable[..., Any]
+) -> None:
+    shutil.copytree(directory / "first", directory / "copied")
+    assert {found["id"] for found in json.loads(call("list", "--json").out)} == {"first", "copied"}
+    assert call("status", "copied").code == 0
 
 
 def test_list_as_json_has_numbers(three: list[Any], call: Callable[..., Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -135,6 +136,21 @@ def test_checkpoint_waits_until_the_last_one_has_paid_off() -> None:
     assert not saver.is_due(handled=1.9, now=1000.0)
     assert not saver.is_due(handled=2.0, now=5.0)
     assert saver.is_due(handled=2.0, now=5.1)
+
+
+def test_checkpoint_gets_its_name_when_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    replace = os.replace
+
+    def watched(source: Path, target: Path) -> None:
+        seen.append((target.exists(), read_checkpoint(source)))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", watched)
+    saver = Saver(tmp_path)
+    saver.begin(7, handled=1.0, halves=1)
+    assert saver.add("default", lambda: {"x": 1}) == "dispatcher-7.pkl"
+    assert seen == [(False, (7, {"default": {"x": 1}}))]
 
 
 def test_checkpoint_that_cannot_be_written_is_left_to_the_next(tmp_path: Path) -> None:

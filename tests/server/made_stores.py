@@ -60,7 +60,7 @@ def a_trial(number: int, status: str = "SUCCEEDED", value: float | None = None, 
     is_over = status not in ("WAITING", "RUNNING", "PAUSED")
     times = {"start_time": 100.0 + number, "end_time": 110.0 + number if is_over else None}
     if value is not None:
-        times |= {"final": repr(value), "values": (value,), "finals": 1}
+        times |= {"final": json.dumps(value), "values": (value,), "finals": 1}
     kind = FailureKind.USER_ERROR if status == "FAILED" else None
     made = {"attempt": 1, "kind": kind, "created": 100.0, **times, **fields}
     return Trial(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pitchpipe.runner.changes import Changes, MetricRow
 from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from pitchpipe.store.conversation import Conversation
+from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.schema import SCHEMA_VERSION
 from pitchpipe.store.store import ExperimentRow, NoRoomError, Store, StoreError, Tick
 
@@ -262,3 +263,19 @@ def test_several_objectives_have_a_value_each(tmp_path: Path) -> None:
     store.commit(tick(a_trial(0, values=(0.5, 3.0)), a_trial(1)))
     assert [trial.values for trial in store.trials()] == [(0.5, 3.0), None]
     store.close()
+
+
+def test_gap_in_the_commands_is_damage(store: Store) -> None:
+    store.begin_conversation([(number, "IN", "{}") for number in (1, 2, 4)])
+    with pytest.raises(StoreError, match="commands: one is missing"):
+        store.conversation()
+
+
+def test_database_whose_log_was_lost_says_so(store: Store, tmp_path: Path) -> None:
+    copy = tmp_path / "copy" / "experiment.db"
+    copy.parent.mkdir()
+    copy.write_bytes(store.path.read_bytes())  # without experiment.db-wal, which holds all so far
+    with pytest.raises(StoreError, match=r"never started, or experiment\.db-wal beside it was lost"):
+        Store.view(copy)
+    with ExperimentView(copy.parent) as view, pytest.raises(StoreError, match=r"experiment\.db-wal"):
+        view.summary()

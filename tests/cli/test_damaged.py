@@ -1,0 +1,111 @@
+"""A damaged database is shown as damaged, with what to do; the experiments beside it as usual."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.cli.diagnosis import findings
+from pitchpipe.runner.changes import MetricRow
+
+# What is done to the database, and a part of the reason that is given.
+IN_LIST = {
+    "status of a trial": ("UPDATE trials SET status = 'GONE' WHERE sequence_id = 0", "GONE"),
+    "status": ("UPDATE experiment SET status = 'GONE'", "GONE"),
+    "objective": (
+        "UPDATE objective_values SET value = x'ff' WHERE sequence_id = 0",
+        "objective_values.value",
+    ),
+    "record of another type": ("UPDATE trials SET record = x'ff'", "trials.record"),
+    "config that is not JSON": ("UPDATE experiment SET config = '{'", "config"),
+    "config that is not an object": ("UPDATE experiment SET config = '[1]'", "config: not an object"),
+    "objective without direction": (
+        """UPDATE experiment SET config = '{"objectives": [{"name": "default"}]}'""",
+        "objectives: no 'direction'",
+    ),
+    "objectives of another type": ("""UPDATE experiment SET config = '{"objectives": [3]}'""", "objectives"),
+    "limit": (
+        """UPDATE experiment SET config = json_set(config, '$.maxTrialNumber', 'ten')""",
+        "limits: 'ten' is not a number",
+    ),
+    "time": ("UPDATE experiment SET created = 'then'", "times"),
+}
+IN_DOCTOR = {
+    "metric": ("UPDATE metrics SET value = x'ff'", "metrics: bytes in the place of JSON text"),
+    "record that is not JSON": ("UPDATE trials SET record = '{' WHERE sequence_id = 1", "trial 1"),
+    "record without parameters": ("UPDATE trials SET record = '{}' WHERE sequence_id = 1", "no 'parameters'"),
+    "start": ("UPDATE trials SET start_time = 'then' WHERE sequence_id = 1", "trial 1"),
+}
+
+
+@pytest.fixture
+def damage(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], directory: Path
+) -> Callable[[str], None]:
+    """A function that damages the database of experiment `bad`; `good` lies beside it."""
+    for name in ("good", "bad"):
+        trials = [trial_of(number, "SUCCEEDED", None, 0.5 + number) for number in range(2)]
+        stored().write(name, trials, [MetricRow(trials[0], 1, "PERIODICAL", 0, "0.5", 0.0)])
+
+    def damage(statement: str) -> None:
+        db = sqlite3.connect(directory / "bad" / "experiment.db")
+        db.execute(statement)
+        db.commit()
+        db.close()
+
+    return damage
+
+
+@pytest.mark.parametrize(("statement", "reason"), IN_LIST.values(), ids=IN_LIST)
+def test_list_shows_what_is_damaged_and_the_others(
+    statement: str, reason: str, damage: Callable[[str], None], call: Callable[..., Any]
+) -> None:
+    damage(statement)
+    called = call("list")
+    (bad,) = (line for line in called.out.splitlines() if line.startswith("bad"))
+    (good,) = (line for line in called.out.splitlines() if line.startswith("good"))
+    assert (called.code, bad.split()[1], good.split()[:4]) == (0, "UNREADABLE", ["good", "DONE", "2", "1.5"])
+    assert "is damaged (" in bad
+    assert reason in bad
+    assert "restore it from a copy" in bad
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"), [*IN_LIST.values(), *IN_DOCTOR.values()], ids=[*IN_LIST, *IN_DOCTOR]
+)
+def test_doctor_names_what_is_damaged(
+    statement: str, reason: str, damage: Callable[[str], None], directory: Path
+) -> None:
+    damage(statement)
+    (finding,) = (found for found in findings(directory) if found.subject == "experiments")
+    assert finding.level == "warn"
+    assert finding.text.startswith(f"bad is unreadable: {directory}/bad/experiment.db is damaged (")
+    assert reason in finding.text
+    assert "good" not in finding.text
+
+
+@pytest.mark.parametrize("statement", [found for found, _ in [*IN_LIST.values(), *IN_DOCTOR.values()]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status", "bad"),
+        ("trials", "bad"),
+        ("export", "bad"),
+        ("trial", "show", "bad", "1"),
+        ("resume", "bad"),
+    ],
+    ids=lambda words: words[0] if words[0] != "trial" else "show",
+)
+def test_verbs_say_what_is_damaged_or_are_not_concerned(
+    words: tuple[str, ...], statement: str, damage: Callable[[str], None], call: Callable[..., Any]
+) -> None:
+    damage(statement)
+    called = call(*words)
+    if called.code and "is DONE" not in called.err:
+        assert called.err.startswith("error: ")
+        assert "is damaged (" in called.err
+        assert len(called.err.splitlines()) == 1
