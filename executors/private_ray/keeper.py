@@ -2,7 +2,7 @@
 
     python -m pitchpipe.executors.private_ray.keeper --directory DIR --listen-fd N --resources JSON
 
-Managers hold a lease on it (a connection to its socket, see `ray_lease`) while they use its Ray. It outlives
+Managers hold a lease on it (a connection to its socket, see `lease`) while they use its Ray. It outlives
 them: agents are detached, and a manager that was killed finds them again. It leaves, and its Ray with it,
 when there has been neither a lease nor an agent for the idle timeout: the largest one that a lease asked for
 since it was last without leases and agents. SIGTERM and `stop_ray` end it at once, with everything that runs

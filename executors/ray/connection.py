@@ -4,7 +4,7 @@ The keeper of a private Ray tells its end by the end of its connection. The cont
 every second. While it does not answer, nothing new is started; what runs goes on as far as it can. When another
 cluster answers in its place (the head was started again), that one is joined.
 
-Ray would end the process of a driver whose cluster has been gone for a minute (see `ray_join`).
+Ray would end the process of a driver whose cluster has been gone for a minute (see `join`).
 """
 
 from __future__ import annotations
