@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from ..trial_agent import (
     Job,
     LineFile,
     Outbox,
-    RunSpec,
     StartError,
     TrialFunction,
     arguments_of,
@@ -50,8 +49,7 @@ class Rerun:
 
 def job_of(folder: ExperimentFolder, config: ExperimentConfig, trial: Trial, scratch: Path) -> Job:
     """The trial as one attempt whose files lie in `scratch`; nothing of the experiment is written to."""
-    run = run_of(config, folder)
-    spec = RunSpec.of({"experiment": folder.experiment_id, "folder": str(scratch), "run": run})
+    spec = replace(run_of(config, folder), folder=os.path.abspath(scratch))
     return Job(trial.trial_id, 1, trial.sequence_id, trial.record, spec, gpus=trial.gpus, budget=trial.budget)
 
 
