@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,6 @@ from ..trial_agent import (
     Job,
     LineFile,
     Outbox,
-    RunSpec,
     StartError,
     TrialFunction,
     arguments_of,
@@ -52,8 +51,7 @@ def job_of(
     folder: ExperimentFolder, config: ExperimentConfig, trial: Mapping[str, Any], record: str, scratch: Path
 ) -> Job:
     """Return the trial as one attempt whose files lie in `scratch`; nothing of the experiment is written to."""
-    run = run_of(config, folder)
-    spec = RunSpec.of({"experiment": folder.experiment_id, "folder": str(scratch), "run": run})
+    spec = replace(run_of(config, folder), folder=os.path.abspath(scratch))
     gpus = None if trial["gpus"] is None else tuple(trial["gpus"])
     return Job(trial["trial_id"], 1, trial["sequence_id"], record, spec, gpus=gpus, budget=trial["budget"])
 

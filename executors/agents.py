@@ -28,7 +28,7 @@ from ..runner import (
     Event,
     Reported,
 )
-from ..trial_agent import read_spool, spool_name
+from ..trial_agent import Kill, Pause, ReadFile, Request, Start, read_spool, spool_name
 from .base import Cursors, Deliver, RunSetup, TrialExecutor
 
 __all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
@@ -60,8 +60,8 @@ class AgentLink(ABC):
     """A line to one agent, whatever carries it; messages sent before it stands are kept until it does."""
 
     @abstractmethod
-    def send(self, message: dict[str, Any]) -> None:
-        """Send a message that has no answer (configure, start, kill)."""
+    def send(self, request: Request) -> None:
+        """Send a request that has no reply (a `RunSpec`, `Start`, `Kill`)."""
 
     @abstractmethod
     def poll(self, after: int) -> None:
@@ -71,8 +71,8 @@ class AgentLink(ABC):
         """Send what was kept so far in one go, now."""
 
     @abstractmethod
-    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send a message and wait for its answer (hello, read_file)."""
+    async def ask(self, request: Request) -> dict[str, Any]:
+        """Send a request and wait for its reply (`ReadFile`)."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -125,22 +125,22 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             order.agent, self._connect(order.agent, spawn=True)
         )
         if link is not None:
-            link.send(self._start_message(order))
+            link.send(self._start_request(order))
             self._poll(order.agent)
 
     def stop_trial(self, trial_id: str, attempt: int) -> None:
         """Kill an attempt where it runs."""
         order = self._orders.get((trial_id, attempt))
         if order is not None and (link := self._links.get(order.agent)) is not None:
-            link.send({"op": "kill", "trial": trial_id, "attempt": attempt})
-            patience = float(self.setup.run.get("grace", 5.0)) + _KILL_MARGIN
+            link.send(Kill(trial_id, attempt))
+            patience = self.setup.run.grace + _KILL_MARGIN
             asyncio.get_running_loop().call_later(patience, self._replace_agent, order)
 
     def pause_trial(self, trial_id: str, attempt: int) -> None:
         """Have an attempt save a checkpoint and end; a function takes as long as it takes to its next report."""
         order = self._orders.get((trial_id, attempt))
         if order is not None and (link := self._links.get(order.agent)) is not None:
-            link.send({"op": "pause", "trial": trial_id, "attempt": attempt})
+            link.send(Pause(trial_id, attempt))
             link.flush()
 
     def _replace_agent(self, order: AttemptOrder) -> None:
@@ -167,7 +167,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                 self._take_up(agent, link)
                 for order in orders:
                     if order.agent == agent:
-                        link.send(self._start_message(order))
+                        link.send(self._start_request(order))
 
     def take_cursors(self) -> Cursors:
         """Return how far each agent's events were delivered since the last call."""
@@ -199,14 +199,14 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         link = self._links.get(order.agent)
         if link is None:
             return _read_here(self.setup.folder / path, offset, limit)
-        answer = await link.ask({"op": "read_file", "path": path, "offset": offset, "limit": limit})
+        answer = await link.ask(ReadFile(path, offset, limit))
         data = answer.get("data", b"")
         return base64.b64decode(data) if isinstance(data, str) else data
 
     async def close(self) -> None:
         """End all agents at once."""
         self._closing = True
-        grace = float(self.setup.run.get("grace", 5.0)) if self._setup else 0.0
+        grace = self._setup.run.grace if self._setup else 0.0
         links = list(self._links.values())
         self._links.clear()
         await asyncio.gather(*(link.close(grace) for link in links))
@@ -250,34 +250,25 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         if not orders and self._setup is not None:
             self._emit([AgentLost(self.setup.clock(), agent)])
 
-    def _start_message(self, order: AttemptOrder) -> dict[str, Any]:
-        return {
-            "op": "start",
-            "trial": order.trial_id,
-            "attempt": order.attempt,
-            "sequence_id": order.sequence_id,
-            "parameters": order.record,
-            "first_sequence": order.first_sequence,
-            "gpus": None if order.gpus is None else list(order.gpus),
-            "checkpoint": order.checkpoint,
-            "budget": order.budget,
-            "keep": self.setup.run.get("keep"),
-            "mark": order.mark,
-        }
+    def _start_request(self, order: AttemptOrder) -> Start:
+        return Start(
+            trial=order.trial_id,
+            attempt=order.attempt,
+            sequence_id=order.sequence_id,
+            parameters=order.record,
+            first_sequence=order.first_sequence,
+            gpus=order.gpus,
+            checkpoint=order.checkpoint,
+            budget=order.budget,
+            keep=self.setup.run.keeping,
+            mark=order.mark,
+        )
 
     def _take_up(self, agent: str, link: AgentLink | None) -> AgentLink | None:
         if link is None:
             return None
         self._links[agent] = link
-        setup = self.setup
-        link.send(
-            {
-                "op": "configure",
-                "experiment": setup.experiment_id,
-                "folder": str(setup.folder),
-                "run": dict(setup.run),
-            }
-        )
+        link.send(self.setup.run)
         link.poll(0)
         return link
 
@@ -353,7 +344,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
 def spool_path(setup: RunSetup, order: AttemptOrder) -> Path:
     """Where the reports of an attempt lie: its own file, or that of its agent for function trials."""
-    if setup.run["kind"] == "function":
+    if setup.run.is_function:
         return setup.folder / "agents" / f"{order.agent}.jsonl"
     return setup.folder / "trials" / str(order.sequence_id) / spool_name(order.attempt, order.mark)
 

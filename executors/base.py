@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runner import AttemptOrder, Event, Request, Totals
+from ..trial_agent import RunSpec
 
 __all__ = ["Cursors", "Deliver", "ExecutorError", "RunSetup", "TrialExecutor"]
 
@@ -35,15 +36,14 @@ class ExecutorError(Exception):
 class RunSetup:
     """What all attempts of an experiment share.
 
-    `run` says what a trial is, in the terms of the trial agent: `{"kind": "command", ...}` or
-    `{"kind": "function", ...}`; `request` is what one trial takes; `clock` gives seconds since the epoch. An agent that
+    `run` says what a trial is; `request` is what one trial takes; `clock` gives seconds since the epoch. An agent that
     gives no sign of life for `agent_timeout` seconds is given up.
     """
 
     experiment_id: str
     folder: Path
     token: str
-    run: Mapping[str, Any]
+    run: RunSpec
     concurrency: int
     clock: Callable[[], float]
     request: Request = field(default_factory=Request)

@@ -8,7 +8,7 @@ import logging
 from pathlib import Path
 from typing import Any, cast
 
-from ..trial_agent import MessageDecoder, encode_message
+from ..trial_agent import Hello, MessageDecoder, Ping, Poll, Request, encode_message, encode_request
 from .agents import AgentLink, Listener
 from .heartbeat import Heartbeat
 
@@ -33,7 +33,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self,
         agent: str,
         path: Path,
-        hello: dict[str, Any],
+        hello: Hello,
         listener: Listener,
         timeout: float = 10.0,
         *,
@@ -62,8 +62,11 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self._hello = self._expect_answer(hello)
         self._connecting = self._loop.create_task(self._connect(path))
 
-    def send(self, message: dict[str, Any]) -> None:
-        """Send a message that has no answer."""
+    def send(self, request: Request) -> None:
+        """Send a request that has no reply."""
+        self._send(encode_request(request))
+
+    def _send(self, message: dict[str, Any]) -> None:
         if not self._unsent and self._transport is not None:
             # What is sent in one turn of the loop (a poll and a start, usually) leaves in one write.
             self._loop.call_soon(self.flush)
@@ -71,11 +74,11 @@ class SocketLink(AgentLink, asyncio.Protocol):
 
     def poll(self, after: int) -> None:
         """Ask for the next batch."""
-        self.send({"op": "poll", "after": after})
+        self.send(Poll(after))
 
-    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send a message and wait for its answer; raises ConnectionError if the agent goes away."""
-        return await self._expect_answer(message)
+    async def ask(self, request: Request) -> dict[str, Any]:
+        """Send a request and return its reply; raise ConnectionError if the agent goes away."""
+        return await self._expect_answer(request)
 
     async def hello(self) -> dict[str, Any] | None:
         """What the agent said of itself; None if it is not there."""
@@ -133,14 +136,14 @@ class SocketLink(AgentLink, asyncio.Protocol):
             self._transport.write(bytes(self._unsent))
         self._unsent.clear()
 
-    def _expect_answer(self, message: dict[str, Any]) -> asyncio.Future[dict[str, Any]]:
+    def _expect_answer(self, request: Request) -> asyncio.Future[dict[str, Any]]:
         answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         if self._closed.is_set():
             answer.set_exception(ConnectionError("the agent is gone"))
             return answer
         number = next(self._ids)
         self._answers[number] = answer
-        self.send({**message, "id": number})
+        self._send({**encode_request(request), "id": number})
         return answer
 
     async def _connect(self, path: Path) -> None:
@@ -150,7 +153,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
             self._end(f"its agent cannot be reached ({error})")
 
     def _ping(self) -> None:
-        self.send({"op": "ping"})
+        self.send(Ping())
 
     def _on_suspect(self, suspect: bool) -> None:
         if not self._closing:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ..config import ExperimentConfig
 from ..runner import FailureKind, Limits, Objective, Request, Retries
 from ..store import ExperimentFolder
+from ..trial_agent import Keeping, RunSpec
 
 __all__ = ["agent_timeout_of", "limits_of", "objectives_of", "request_of", "retries_of", "run_of"]
 
@@ -61,29 +61,32 @@ def agent_timeout_of(config: ExperimentConfig) -> float:
     return 60.0 if config.trial_command is None else 10.0
 
 
-def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> dict[str, Any]:
-    """What a trial is, in the terms of the trial agent."""
-    common = {
-        "grace": config.kill_grace,
-        "memory_limit": config.trial_memory_size,
-        "orphan_timeout": config.orphan_timeout,
-        "environment": dict(config.trial_environment),
-        "code_directory": str(config.trial_code_directory),
-        "keep": _keep_of(config),
-        "reuse_actors": config.reuse_actors,
-    }
-    if config.trial_command is None:
-        return {"kind": "function", "path": str(folder.function_file), **common}
-    return {"kind": "command", "command": config.trial_command, "shell": True, **common}
+def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
+    """How the trial agent runs a trial."""
+    is_function = config.trial_command is None
+    return RunSpec(
+        kind="function" if is_function else "command",
+        experiment=folder.experiment_id,
+        folder=str(folder.path),
+        command=config.trial_command or "",
+        path=str(folder.function_file) if is_function else "",
+        code_directory=str(config.trial_code_directory),
+        environment=dict(config.trial_environment),
+        grace=config.kill_grace,
+        memory_limit=config.trial_memory_size,
+        orphan_timeout=config.orphan_timeout,
+        reuse_actors=config.reuse_actors,
+        keeping=_keeping_of(config),
+    )
 
 
-def _keep_of(config: ExperimentConfig) -> dict[str, Any]:
+def _keeping_of(config: ExperimentConfig) -> Keeping:
     """What is kept of a trial's checkpoints, and when a class makes one."""
     checkpoint = config.checkpoint
-    return {
-        "keep": checkpoint.keep,
-        "rank_by": checkpoint.rank_by,
-        "mode": config.objectives[0].direction,
-        "frequency": checkpoint.frequency,
-        "at_end": checkpoint.at_end,
-    }
+    return Keeping(
+        keep=checkpoint.keep,
+        rank_by=checkpoint.rank_by,
+        mode=config.objectives[0].direction,
+        frequency=checkpoint.frequency,
+        at_end=checkpoint.at_end,
+    )

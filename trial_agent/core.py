@@ -23,6 +23,18 @@ from .line_file import LineFile
 from .messages import Message
 from .outbox import Outbox
 from .reading import read_part
+from .requests import (
+    Hello,
+    Kill,
+    Pause,
+    Ping,
+    Poll,
+    ReadFile,
+    Request,
+    Shutdown,
+    Start,
+    decode_request,
+)
 from .wake import Wake
 
 SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent again is not run again
@@ -66,17 +78,6 @@ class Agent:
         self._seen: dict[tuple[str, int], str] = {}  # with the marks of their trials
         self._current: Attempt | None = None
         self._stopping = False
-        self._handlers: dict[str, Callable[[Message], Message | None]] = {
-            "hello": self._hello,
-            "configure": self._configure,
-            "start": self._start,
-            "kill": self._kill,
-            "pause": self._pause,
-            "ping": self._ping,
-            "poll": self._poll,
-            "read_file": self._read_file,
-            "shutdown": self._shutdown,
-        }
 
     @property
     def orphan_timeout(self) -> float:
@@ -85,13 +86,30 @@ class Agent:
 
     def handle(self, message: Message) -> Message | None:
         """Do what a message asks and return the reply, if it has one; what makes no sense gets an `error`."""
-        handler = self._handlers.get(message.get("op", ""))
-        if handler is None:
-            return {"error": f"there is no operation {message.get('op')!r}"}
         try:
-            return handler(message)
+            return self._do(decode_request(message))
         except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
-            return {"error": f"{message['op']}: {type(error).__name__}: {error}"}
+            return {"error": f"{message.get('op')}: {type(error).__name__}: {error}"}
+
+    def _do(self, request: Request) -> Message | None:
+        match request:
+            case RunSpec():
+                self._run_spec = request
+            case Start():
+                self._start(request)
+            case Kill() | Pause():
+                self._end(request)
+            case Poll():
+                return self.next_events(int(request.after), 0.0)
+            case Hello():
+                return self._hello()
+            case Ping():
+                return {"pong": self.agent_id}
+            case ReadFile():
+                return self._read_file(request)
+            case Shutdown():
+                self.shutdown()
+        return None
 
     def next_events(self, after: int, timeout: float) -> Message:
         """Wait up to `timeout` seconds for events numbered above `after`; those up to it are forgotten."""
@@ -148,8 +166,7 @@ class Agent:
         """Whether a function trial is inside the user's function."""
         return isinstance(self._current, FunctionTrial) and self._current.in_user_code
 
-    def _hello(self, message: Message) -> Message:
-        del message
+    def _hello(self) -> Message:
         with self._lock:
             running = [] if self._current is None else [_running(self._current.job, self._current.pid)]
             running += [_running(job, None) for job in self._waiting.values()]
@@ -161,13 +178,8 @@ class Agent:
                 "seen": [list(key) for key in self._seen],
             }
 
-    def _configure(self, message: Message) -> None:
-        self._run_spec = RunSpec.of(message)
-
-    def _start(self, message: Message) -> None:
-        if self._run_spec is None:
-            raise ValueError("an agent is configured before it starts trials")
-        job = Job.of(message, self._run_spec)
+    def _start(self, start: Start) -> None:
+        job = _job_of(start, self._configured())
         with self._lock:
             if self._stopping:
                 return
@@ -187,43 +199,28 @@ class Agent:
         if len(self._seen) > SEEN_LIMIT:
             del self._seen[next(iter(self._seen))]
 
-    def _kill(self, message: Message) -> None:
-        self._end(message, paused=False)
-
-    def _pause(self, message: Message) -> None:
-        self._end(message, paused=True)
-
-    def _end(self, message: Message, *, paused: bool) -> None:
-        key = message["trial"], message["attempt"]
+    def _end(self, request: Kill | Pause) -> None:
+        key, paused = (request.trial, request.attempt), isinstance(request, Pause)
         with self._lock:
             if self._waiting.pop(key, None) is not None:
                 self._look_idle()
                 outcome = events.outcome(None, killed=not paused, paused=paused, time=self._tools.clock())
                 self.outbox.put(events.ended(*key, outcome))
             elif (attempt := self._current) is not None and attempt.job.key == key:
-                asked = message.get("grace")
-                grace = attempt.job.run.grace if asked is None else asked
+                grace = attempt.job.run.grace if request.grace is None else request.grace
                 (attempt.pause if paused else attempt.kill)(grace)
 
     def _look_idle(self) -> None:
         if self._current is None and not self._waiting:
             self.idle_since = time.monotonic()
 
-    def _ping(self, message: Message) -> Message:
-        del message
-        return {"pong": self.agent_id}
+    def _read_file(self, request: ReadFile) -> Message:
+        return read_part(self._configured().folder, request.path, request.offset, request.limit)
 
-    def _poll(self, message: Message) -> Message:
-        return self.next_events(int(message["after"]), 0.0)
-
-    def _read_file(self, message: Message) -> Message:
+    def _configured(self) -> RunSpec:
         if self._run_spec is None:
-            raise ValueError("an agent is configured before it reads files")
-        return read_part(self._run_spec.folder, message["path"], message["offset"], message["limit"])
-
-    def _shutdown(self, message: Message) -> None:
-        del message
-        self.shutdown()
+            raise ValueError("an agent is configured before it starts trials or reads files")
+        return self._run_spec
 
     def _run(self, job: Job) -> None:
         """Run one attempt to its end; its `ended` is sent when the agent is free again."""
@@ -255,6 +252,24 @@ class Agent:
             self._spool_path.parent.mkdir(parents=True, exist_ok=True)
             self._spool = LineFile(str(self._spool_path))
         return FunctionTrial(job, self._functions, self._spool, self.outbox, self._tools.clock)
+
+
+def _job_of(start: Start, run: RunSpec) -> Job:
+    if not isinstance(start.parameters, str):
+        raise TypeError("the parameter record is sent as JSON text")
+    return Job(
+        trial=start.trial,
+        attempt=start.attempt,
+        sequence_id=start.sequence_id,
+        parameters=start.parameters,
+        run=run,
+        first_sequence=start.first_sequence,
+        gpus=start.gpus,
+        checkpoint=None if start.checkpoint is None else os.path.join(run.folder, start.checkpoint),
+        budget=start.budget,
+        keeping=start.keep,
+        mark=start.mark,
+    )
 
 
 def _running(job: Job, pid: int | None) -> Message:

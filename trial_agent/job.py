@@ -10,15 +10,14 @@ from . import environ
 from .shelf import Keeping
 from .spool import spool_name
 
-"""What the error of an attempt says that could not start for this reason; the manager looks for it."""
-
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
     """How the trials of the experiment are run: a command, or a pickled function (`kind`).
 
-    `grace` (s) lies between SIGTERM and SIGKILL; `memory_limit` is in bytes; `orphan_timeout` (s) is how
-    long an agent and its trial go on without a manager; `reuse_actors` keeps a class's instance for the next trial.
+    `grace` (s) lies between SIGTERM and SIGKILL; `memory_limit` is in bytes; `orphan_timeout` (s) is how long an agent
+    and its trial continue without a manager; `reuse_actors` keeps a class's instance for the next trial. `keeping`
+    travels with each start, not with the rest.
     """
 
     kind: str
@@ -33,6 +32,21 @@ class RunSpec:
     memory_limit: int | None = None
     orphan_timeout: float = 60.0
     reuse_actors: bool = False
+    keeping: Keeping = field(default_factory=Keeping)
+
+    @property
+    def is_function(self) -> bool:
+        """Whether trials are calls of a function in the agent's own process."""
+        return self.kind == "function"
+
+    def message(self) -> dict[str, Any]:
+        """Return the `configure` message that `of` reads.
+
+        >>> RunSpec.of(RunSpec("command", "e", "/exp", "./train.sh").message()).command
+        './train.sh'
+        """
+        run = {name: getattr(self, name) for name in _RUN_FIELDS}
+        return {"op": "configure", "experiment": self.experiment, "folder": self.folder, "run": run}
 
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> "RunSpec":
@@ -45,9 +59,12 @@ class RunSpec:
         run = {name: value for name, value in message["run"].items() if value is not None}
         if run["kind"] not in ("command", "function"):
             raise ValueError(f"trials are commands or functions, not {run['kind']!r}")
-        known = {name: run[name] for name in cls.__slots__ if name in run}
+        known = {name: run[name] for name in _RUN_FIELDS if name in run}
         folder = os.path.abspath(message["folder"])  # trials run elsewhere, and are known by their paths
         return cls(experiment=message["experiment"], folder=folder, **known)
+
+
+_RUN_FIELDS = tuple(name for name in RunSpec.__slots__ if name not in ("experiment", "folder", "keeping"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,29 +141,3 @@ class Job:
         """Raise FileNotFoundError when the checkpoint to go on from is gone: a fresh start would pass for a resume."""
         if self.checkpoint is not None and not os.path.isdir(self.checkpoint):
             raise FileNotFoundError(f"{CHECKPOINT_GONE}: {self.checkpoint}")
-
-    @classmethod
-    def of(cls, message: Mapping[str, Any], run: RunSpec) -> "Job":
-        """Read a `start` message.
-
-        >>> run = RunSpec("command", "e", "/exp", command="./train.sh")
-        >>> start = {"trial": "AbCdE", "attempt": 1, "sequence_id": 0, "parameters": "{}"}
-        >>> Job.of(start, run).key
-        ('AbCdE', 1)
-        """
-        if not isinstance(message["parameters"], str):
-            raise TypeError("the parameter record is sent as JSON text")
-        checkpoint = message.get("checkpoint")
-        return cls(
-            message["trial"],
-            message["attempt"],
-            message["sequence_id"],
-            message["parameters"],
-            run,
-            message.get("first_sequence", 0),
-            message.get("gpus"),
-            None if checkpoint is None else os.path.join(run.folder, checkpoint),
-            message.get("budget"),
-            Keeping.of(message.get("keep")),
-            message.get("mark", ""),
-        )

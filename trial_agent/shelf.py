@@ -34,6 +34,10 @@ class Keeping:
         """Read the part of a `start` message; what it does not say is as above."""
         return cls(**{name: message[name] for name in cls.__slots__ if name in message}) if message else cls()
 
+    def message(self) -> dict[str, Any]:
+        """Return the part of a `start` message that `of` reads."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 @dataclass(frozen=True, slots=True)
 class _Entry:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 
+from ...trial_agent import Hello, Shutdown
 from ..agents import AgentTrialExecutor
 from ..socket_link import SocketLink
 
@@ -33,7 +34,7 @@ class LocalAgentLink(SocketLink):
         new: bool,
     ) -> None:
         setup = executor.setup
-        hello = {"op": "hello", "token": setup.token, "experiment": setup.experiment_id}
+        hello = Hello(setup.token, setup.experiment_id)
         super().__init__(agent, path, hello, executor, setup.agent_timeout, new=new)
         self._executor = executor
         self._process = process
@@ -69,7 +70,7 @@ class LocalAgentLink(SocketLink):
 
     async def close(self, grace: float) -> None:
         """Ask the agent to shut down, and kill it if it does not."""
-        self.send({"op": "shutdown"})
+        self.send(Shutdown())
         await self.wait_closed(grace + _SHUTDOWN_MARGIN)
         await self._end_process(_EXIT_MARGIN)
 

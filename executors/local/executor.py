@@ -90,7 +90,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
 
     async def end_strays(self, agent: str) -> None:
         """Kill the processes of a lost agent's attempts; its watchdog may be late, or dead as well."""
-        if self.setup.run["kind"] == "function":
+        if self.setup.run.is_function:
             return
         orders = [order for order in self._orders.values() if order.agent == agent]
         for each in [mark(str(spool_path(self.setup, order))) for order in orders]:

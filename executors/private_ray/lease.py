@@ -24,6 +24,7 @@ __all__ = ["RayLease", "acquire", "ray_status", "stop_ray"]
 
 _START_TIMEOUT = 120.0  # Ray needs 3 s; a busy laptop with cold disks ten times that
 _LEAVE_TIMEOUT = 20.0
+_STARTS = 3  # a keeper may be killed while its Ray starts; what ends it each time is not chance
 
 
 class RayLease:
@@ -41,6 +42,14 @@ class RayLease:
             await self._line.until_end(None)
         except OSError:
             return
+
+    async def is_lost(self, within: float) -> bool:
+        """Whether the keeper is gone, or is `within` so many seconds."""
+        try:
+            await asyncio.wait_for(self.until_lost(), within)
+        except TimeoutError:
+            return False
+        return True
 
     async def close(self) -> None:
         """Give the lease back; if the keeper leaves because of that, wait until it is gone (bounded)."""
@@ -65,20 +74,25 @@ async def acquire(idle_timeout: float, resources: Mapping[str, float] | None = N
     place = KeeperPlace.current()
     lease = {"op": "lease", "idle_timeout": idle_timeout, "resources": resources, "versions": versions_here()}
     deadline = time.monotonic() + _START_TIMEOUT
+    starts = 0
     while time.monotonic() < deadline:
         line, started = await _connect(place, resources or {}, deadline)
+        starts += started
         try:
             answer = await line.ask(lease, deadline - time.monotonic())
         except (OSError, EOFError):
             answer = {}
         if "address" in answer:
             return RayLease(answer["address"], answer["token_path"], answer["pid"], line)
+        if "error" in answer and started:
+            with contextlib.suppress(OSError, TimeoutError):
+                await line.until_end(_LEAVE_TIMEOUT)  # it removes what it has made
         line.close()
         if "error" in answer:
             raise ExecutorError(answer["error"])
-        if started:
+        # The keeper was about to leave when we came, or was killed.
+        if starts == _STARTS:
             raise ExecutorError(f"the private Ray did not start: {_last_words(place)}")
-        # The keeper was about to leave when we came.
     raise ExecutorError(f"the private Ray was not there after {_START_TIMEOUT:.0f} s: {_last_words(place)}")
 
 

@@ -59,6 +59,7 @@ class Keeper:
         self._head = head
         self._idle = IdleClock()
         self._peers = 0
+        self._waiting: set[asyncio.StreamWriter] = set()  # for the start of Ray
         self._started = asyncio.Event()
         self._leave = asyncio.Event()
 
@@ -76,7 +77,9 @@ class Keeper:
         if not starting.done():
             server.close()
             return False
-        starting.result()
+        if (error := starting.exception()) is not None:
+            self._refuse(error)
+            raise error
         self._watch_ray(loop)
         idle = loop.create_task(self._idle.wait(self._head.agents))
         await asyncio.wait((idle, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -94,6 +97,13 @@ class Keeper:
         self._state = replace(self._state, address=address, token_path=str(self._head.token_path))
         self._place.write_state(self._state)
         self._started.set()
+
+    def _refuse(self, error: BaseException) -> None:
+        """Say that Ray failed; a manager that hears nothing takes the keeper for killed, and starts another."""
+        why = (str(error).strip().splitlines() or [repr(error)])[-1]
+        answer = {"error": f"the private Ray did not start: {why} (more in {self._place.log})"}
+        for writer in self._waiting:
+            writer.write(json_line(answer))
 
     def _watch_ray(self, loop: asyncio.AbstractEventLoop) -> None:
         """Leave when a vital process of Ray dies."""
@@ -114,12 +124,15 @@ class Keeper:
         peer = _Peer(reader)
         try:
             while message := await peer.next_message():
+                self._waiting.add(writer)
                 answer = await self._answer(peer, message)
+                self._waiting.discard(writer)
                 writer.write(json_line(answer))
         except (OSError, ValueError, KeyError) as error:
             _log.warning("a connection failed: %r", error)
         except asyncio.CancelledError:
             return  # the loop ends: we leave, and the second descriptor stays open until then
+        self._waiting.discard(writer)
         peer.forget()
         self._peers -= 1
         if peer.holds:

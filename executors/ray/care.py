@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...runner import AttemptOrder
+from ...trial_agent import Request, Start
 from ..agents import spool_path
 from ..base import RunSetup
 from ..daemon_thread import in_daemon_thread
@@ -53,18 +54,18 @@ class AgentCare:
     async def meet(self, actor: Any, where: Whereabouts) -> None:
         """Take note of where the agent is, and bring the trial function if it cannot see it."""
         self.where = where
-        if self.is_away and self._setup.run["kind"] == "function":
-            await self._bring(actor, [Path(self._setup.run["path"]).name])
+        if self.is_away and self._setup.run.is_function:
+            await self._bring(actor, [Path(self._setup.run.path).name])
 
-    def wants(self, messages: Iterable[Message]) -> bool:
-        """Must something be brought before these messages?"""
-        return self.is_away and any(self._is_wanted(message) for message in messages)
+    def wants(self, requests: Iterable[Request]) -> bool:
+        """Whether files must be brought before these requests are sent."""
+        return self.is_away and any(True for _ in self._wanted(requests))
 
-    async def bring_for(self, actor: Any, messages: Sequence[Message]) -> None:
-        """Bring the checkpoints from which attempts are to start; a missing one the attempt itself will miss."""
-        wanted = [message for message in messages if self._is_wanted(message)]
-        self._brought.update((message["trial"], message["attempt"]) for message in wanted)
-        await self._bring(actor, [message["checkpoint"] for message in wanted])
+    async def bring_for(self, actor: Any, requests: Sequence[Request]) -> None:
+        """Bring the checkpoints from which attempts are to start; the attempt itself fails if one is missing."""
+        wanted = dict(self._wanted(requests))
+        self._brought.update(wanted)
+        await self._bring(actor, list(wanted.values()))
 
     async def fetch_for(self, actor: Any, events: Iterable[Message]) -> None:
         """Fetch the files of which these events tell."""
@@ -118,12 +119,16 @@ class AgentCare:
         folder, orders = self._setup.folder, self._orders()
         spools = {str(spool_path(self._setup, order).relative_to(folder)) for order in orders}
         names = {trial_files(order.sequence_id) for order in orders} | spools
-        is_command = self._setup.run["kind"] == "command"
-        return Remains(self._agent, str(folder), sorted(spools) if is_command else (), sorted(names))
+        own = () if self._setup.run.is_function else sorted(spools)
+        return Remains(self._agent, str(folder), own, sorted(names))
 
-    def _is_wanted(self, message: Message) -> bool:
-        is_start = message["op"] == "start" and message["checkpoint"] is not None
-        return is_start and (message["trial"], message["attempt"]) not in self._brought
+    def _wanted(self, requests: Iterable[Request]) -> Iterator[tuple[tuple[str, int], str]]:
+        """Yield the attempts among these requests whose checkpoint is not there yet, with its path."""
+        for request in requests:
+            if isinstance(request, Start) and request.checkpoint is not None:
+                key = request.trial, request.attempt
+                if key not in self._brought:
+                    yield key, request.checkpoint
 
     async def _bring(self, actor: Any, names: Sequence[str]) -> None:
         data = await asyncio.to_thread(pack, str(self._setup.folder), names)

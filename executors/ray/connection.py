@@ -32,6 +32,8 @@ _ASK_EVERY = 1.0
 _ANSWER_TIMEOUT = 3.0
 _FIRST_ANSWER_TIMEOUT = 30.0
 _LEAVE_TIMEOUT = 20.0
+# A keeper that was killed is seen to be gone so long (s) after its Ray at the latest.
+_LOST_WITHIN = 1.0
 # The nodes of a cluster end so long (s) after its control service; and to ask for it costs Ray half a core.
 _NODES_STAY = 60.0
 
@@ -141,15 +143,35 @@ class RayConnection:
         if is_connected_elsewhere():
             self.is_private = False
             return
-        address, token_path = self._address, None
-        if address is None:
+        if self._address is None:
+            await self._join_private()
+        elif connected_to() != self._address:
+            await join(self._address, self._namespace, runtime_env=self._runtime_env)
+        self._joined = True
+
+    async def _join_private(self) -> None:
+        """Lease the private Ray and join it; a keeper that is killed meanwhile is replaced."""
+        for last in (False, False, True):
             # The import takes as long as the keeper needs to answer.
             starting = acquire(self._idle_timeout, self._resources)
-            self._lease, _ = await asyncio.gather(starting, in_daemon_thread(import_ray))
-            address, token_path = self._lease.address, self._lease.token_path
-        if connected_to() != address:
-            await join(address, self._namespace, token_path=token_path, runtime_env=self._runtime_env)
-        self._joined = True
+            lease, _ = await asyncio.gather(starting, in_daemon_thread(import_ray))
+            self._lease = lease
+            if connected_to() == lease.address:
+                return
+            try:
+                await join(
+                    lease.address,
+                    self._namespace,
+                    token_path=lease.token_path,
+                    runtime_env=self._runtime_env,
+                )
+            except ExecutorError:
+                if last or not await lease.is_lost(_LOST_WITHIN):
+                    raise
+                _log.warning("the private Ray has ended while it was joined: another is started")
+                await lease.close()
+            else:
+                return
 
     async def _leave(self) -> None:
         if self._joined:

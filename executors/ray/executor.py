@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from ...runner import AttemptOrder, ExecutorFailed, Ledger, Request, Totals, TotalsChanged
+from ...trial_agent import Hello
 from ..agents import AgentLink, AgentTrialExecutor
 from ..base import Deliver, ExecutorError, RunSetup
 from ..daemon_thread import in_daemon_thread
@@ -147,7 +148,7 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
 
     def _link(self, agent: str, finding: Awaitable[Any], *, new: bool) -> RayLink:
         setup = self.setup
-        hello = {"op": "hello", "token": setup.token, "experiment": setup.experiment_id}
+        hello = Hello(setup.token, setup.experiment_id)
         care = self._care_of(agent)
         return RayLink(agent, finding, hello, self, care, timeout=setup.agent_timeout, new=new)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import json
 import logging
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +37,16 @@ _AUTH_VARIABLES = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_TOKEN")
 _PATIENCE_VARIABLE = "RAY_gcs_rpc_server_reconnect_timeout_s"
 _PATIENCE = "1000000"
 _CONNECT_VARIABLE = "RAY_py_gcs_connect_timeout_s"
+_REFUSED = 3
+_KNOCK = f"""
+import json, sys, traceback
+import ray._raylet as raylet
+try:
+    hasattr(raylet, "AuthenticationTokenLoader") and raylet.GcsClient(address=sys.argv[1])
+except Exception as error:
+    print(json.dumps([str(error), traceback.format_exc()]))
+    sys.exit({_REFUSED})
+"""
 
 
 async def join(
@@ -92,7 +104,9 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: dic
             ray.shutdown()
         _quieten()
         try:
-            _knock(address)
+            if token_path is None:  # the keeper has joined the private Ray with this token itself
+                _knock(address)
+            _reload_settings()
             ray.init(
                 address=address,
                 namespace=namespace,
@@ -155,38 +169,30 @@ def _has_token() -> bool:
 
 
 def _knock(address: str) -> None:
-    """Raise what Ray raises when it cannot join there: with a wrong token, `ray.init` itself tries for 20 s."""
+    """Raise ConnectionError if Ray cannot join there: with a wrong token, `ray.init` itself tries for 20 s.
+
+    A process of its own asks, because Ray's C++ code prints to standard error, which others of this process use.
+    """
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _KNOCK, address],
+        env={**os.environ, _CONNECT_VARIABLE: _CONNECT_TIMEOUT},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    if done.returncode == _REFUSED:
+        message, story = json.loads(done.stdout.splitlines()[-1])
+        raise ConnectionError(message) from RuntimeError(story)
+
+
+def _reload_settings() -> None:
+    """Let Ray forget what it read of the environment when it was imported, or for an earlier cluster."""
     raylet: Any = importlib.import_module("ray._raylet")
     if not hasattr(raylet, "AuthenticationTokenLoader"):
         return  # another version of Ray, which reads its settings when it connects
-    os.environ[_CONNECT_VARIABLE] = _CONNECT_TIMEOUT
-    try:
-        with _without_standard_error():
-            _reload_settings(raylet)
-            raylet.GcsClient(address=address)
-    finally:
-        del os.environ[_CONNECT_VARIABLE]
-        _reload_settings(raylet)
-
-
-def _reload_settings(raylet: Any) -> None:
-    """Let Ray forget what it read of the environment when it was imported, or for an earlier cluster."""
     raylet.Config.initialize("")
     raylet.AuthenticationTokenLoader.instance().reset_cache()
-
-
-@contextlib.contextmanager
-def _without_standard_error() -> Iterator[None]:
-    """Keep Ray's C++ code from printing what we say in our own words."""
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
 
 
 def _ray_errors() -> tuple[type[BaseException], ...]:

@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 
+from ...trial_agent import Hello, Kill, Request, Shutdown, Start, encode_request
 from ..agents import AgentLink, Listener
 from ..daemon_thread import in_daemon_thread
 from ..heartbeat import Heartbeat
@@ -45,7 +46,7 @@ class RayLink(AgentLink):
         self,
         agent: str,
         finding: Awaitable[Any],
-        hello: dict[str, Any],
+        hello: Hello,
         listener: Listener,
         care: AgentCare,
         *,
@@ -64,7 +65,7 @@ class RayLink(AgentLink):
         self._session = secrets.token_hex(8)
         self._number = 0
         self._actor: Any = None
-        self._unsent: list[dict[str, Any]] = []
+        self._unsent: list[Request] = []
         self._poll_after: int | None = None
         self._flush_is_due = False
         self._closing = False
@@ -78,11 +79,11 @@ class RayLink(AgentLink):
         """Whether the agent has answered, and is not known to be gone."""
         return self._stands.is_set() and not self._gone.is_set()
 
-    def send(self, message: dict[str, Any]) -> None:
-        """Send a message that has no answer, at the end of this turn of the loop."""
-        if message["op"] == "kill" and self._take_back(message):
+    def send(self, request: Request) -> None:
+        """Send a request that has no reply, at the end of this turn of the loop."""
+        if isinstance(request, Kill) and self._take_back(request):
             return
-        self._unsent.append(message)
+        self._unsent.append(request)
         self._flush_soon()
 
     def poll(self, after: int) -> None:
@@ -90,13 +91,13 @@ class RayLink(AgentLink):
         self._poll_after = after
         self._flush_soon()
 
-    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send a message and wait for its answer; raises ConnectionError if the agent goes away."""
+    async def ask(self, request: Request) -> dict[str, Any]:
+        """Send a request and return its reply; raise ConnectionError if the agent goes away."""
         await self._stands.wait()
         if self._gone.is_set():
             raise ConnectionError("the agent is gone")
         try:
-            return await asyncio.wrap_future(self._actor.ask.remote(message).future())
+            return await asyncio.wrap_future(self._actor.ask.remote(encode_request(request)).future())
         except ray_error() as error:
             raise ConnectionError(reason_of(error)) from error
 
@@ -107,7 +108,7 @@ class RayLink(AgentLink):
     async def close(self, grace: float) -> None:
         """Ask the agent to shut down, and kill it if it does not; returns when its process is gone."""
         self._closing = True
-        self.send({"op": "shutdown"})
+        self.send(Shutdown())
         # An actor that still waits for its resources runs nothing that deserves a grace.
         patience = grace + _SHUTDOWN_MARGIN if self._stands.is_set() else 0.0
         if not await self._wait_gone(patience):
@@ -125,7 +126,7 @@ class RayLink(AgentLink):
         if not self._is_new:
             self._heartbeat.start()  # it was made long ago: it has no reason to be silent
         # Calls may overtake each other: nothing else is sent before the session has begun.
-        self._expect(self._actor.connect.remote(self._session, self._hello), self._meet)
+        self._expect(self._actor.connect.remote(self._session, encode_request(self._hello)), self._meet)
 
     def _meet(self, where: Whereabouts) -> None:
         _log.debug("agent %s: %s", self._agent, where)
@@ -154,13 +155,14 @@ class RayLink(AgentLink):
         self.kill()
         self.lose(f"its agent gave no sign of life for {patience:g} s")
 
-    def _take_back(self, kill: dict[str, Any]) -> bool:
-        """A trial whose agent is not there yet need not be waited for: it ends without having been started."""
-        trial = {name: kill[name] for name in ("trial", "attempt")}
-        for message in self._unsent:
-            if self._is_new and message["op"] == "start" and trial.items() <= message.items():
-                self._unsent.remove(message)
-                ended = {**trial, "e": "ended", "time": time.time(), "error": "stopped before it had started"}
+    def _take_back(self, kill: Kill) -> bool:
+        """End a trial whose agent is not there yet without starting it."""
+        key = kill.trial, kill.attempt
+        for request in self._unsent:
+            if self._is_new and isinstance(request, Start) and (request.trial, request.attempt) == key:
+                self._unsent.remove(request)
+                ended = {"e": "ended", "trial": kill.trial, "attempt": kill.attempt, "time": time.time()}
+                ended["error"] = "stopped before it had started"
                 self._loop.call_soon(self._listener.on_batch, self._agent, {"events": [ended], "cursor": 0})
                 return True
         return False
@@ -178,7 +180,7 @@ class RayLink(AgentLink):
             self._flush_is_due = True  # nothing leaves until what they need is there
             self._start_task(self._care.bring_for(self._actor, list(self._unsent)), self._flush)
             return
-        messages, self._unsent = self._unsent, []
+        messages, self._unsent = [encode_request(request) for request in self._unsent], []
         after, self._poll_after = self._poll_after, None
         packet: list[Any] = [self._session, self._number, messages]
         self._number += 1

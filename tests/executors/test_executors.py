@@ -34,6 +34,7 @@ from pitchpipe.runner.events import (
 )
 from pitchpipe.runner.ledger import Request, Totals
 from pitchpipe.runner.verdicts import is_checkpoint_gone
+from pitchpipe.trial_agent import RunSpec
 
 PATIENCE = 30.0
 
@@ -117,9 +118,9 @@ class Session:
         self.events += events
         self.arrived.set()
         if self.acknowledging:
-            asyncio.get_running_loop().call_soon(self._acknowledge)
+            asyncio.get_running_loop().call_soon(self.acknowledge)
 
-    def _acknowledge(self) -> None:
+    def acknowledge(self) -> None:
         self.executor.confirm(self.executor.take_cursors())
         self.executor.acknowledge()
 
@@ -196,14 +197,10 @@ class Bench:
         return LocalTrialExecutor(**options)
 
     def setup(self, request: Request | None = None, **run: Any) -> RunSetup:
-        run = {
-            "kind": "function",
-            "path": str(self.folder / "trial.pkl"),
-            "grace": 1.0,
-            "orphan_timeout": 30.0,
-            **run,
-        }
-        setup = RunSetup("exp", self.folder, "secret", run, 2, self.clock, request or Request())
+        path = str(self.folder / "trial.pkl")
+        run = {"kind": "function", "path": path, "grace": 1.0, "orphan_timeout": 30.0, **run}
+        spec = RunSpec(experiment="exp", folder=str(self.folder), **run)
+        setup = RunSetup("exp", self.folder, "secret", spec, 2, self.clock, request or Request())
         return replace(setup, agent_timeout=self.agent_timeout)
 
     @asynccontextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 from pitchpipe.executors.agents import Listener
 from pitchpipe.executors.socket_link import SocketLink
-from pitchpipe.trial_agent import MessageDecoder, encode_message
+from pitchpipe.trial_agent import Hello, MessageDecoder, encode_message
 
 PATIENCE = 30.0
 
@@ -45,7 +45,7 @@ async def give_up(folder: Path) -> None:
     peers: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
     server = await asyncio.start_unix_server(lambda *peer: peers.put_nowait(peer), folder / "a")
     heard = Heard()
-    link = Link("0-0", folder / "a", {"op": "hello"}, heard, timeout=0.3)
+    link = Link("0-0", folder / "a", Hello(), heard, timeout=0.3)
     reader, writer = await peers.get()
     assert MessageDecoder().feed(await reader.read(1000))[0]["op"] == "hello"
     writer.write(batch(1))

@@ -17,7 +17,7 @@ from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.ledger import Totals
 from pitchpipe.store.store import NoRoomError, Store, StoreError, Tick
-from pitchpipe.trial_agent import events
+from pitchpipe.trial_agent import Request, Start, events
 from pitchpipe.trial_agent.outbox import Outbox
 
 PATIENCE = 30.0
@@ -32,23 +32,23 @@ class Agent(AgentLink):
         self.handed_out = 0
         self._name, self._listener = name, listener
         self._polled_after: int | None = None
-        self._order: dict[str, Any] = {}
+        self._order: Start
 
-    def send(self, message: dict[str, Any]) -> None:
-        if message["op"] == "start":
-            self._order = message
-            self.outbox.put(events.started(message["trial"], message["attempt"], 1, time.time()))
+    def send(self, request: Request) -> None:
+        if isinstance(request, Start):
+            self._order = request
+            self.outbox.put(events.started(request.trial, request.attempt, 1, time.time()))
 
     def report(self) -> None:
         sequence = len(self.reported)
-        self.reported.append((self._order["sequence_id"], sequence))
-        who = self._order["trial"], self._order["attempt"]
+        self.reported.append((self._order.sequence_id, sequence))
+        who = self._order.trial, self._order.attempt
         self.outbox.put(events.report(*who, "intermediate", sequence, "0.5", time.time()))
 
     def kept(self) -> set[tuple[int, int]]:
         """The results that the next manager could still get."""
         left, _ = self.outbox.take(0)
-        return {(self._order["sequence_id"], event["sequence"]) for event in left if event["e"] == "report"}
+        return {(self._order.sequence_id, event["sequence"]) for event in left if event["e"] == "report"}
 
     def poll(self, after: int) -> None:
         self._polled_after = after
@@ -66,7 +66,7 @@ class Agent(AgentLink):
         self._listener.on_batch(self._name, {"events": batch, "cursor": cursor})
         self.handed_out = cursor
 
-    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, request: Request) -> dict[str, Any]:
         raise ConnectionError("it answers nothing")
 
     def kill(self) -> None:

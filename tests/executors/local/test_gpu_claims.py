@@ -18,6 +18,7 @@ from pitchpipe.executors.local.resources import DEVICES_ENVIRONMENT, local_total
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Event, ResourcesChanged, StartRefused
 from pitchpipe.runner.ledger import Request
+from pitchpipe.trial_agent import RunSpec
 
 
 def claims(tmp_path: Path, name: str, alive: set[str]) -> GpuClaims:
@@ -85,7 +86,8 @@ class Machine:
             (folder / name).mkdir(parents=True)
         (folder / "trial.pkl").write_bytes(cloudpickle.dumps(visible_devices))
         (folder / "manager.json").write_text(_myself())
-        run = {"kind": "function", "path": str(folder / "trial.pkl"), "grace": 1.0, "orphan_timeout": 30.0}
+        path = str(folder / "trial.pkl")
+        run = RunSpec("function", "exp", str(folder), path=path, grace=1.0, orphan_timeout=30.0)
         self.setup = RunSetup("exp", folder, "secret", run, 1, time.time, Request(gpus=1))
         self.executor = LocalTrialExecutor()
         self.events: list[Event] = []

@@ -13,7 +13,7 @@ from pitchpipe.executors.private_ray.head import _init_arguments
 from pitchpipe.executors.private_ray.lease import RayLease, acquire, ray_status, stop_ray
 from pitchpipe.executors.private_ray.places import KeeperPlace, session_processes
 
-from ..ray_support import lives, shared_memory
+from ..ray_support import eventually, lives, shared_memory
 
 PATIENCE = 20.0
 
@@ -82,6 +82,24 @@ def test_ray_that_does_not_start_is_an_error_in_words_and_leaves_only_its_log(ru
     with pytest.raises(ExecutorError, match=r"did not start: .*ray-keeper\.log"):
         asyncio.run(acquire(0.0, {"CPU": -1}))
     assert {path.name for path in runtime_directory.iterdir()} <= {"ray-keeper.log", "ray-keeper.lock", "cwd"}
+
+
+@pytest.mark.ray
+def test_keeper_that_is_killed_while_its_ray_starts_is_replaced():
+    async def check() -> None:
+        acquiring = asyncio.create_task(acquire(0.0))
+        place = KeeperPlace.current()
+        await asyncio.to_thread(eventually, place.read_state)
+        killed = place.read_state()
+        assert killed is not None
+        assert killed.address == ""
+        os.kill(killed.pid, signal.SIGKILL)
+        lease = await acquiring
+        assert lease.keeper_pid != killed.pid
+        await lease.close()
+        await asyncio.to_thread(eventually, lambda: not Path(killed.temp_dir).exists())
+
+    asyncio.run(check())
 
 
 def test_amounts_are_given_to_ray_under_its_names():

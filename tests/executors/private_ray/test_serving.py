@@ -23,11 +23,14 @@ class SlowRay:
 
     token_path = Path("/token")
 
-    def __init__(self) -> None:
+    def __init__(self, problem: Exception | None = None) -> None:
         self.go = threading.Event()
+        self.problem = problem
 
     def start(self) -> str:
         assert self.go.wait(PATIENCE)
+        if self.problem is not None:
+            raise self.problem
         return "here:1"
 
     def agents(self) -> list[str]:
@@ -96,5 +99,21 @@ def test_lease_is_answered_when_ray_has_started(runtime_directory):
                 ray.go.set()
                 assert (await lease)["address"] == "here:1"
                 assert not task.done()
+
+    asyncio.run(check())
+
+
+def test_keeper_says_why_its_ray_did_not_start(runtime_directory):
+    async def check() -> None:
+        ray = SlowRay(ValueError("no such amount"))
+        async with serving(ray) as (place, task):
+            waiting = asyncio.create_task(JsonConnection.to(place.socket).ask(LEASE, PATIENCE))
+            ready = JsonConnection.to(place.socket)
+            await ask(ready, op="status")
+            ray.go.set()
+            assert "the private Ray did not start: no such amount" in (await waiting)["error"]
+            await asyncio.wait((task,))
+            assert isinstance(task.exception(), ValueError)
+            ready.close()
 
     asyncio.run(check())

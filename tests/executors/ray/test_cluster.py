@@ -86,8 +86,12 @@ def test_wrong_token_is_told_in_a_sentence_and_quietly(
     wrong = tmp_path / "token"
     wrong.write_text("0" * 64)
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(wrong))
+    redirected: list[int] = []
+    redirect = os.dup2
+    monkeypatch.setattr(os, "dup2", lambda old, new: redirected.append(new) or redirect(old, new))
     with pytest.raises(ExecutorError, match=f"the Ray cluster at {cluster.address} refuses our token: set "):
         asyncio.run(asyncio.wait_for(session(tmp_path, cluster.address).open(), 15.0))
+    assert redirected == []  # what else this process prints meanwhile must not be lost
     assert capfd.readouterr() == ("", "")
     assert "RAY_AUTH_MODE" not in os.environ
     assert psutil.pid_exists(cluster.pid)

@@ -33,6 +33,7 @@ from pitchpipe.runner.events import AttemptStarted
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.executors.base import RunSetup
 from pitchpipe.executors.ray.executor import RayTrialExecutor
+from pitchpipe.trial_agent import RunSpec
 
 async def manage(folder, go):
     def deliver(events):
@@ -40,7 +41,7 @@ async def manage(folder, go):
             if isinstance(event, AttemptStarted):
                 print(event.pid, flush=True)
     command = f"while [ ! -e {go} ]; do sleep 0.05; done; echo '{{\\"final\\": 7}}' >> $PITCHPIPE_REPORTS"
-    run = {"kind": "command", "command": command, "code_directory": str(folder), "orphan_timeout": 60.0}
+    run = RunSpec("command", "exp", str(folder), command, str(folder), orphan_timeout=60.0)
     executor = RayTrialExecutor(idle_timeout=0.0)
     await executor.open(RunSetup("exp", folder, "secret", run, 1, time.time), deliver)
     executor.start_trial(AttemptOrder("T0001", 1, 1, "{}", 0, "0-0"))

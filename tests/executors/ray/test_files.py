@@ -180,7 +180,7 @@ def test_reports_of_a_lost_agent_are_fetched_from_its_node(
             await session.until(lambda: bool(session.of(order, AttemptStarted)))
             (spool,) = [path async for path in appearing(far, "agents/0-0.jsonl")]
             if not session.of(order, Reported):
-                session.executor.acknowledge()  # the first batch had nothing but the start: ask for one more
+                session.acknowledge()  # the first batch had nothing but the start: ask for one more
             await session.until(lambda: bool(session.of(order, Reported)))
             heard = len(session.of(order, Reported))
             await asyncio.to_thread(eventually, lambda: len(spool.read_text().splitlines()) > heard + 5)

@@ -6,9 +6,10 @@ from typing import Any
 from pitchpipe.executors.agents import Listener
 from pitchpipe.executors.ray.care import AgentCare
 from pitchpipe.executors.ray.link import RayLink
+from pitchpipe.trial_agent import Hello, Kill, Request, Start
 
-START = {"op": "start", "trial": "T1", "attempt": 1, "sequence_id": 0}
-KILL = {"op": "kill", "trial": "T1", "attempt": 1}
+START = Start(trial="T1", attempt=1, sequence_id=0, parameters="{}")
+KILL = Kill("T1", 1)
 
 
 class Ear(Listener):
@@ -32,15 +33,15 @@ class Carefree(AgentCare):
         self.where = None
 
 
-def heard(*messages: dict[str, Any], new: bool) -> list[dict[str, Any]]:
+def heard(*requests: Request, new: bool) -> list[dict[str, Any]]:
     """The events of a line to an agent that is never found."""
 
     async def check() -> list[dict[str, Any]]:
         ear = Ear()
         never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        link = RayLink("0-0", never, {}, ear, Carefree(), new=new)
-        for message in messages:
-            link.send(message)
+        link = RayLink("0-0", never, Hello(), ear, Carefree(), new=new)
+        for request in requests:
+            link.send(request)
         await asyncio.sleep(0)
         link._finding.cancel()
         return [event for batch in ear.batches for event in batch["events"]]
@@ -49,7 +50,7 @@ def heard(*messages: dict[str, Any], new: bool) -> list[dict[str, Any]]:
 
 
 def test_trial_whose_agent_is_being_made_ends_when_it_is_stopped():
-    (ended,) = heard({"op": "configure"}, START, KILL, KILL, new=True)
+    (ended,) = heard(Hello(), START, KILL, KILL, new=True)
     assert (ended["e"], ended["trial"], ended["attempt"]) == ("ended", "T1", 1)
     assert ended["error"] == "stopped before it had started"
 
@@ -59,4 +60,4 @@ def test_trial_that_an_earlier_manager_may_have_started_is_stopped_by_its_agent(
 
 
 def test_other_trial_is_not_taken_back():
-    assert heard(START, {**KILL, "attempt": 2}, new=True) == []
+    assert heard(START, Kill("T1", 2), new=True) == []

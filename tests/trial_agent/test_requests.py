@@ -1,0 +1,81 @@
+"""Requests keep their form as messages: agents of an earlier version must understand them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitchpipe.trial_agent import MessageDecoder, RunSpec, encode_message
+from pitchpipe.trial_agent.requests import (
+    Hello,
+    Kill,
+    Pause,
+    Ping,
+    Poll,
+    ReadFile,
+    Request,
+    Shutdown,
+    Start,
+    decode_request,
+    encode_request,
+)
+from pitchpipe.trial_agent.shelf import Keeping
+
+ATTEMPT = {"trial": "AbCdE", "attempt": 1}
+START = Start(
+    trial="AbCdE",
+    attempt=1,
+    sequence_id=7,
+    parameters="{}",
+    first_sequence=3,
+    gpus=[0],
+    checkpoint="trials/7/checkpoints/1-3",
+    budget=9.0,
+    keep=Keeping(2, "score", "minimize", 5, True),
+    mark="5f",
+)
+KEEP = {"keep": 2, "rank_by": "score", "mode": "minimize", "frequency": 5, "at_end": True}
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (Hello("secret", "exp"), {"op": "hello", "token": "secret", "experiment": "exp"}),
+        (Kill("AbCdE", 1, 0.5), {"op": "kill", **ATTEMPT, "grace": 0.5}),
+        (Pause("AbCdE", 1), {"op": "pause", **ATTEMPT}),
+        (Ping(), {"op": "ping"}),
+        (Poll(4), {"op": "poll", "after": 4}),
+        (ReadFile("a", 1, 2), {"op": "read_file", "path": "a", "offset": 1, "limit": 2}),
+        (Shutdown(), {"op": "shutdown"}),
+        (
+            START,
+            {
+                "op": "start",
+                **ATTEMPT,
+                "sequence_id": 7,
+                "parameters": "{}",
+                "first_sequence": 3,
+                "gpus": [0],
+                "checkpoint": "trials/7/checkpoints/1-3",
+                "budget": 9.0,
+                "keep": KEEP,
+                "mark": "5f",
+            },
+        ),
+    ],
+)
+def test_request_has_the_same_message_as_ever_and_comes_back(request_: Request, message: dict[str, object]):
+    assert encode_request(request_) == message
+    assert decode_request(MessageDecoder().feed(encode_message(message))[0]) == request_
+
+
+def test_run_is_configured_with_all_that_it_says():
+    run = RunSpec("function", "exp", "/exp", path="/exp/trial.pkl", environment={"A": "b"}, memory_limit=5)
+    message = encode_request(run)
+    assert (message["op"], message["experiment"], message["folder"]) == ("configure", "exp", "/exp")
+    assert decode_request(message) == run
+
+
+@pytest.mark.parametrize("message", [{"op": "dance"}, {}, {"op": "kill"}, {"op": "start", "trial": "a"}])
+def test_message_that_makes_no_sense_is_refused(message: dict[str, object]):
+    with pytest.raises((ValueError, TypeError)):
+        decode_request(message)
