@@ -21,6 +21,7 @@ from pitchpipe.trial_agent import environ, sdk
 from pitchpipe.tuners import Tuner
 
 from .state_tables import TableError, redraw
+from .test_lineage import problem
 
 ROOT = Path(__file__).resolve().parent.parent
 OWN = [
@@ -91,6 +92,12 @@ def test_files_and_names_are_those_of_the_code(page: str) -> None:
     assert [
         name for name in unknown if not name.startswith("plugins/my_plugins.py")
     ] == []  # an example's own
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_dotted_names_are_those_of_the_package(page: str) -> None:
+    named = re.findall(r"`(pitchpipe(?:\.\w+)+)", text(page))
+    assert [why for name in named if (why := problem(name))] == []
 
 
 @pytest.mark.parametrize(("page", "least"), [("docs/architecture.md", 20), ("docs/faults.md", 14)])
