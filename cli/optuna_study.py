@@ -1,4 +1,4 @@
-"""An experiment as an Optuna study: for those who go on with Optuna's samplers, plots or dashboard."""
+"""An experiment as an Optuna study, for Optuna's samplers, plots and dashboard."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _STATES = {
     TrialStatus.USER_CANCELED: "FAIL",
     TrialStatus.SYS_CANCELED: "FAIL",
 }
-# Optuna has no normal distribution: a uniform one over so many standard deviations takes its place.
+# Optuna has no normal distribution: a uniform one over this many standard deviations replaces it.
 _SIGMAS = 10.0
 
 
 def write_study(folder: ExperimentFolder, path: Path) -> int:
-    """Write a new SQLite file with a study named as the experiment; answers how many trials it has.
+    """Write a new SQLite file with a study named after the experiment; return the number of its trials.
 
-    Trials that have not ended are left out. Raises `Failure` without Optuna, or if `path` exists.
+    Trials that have not ended are left out. Raise `Failure` without Optuna, or if `path` exists.
     """
     try:
         import optuna
@@ -77,7 +77,7 @@ def _frozen_trials(row: ExperimentRow, store: Store) -> Iterator[Any]:
 
 
 def _with_times(trial: Trial, frozen: Any) -> Any:
-    """Optuna calls the times of a trial that never began those of its end."""
+    """Give a trial that never started its end time as start time, as Optuna requires one."""
     end = trial.end_time or trial.created
     frozen.datetime_start = datetime.fromtimestamp(trial.start_time or end)
     frozen.datetime_complete = datetime.fromtimestamp(end)
@@ -85,7 +85,7 @@ def _with_times(trial: Trial, frozen: Any) -> Any:
 
 
 def _curves(store: Store) -> dict[int, dict[int, float]]:
-    """The intermediate results of each trial, by sequence number; what is no number is left out."""
+    """Return the intermediate results of each trial by sequence number, without those that are not numbers."""
     curves: dict[int, dict[int, float]] = {}
     for sequence_id, kind, sequence, _, value, _ in store.metrics():
         if kind == "PERIODICAL" and (number := _number(value)) is not None:
@@ -101,14 +101,14 @@ def _number(value: str) -> float | None:
 
 
 class _Parameters:
-    """The parameters of a search space by Optuna's names: nested ones carry the names of their options."""
+    """The parameters of a search space by Optuna's names: nested ones contain the names of their options."""
 
     def __init__(self, space: SearchSpace) -> None:
         self._space = space
         self._named = [(_name_of(parameter, space), parameter) for parameter in space.parameters]
 
     def of(self, record: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Values and distributions of a trial's parameters; none for a trial that is no point of the space."""
+        """Return values and distributions of a trial's parameters, or none for a trial outside the space."""
         values: dict[str, Any] = {}
         distributions: dict[str, Any] = {}
         if self._space.validate(record):
@@ -122,7 +122,7 @@ class _Parameters:
 
 
 def _name_of(parameter: Parameter, space: SearchSpace) -> str:
-    """The path of a parameter: `layer.Conv.kernel`."""
+    """Return the path of a parameter: `layer.Conv.kernel`."""
     if parameter.parent is None:
         return parameter.name
     index, option = parameter.parent
@@ -141,7 +141,7 @@ def _value_of(parameter: Parameter, record: dict[str, Any]) -> Any:
 
 
 def _plain(option: Any) -> Any:
-    """An option as Optuna can keep it: lists and dicts as JSON text."""
+    """Return an option as Optuna can store it: lists and dicts as JSON text."""
     return option if option is None or isinstance(option, bool | int | float | str) else json.dumps(option)
 
 
@@ -153,7 +153,7 @@ def _distribution(parameter: Parameter, value: Any) -> Any:
     low, high = _bounds(parameter)
     if parameter.integer:
         return IntDistribution(int(low), int(high) - 1)
-    # Rounding to q moves a value beyond a bound at times.
+    # Rounding to q can move a value beyond a bound.
     return FloatDistribution(min(low, value), max(high, value), log=parameter.log and min(low, value) > 0)
 
 

@@ -1,4 +1,4 @@
-"""Which trial a verb means: `[ID] TRIAL`, where TRIAL is a trial's id or its sequence number."""
+"""The trial a verb means: `[ID] TRIAL`, where TRIAL is a trial's id or its sequence number."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["chosen_trial", "split_names"]
 def split_names(
     names: Sequence[str], experiment_id: str | None, directory: Path | None
 ) -> tuple[ExperimentFolder, str]:
-    """The experiment's folder, and the word for the trial."""
+    """Return the experiment's folder and the word for the trial."""
     if len(names) > 2:
         raise Failure(f"give [ID] TRIAL, not {len(names)} words: {' '.join(names)}", USAGE)
     return chosen_experiment(names[0] if len(names) == 2 else None, experiment_id, directory), names[-1]
 
 
 def chosen_trial(store: Store, word: str) -> Trial:
-    """The trial that a word means: a sequence number, else an id or the beginning of just one."""
+    """Return the trial that a word means: a sequence number, else an id or its unique beginning."""
     trials = list(store.trials())
     if word.isdecimal():
         found = [trial for trial in trials if trial.sequence_id == int(word)]

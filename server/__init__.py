@@ -1,7 +1,7 @@
-"""Seeing and steering an experiment from outside its manager: reading its store, the HTTP API, figures, pages.
+"""The server: reads the stores of experiments and serves the HTTP API, figures and pages.
 
-Everything here runs in a process of its own or in the user's: it reads the experiment's database read-only, so that it
-works also when nothing else runs, and asks for changes through the manager's control socket.
+It runs in a separate process or in the user's. It only reads the databases of experiments, so it works when no
+manager runs, and it requests changes through the manager's control socket.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A deadline for the head of a request: uvicorn itself waits for one without end, and each connection counts."""
+"""A deadline for request headers: uvicorn itself waits without limit, and each connection counts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 __all__ = ["http_protocol"]
 
-# AutoHTTPProtocol is one of two classes; what is used here, both have.
+# AutoHTTPProtocol is one of two classes; both have what is used here.
 _Base: Any = AutoHTTPProtocol
 
 
 def http_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """uvicorn's protocol, which closes a connection where the head of a request takes longer than this to arrive."""
+    """Return a protocol of uvicorn that closes a connection whose request headers take longer than this."""
     return type("Protocol", (_PunctualProtocol,), {"seconds": seconds})
 
 
@@ -50,7 +50,7 @@ class _PunctualProtocol(_Base):
             self._deadline = None
 
     def _close_if_waiting(self) -> None:
-        """Close, unless a request is being answered or the connection has become a websocket."""
+        """Close the connection unless it is processing a request or has become a websocket."""
         is_answering = self.cycle is not None and not self.cycle.response_complete
         if not is_answering and self.transport.get_protocol() is self:
             self.transport.close()

@@ -1,4 +1,4 @@
-"""`pitchpipe compare`: experiments side by side, at the same numbers of trials and in what differs."""
+"""`pitchpipe compare`: experiments side by side: their results after the same number of trials, their differences."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 _STEPS = (1, 2, 5)
-# These differ for every pair of experiments, and say nothing.
+# These differ between any two experiments, so they say nothing.
 _PASSED_OVER = ("experimentId", "experimentName", "seed")
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One of the experiments that are compared; `curve` is the best value after each finished trial."""
+    """One of the compared experiments; `curve` is the best value after each finished trial."""
 
     row: ExperimentRow
     objective: Objective
@@ -45,15 +45,15 @@ class _Side:
 @directory_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
-    """Compare experiments: the best value after the same number of finished trials, and how they differ.
+    """Compare the best values after the same number of finished trials, and the configs.
 
-    They must have the same first objective. Trials count in the order in which they ended.
+    They must have the same first objective. Trials are counted in the order in which they ended.
     """
     from ..finding import chosen_experiment
     from ..table import print_table
 
     if len(experiments) < 2:
-        raise Failure("give two experiments or more to compare", USAGE)
+        raise Failure("give at least two experiments to compare", USAGE)
     sides = [_read(chosen_experiment(name, None, directory)) for name in experiments]
     _refuse_other_objectives(sides)
     differing = _differences([side.row.config for side in sides])
@@ -94,7 +94,7 @@ def _refuse_other_objectives(sides: Sequence[_Side]) -> None:
             one, other = (
                 f"{s.row.id} is to {s.objective.direction} {s.objective.name}" for s in (first, side)
             )
-            raise Failure(f"they cannot be compared: {one}, {other}", USAGE)
+            raise Failure(f"these experiments cannot be compared: {one}, {other}", USAGE)
 
 
 def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
@@ -114,7 +114,7 @@ def _curve_rows(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
 
 
 def _milestones(sides: Sequence[_Side]) -> dict[int, list[float | None]]:
-    """The best value of each at 1, 2, 5, 10 ... successful trials; None where it has not so many."""
+    """Return the best value of each at 1, 2, 5, 10 ... successful trials; None where it has fewer."""
     longest = max(len(side.curve) for side in sides)
     counts = [step * 10**power for power in range(len(str(longest))) for step in _STEPS]
     return {
@@ -135,7 +135,7 @@ def _differences(configs: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _snake(name: str) -> str:
-    """A field as one writes it in the config: `max_trial_number`."""
+    """Return a field as it is written in the config: `max_trial_number`."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 

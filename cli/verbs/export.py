@@ -33,14 +33,14 @@ __all__ = ["export"]
     "--format",
     "form",
     type=click.Choice(["json", "csv", "optuna"]),
-    help="What to write.  [default: csv for a FILE that is named so, else json]",
+    help="The format.  [default: csv for a FILE that ends so, else json]",
 )
 @click.option(
     "--output",
     "-o",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Where.  [default: stdout]",
+    help="The output file.  [default: stdout]",
 )
 def export(
     experiment: str | None,
@@ -53,8 +53,8 @@ def export(
 
     JSON: {"experiment": {...}, "trials": [{"id", "sequence_id", "status", "parameters", "intermediate",
     "final", "start_time", "end_time", "reason"}]}; times are seconds since the epoch, NaN is null. CSV: one
-    row a trial; nested parameters and results are flattened with dots, intermediate results are left out.
-    Optuna: a new SQLite file with one study, named as the experiment; trials that were stopped early are pruned.
+    row per trial; nested parameters and results are flattened with dots, intermediate results are left out.
+    Optuna: a new SQLite file with one study, named after the experiment; early-stopped trials are marked as pruned.
     """
     from ..finding import chosen_experiment
 
@@ -68,10 +68,10 @@ def export(
 
 
 def _form_of(output: Path | None) -> str:
-    """What a file is to hold, by its name; raises `Failure` for an ending that says something else."""
+    """Return the format that a file name stands for; raise `Failure` for an unknown ending."""
     ending = "" if output is None else output.suffix.lower()
     if ending not in ("", ".csv", ".json"):
-        raise Failure(f"what is {ending}? add --format json, csv or optuna", USAGE)
+        raise Failure(f"unknown file ending {ending}: add --format json, csv or optuna", USAGE)
     return "csv" if ending == ".csv" else "json"
 
 
@@ -79,13 +79,13 @@ def _write_study(folder: ExperimentFolder, output: Path | None) -> None:
     from ..optuna_study import write_study
 
     if output is None:
-        raise Failure("--format optuna writes a file: add -o study.db", USAGE)
+        raise Failure("--format optuna needs an output file: add -o study.db", USAGE)
     count = write_study(folder, output)
     click.echo(f"study {folder.experiment_id} with {count} trials: sqlite:///{output}", err=True)
 
 
 def _write_json(folder: ExperimentFolder, file: IO[str]) -> None:
-    """Written trial by trial, so that the text of many trials is never held as a whole."""
+    """Write trial by trial, so that the text of many trials is never held at once."""
     from ..exporting import all_metrics, experiment_object, trial_object
     from ..reading import viewed
 
@@ -109,7 +109,7 @@ def _write_csv(folder: ExperimentFolder, file: IO[str]) -> None:
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[IO[str]]:
-    """Stdout, or a file that is there only when all of it is."""
+    """Open stdout, or a file that appears only when it is complete."""
     if path is None or str(path) == "-":
         yield sys.stdout
         return

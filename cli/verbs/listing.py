@@ -1,4 +1,4 @@
-"""`pitchpipe list` and `pitchpipe status`: experiments as their databases tell them."""
+"""`pitchpipe list` and `pitchpipe status`: experiments as stored in their databases."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def list_experiments(directory: Path | None, as_json: bool) -> None:
 
 @verb("status", "pitchpipe status", "pitchpipe status k3x9a2bq --json")
 @experiment_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, as run --json does.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, like run --json.")
 def status(experiment: str | None, experiment_id: str | None, directory: Path | None, as_json: bool) -> None:
-    """Show how an experiment stands, whether it runs or not.
+    """Show the status of an experiment, running or not.
 
-    ID is an experiment's id or the beginning of one; without it, the one that runs is meant, else the newest.
+    ID is an experiment's id or its beginning.  [default: the one that is running, else the newest]
     """
     from ..finding import chosen_experiment
     from ..reading import read
@@ -83,7 +83,7 @@ def _status_lines(view: ViewedExperiment) -> Iterator[str]:
 
 
 def standing(folder: ExperimentFolder, status: str) -> str:
-    """The status in words: an experiment that should run but does not is told apart."""
+    """Return the status in words; an experiment that lost its manager is marked."""
     from ..outcome import command_for
     from ..reading import is_abandoned
 
@@ -93,7 +93,7 @@ def standing(folder: ExperimentFolder, status: str) -> str:
 
 
 def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
-    """What only the manager knows; nothing if there is none."""
+    """Yield what only the manager knows; nothing without one."""
     from ...manager.control import ControlError, ask_manager
     from ...store.reading import left_text, rate_text
 
@@ -115,7 +115,7 @@ def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
 
 
 def _facts(folder: ExperimentFolder) -> dict[str, Any]:
-    """What the list says of an experiment; one that cannot be read is listed with the reason."""
+    """Return the facts for the list; an unreadable experiment has the reason."""
     from ...store import StoreError
     from ..reading import objectives_of_row, viewed
 

@@ -45,8 +45,8 @@ def run(
 ) -> int:
     """Run the experiment that CONFIG describes, and watch it.
 
-    CONFIG is a YAML or JSON file. Ctrl-C stops the experiment: what is done is kept, and `pitchpipe resume`
-    goes on with it. A second Ctrl-C kills what still runs. Exit codes: 0 done, 1 the experiment failed or no
+    CONFIG is a YAML or JSON file. Ctrl-C stops the experiment: results are kept, and `pitchpipe resume`
+    continues it. A second Ctrl-C kills the running trials. Exit codes: 0 done, 1 the experiment failed or no
     trial has succeeded, 2 bad config or usage, 130 interrupted.
     """
     from ..making import make_experiment
@@ -65,9 +65,9 @@ def run(
 def watched(
     manager: Manager, interrupts: Interrupts, *, as_json: bool, quiet: bool, announce_fd: int | None = None
 ) -> int:
-    """Run a manager with a display, say how it went, and answer the exit code.
+    """Run a manager with a display, report the outcome, and return the exit code.
 
-    `announce_fd` is where a process waits for the news that trials can run.
+    Writes to `announce_fd` when trials can run: another process waits for it.
     """
     from ..background import announce
     from ..displays import make_display
@@ -88,20 +88,20 @@ def watched(
 
 
 def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: bool) -> int:
-    """Say how a run went, and answer the exit code; `error` says why it could not go on."""
+    """Report how a run ended, and return the exit code; `error` is why it could not continue."""
     from ..outcome import outcome_lines
     from ..reading import read
     from .ray import staying_line
 
     view = read(folder)
     if error:
-        # What could not be written down (the disk is full) is said all the same.
+        # Report it even if it could not be stored (the disk is full).
         view.row.status, view.row.reason = "ERROR", error
     if as_json:
         click.echo(json.dumps(view.summary))
     else:
         first, *others = outcome_lines(view)
-        click.secho(first, bold=True, fg=_COLOURS.get(view.row.status))  # colours on a terminal only
+        click.secho(first, bold=True, fg=_COLOURS.get(view.row.status))  # colours only on a terminal
         for line in others:
             click.secho(line, bold=line.startswith("best:"))
         if staying := staying_line(view.row.config):

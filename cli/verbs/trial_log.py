@@ -1,4 +1,4 @@
-"""`pitchpipe trial log`: what a trial printed, and what it goes on printing."""
+"""`pitchpipe trial log`: the output of a trial, optionally as it grows."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 __all__ = ["log"]
 
 _CHUNK = 1 << 16
-# Files on other nodes give no notice when they grow: somebody has to look.
+# There is no notification when files on other nodes grow, so they are polled.
 _LOOK_EVERY = 0.2
 
 
 @verb("log", "pitchpipe trial log 17", "pitchpipe trial log k3x9a2bq 17 --follow")
 @trial_options
-@click.option("--follow", "-f", is_flag=True, help="Go on until the trial ends.")
-@click.option("--stderr", "only", flag_value="stderr", help="Only what it wrote to stderr.")
-@click.option("--stdout", "only", flag_value="stdout", help="Only what it wrote to stdout.")
+@click.option("--follow", "-f", is_flag=True, help="Follow the output until the trial ends.")
+@click.option("--stderr", "only", flag_value="stderr", help="Print only stderr.")
+@click.option("--stdout", "only", flag_value="stdout", help="Print only stdout.")
 def log(
     names: tuple[str, ...], experiment_id: str | None, directory: Path | None, follow: bool, only: str | None
 ) -> None:
-    """Print what a trial printed: its stdout to stdout, its stderr to stderr."""
+    """Print the output of a trial: its stdout to stdout, its stderr to stderr."""
     from ..picking import chosen_trial, split_names
     from ..reading import viewed
 
@@ -44,7 +44,9 @@ def log(
     runs = found.status == "RUNNING" and folder.manager() is not None
     if not follow and not runs and not any((here / name).exists() for name in wanted):
         which = f"trial {found.sequence_id} ({found.trial_id})"
-        raise Failure(f"{which} has no output in {here}; what functions print is in logs/agents.log", FAILED)
+        raise Failure(
+            f"{which} has no output in {here}; the output of functions is in logs/agents.log", FAILED
+        )
     with ExitStack() as stack:
         tails = [
             stack.enter_context(_Tail(here / name, _stream(name), _asking(folder, found.trial_id, name)))
@@ -58,7 +60,7 @@ def log(
 
 def _copy(folder: ExperimentFolder, trial_id: str, tails: list[_Tail], follow: bool) -> None:
     while True:
-        # Asked before the copying: what the trial printed before its end is copied after it.
+        # Ask before copying, so that all output before the trial's end is copied.
         is_over = not follow or _has_ended(folder, trial_id)
         for tail in tails:
             tail.copy()
@@ -80,7 +82,7 @@ def _stream(name: str) -> IO[bytes]:
 
 
 def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int], bytes]:
-    """Reads a part of a file of a trial that runs on a node which does not see the folder, from an offset on."""
+    """Return a function that reads part of a running trial's file from a node that does not see the folder."""
 
     def ask(offset: int) -> bytes:
         from ...manager.control import read_running
@@ -91,7 +93,7 @@ def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int
 
 
 class _Tail:
-    """Copies what a file has and gets to a stream; the file may come into being later, or be `elsewhere` till then."""
+    """Copies a growing file to a stream; the file may appear later, or be `elsewhere` until then."""
 
     def __init__(self, path: Path, output: IO[bytes], elsewhere: Callable[[int], bytes]) -> None:
         self._path = path

@@ -35,14 +35,18 @@ _HEAD = ("#", "id", "status", "result", "took", "parameters", "reason")
 @experiment_options
 @click.option(
     "--sort", type=click.Choice(_ORDERS), default="number", show_default=True,
-    help="By sequence number, by result (the best, highest or lowest first), by duration, or the latest to end first.",
+    help="Sort by number, result (best, highest or lowest first), duration (longest first) or end (latest first).",
 )  # fmt: skip
 @click.option(
-    "--limit", type=click.IntRange(min=0), default=100, show_default=True, help="At most so many; 0: all."
+    "--limit",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Show at most this many (0 = all).",
 )
 @click.option(
     "--status", "statuses", multiple=True, type=click.Choice(_STATUSES, case_sensitive=False),
-    help="Only trials with this status; may be given several times.",
+    help="Show only trials with this status; may be repeated.",
 )  # fmt: skip
 def trials(
     experiment: str | None,
@@ -52,7 +56,7 @@ def trials(
     limit: int,
     statuses: tuple[str, ...],
 ) -> None:
-    """List the trials of an experiment with results, parameters and why they failed."""
+    """List the trials of an experiment with results, parameters and reasons of failure."""
     from ..finding import chosen_experiment
     from ..reading import objectives_of_row, viewed
     from ..table import print_table
@@ -61,7 +65,7 @@ def trials(
         objective = objectives_of_row(store.experiment())[0]
         found = [trial for trial in store.trials() if not statuses or trial.status.value in statuses]
     found.sort(key=_sort_key(sort, objective))
-    # By number, the newest are the ones to see; in every other order, the first.
+    # Sorted by number, show the newest; in every other order, the first.
     shown = found if not limit else found[-limit:] if sort == "number" else found[:limit]
     print_table(_HEAD, [_row(trial, time.time()) for trial in shown], _HEAD.index("parameters"))
     if len(shown) < len(found):

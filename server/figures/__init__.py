@@ -1,8 +1,8 @@
 """Figures of experiments: pure functions from plain tables to plotly figures.
 
 Make a table with `ExperimentTable.of(name, objectives, trials, dimensions_of(space), curves=...)`; each `plot_...`
-draws one figure of it and takes `theme="light"` or `"dark"`. A figure is turned over by
-`figure.update_layout(template=template("dark"))` alone. plotly is imported when the first figure is drawn.
+draws one figure of it and takes `theme="light"` or `"dark"`. `figure.update_layout(template=template("dark"))` alone
+switches the theme of a figure. plotly is imported when the first figure is drawn.
 """
 
 from .contour import plot_contour

@@ -1,4 +1,4 @@
-"""The figure of the overview: every result when it came, and the best so far."""
+"""The figure of the overview: every result by time, and the best so far."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["progress_figure"]
 
-# So many results are drawn one by one; of more, the extremes of each stretch.
+# Up to this many results are drawn one by one; of more, the extremes of each interval.
 _MOST_POINTS = 600
 
 
@@ -37,7 +37,7 @@ def progress_figure(
 ) -> go.Figure:
     """Draw results by time, and the best so far; `history` is that of `ExperimentView.history`.
 
-    `front` are the numbers of trials that are drawn however many there are, and however bad by this objective.
+    The trials whose numbers are in `front` are always drawn, however bad they are by this objective.
 
     >>> history = [{"sequence_id": n, "time": 1e9 + n, "value": float(n % 3), "best": 0.0} for n in range(9)]
     >>> [len(trace.x) for trace in progress_figure(history, Objective()).data]
@@ -69,7 +69,7 @@ def progress_figure(
 
 
 def _best_line(known: Sequence[dict[str, Any]], values: np.ndarray, objective: Objective) -> go.Scatter:
-    """The best so far as steps: a corner where it changed, and the end."""
+    """Add the best so far as steps: a corner where it changed, and the end."""
     import plotly.graph_objects as go
 
     best = best_so_far(values, objective.direction)
@@ -88,5 +88,5 @@ def _best_line(known: Sequence[dict[str, Any]], values: np.ndarray, objective: O
 
 
 def _moment(seconds: float) -> datetime:
-    """Local time without a zone: plotly shows it as it is."""
+    """Return the local time without a zone: plotly shows it unchanged."""
     return datetime.fromtimestamp(seconds)

@@ -119,7 +119,7 @@ def test_report_tells_the_experiment(finished: MadeExperiment) -> None:
         "Trials 12",
         "Best result 0.09091",
         "Best trial 10",
-        "Ran for 1 min 15 s",
+        "Run time 1 min 15 s",
         "7 succeeded",
         "3 failed",
         "2 stopped early",

@@ -162,7 +162,7 @@ def test_experiment_without_its_manager_says_how_to_go_on(
     gallery: str, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(f"{gallery}/lost")
-    page.get_by_text("pitchpipe resume lost goes on with it.").wait_for()
+    page.get_by_text("pitchpipe resume lost resumes the experiment.").wait_for()
     assert page.get_by_role("status").get_by_text("ABANDONED").is_visible()
 
 
