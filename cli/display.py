@@ -118,12 +118,12 @@ class PlainDisplay(SilentDisplay):
     def __init__(self, output: IO[str], errors: IO[str]) -> None:
         super().__init__(errors)
         self._output = output
-        self._told: tuple[object, ...] = ()
+        self._drawn: tuple[object, ...] = ()
         self._quiet_since = 0.0
 
     def draw(self, progress: Progress) -> None:
         """Print a line if it contains something new, or if the last one was long ago."""
-        told = (
+        facts = (
             progress.status,
             progress.counts,
             progress.best[:1],
@@ -131,9 +131,9 @@ class PlainDisplay(SilentDisplay):
             progress.troubles,
         )
         # The result reports the end.
-        is_due = told != self._told or progress.elapsed >= self._quiet_since + _LONGEST_SILENCE
+        is_due = facts != self._drawn or progress.elapsed >= self._quiet_since + _LONGEST_SILENCE
         if is_due and not self._closing and progress.status not in ENDED:
-            self._told, self._quiet_since = told, progress.elapsed
+            self._drawn, self._quiet_since = facts, progress.elapsed
             print(plain_line(progress), file=self._output, flush=True)
 
 

@@ -53,7 +53,7 @@ class RunPages:
         settings = ServerSettings(port=self._port)
         self._server = ServerProcess(self._folder.path.parent, self._folder.experiment_id, settings)
         self._server.start()
-        threading.Thread(target=self._tell_address, name="pages", daemon=True).start()
+        threading.Thread(target=self._say_address, name="pages", daemon=True).start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -70,7 +70,7 @@ class RunPages:
         with interrupts.told_to(interrupted.set):
             interrupted.wait()
 
-    def _tell_address(self) -> None:
+    def _say_address(self) -> None:
         from ..server import ServerError
 
         server = self._server

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..store.reading import Condition, ExperimentView, QueryError, TrialQuery
-    from .__main__ import TOKEN_VARIABLE
     from .experiment_table import read_table
     from .experiments import Experiments
-    from .process import ServerError, ServerProcess
+    from .process import TOKEN_VARIABLE, ServerError, ServerProcess
     from .security import SecurityError, ServerSettings, is_loopback
     from .serving import Serving, ServingError
     from .trial_story import ending_of
@@ -30,7 +29,7 @@ _HOMES = {
     "ServerSettings": ".security",
     "Serving": ".serving",
     "ServingError": ".serving",
-    "TOKEN_VARIABLE": ".__main__",
+    "TOKEN_VARIABLE": ".process",
     "TrialQuery": "..store.reading",
     "TuneClient": ".tune",
     "TuneServer": ".tune",

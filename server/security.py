@@ -56,12 +56,14 @@ class SecurityError(ValueError):
 class Limits:
     """The limits of one server: bytes of a body, changes and wrong tokens per second (and at once), open streams.
 
-    The headers of a request have to arrive within `head_seconds`, its body within `body_seconds`.
+    The headers of a request have to arrive within `head_seconds`, its body within `body_seconds`. A client that reads
+    nothing of a response for `stall_seconds` is disconnected.
     """
 
     body: int = 4 * 1024 * 1024
     head_seconds: float = 10.0
     body_seconds: float = 30.0
+    stall_seconds: float = 60.0
     connections: int = 500
     changes_per_second: float = 50.0
     changes_at_once: int = 200
@@ -75,7 +77,7 @@ class ServerSettings:
 
     >>> ServerSettings("0.0.0.0")
     Traceback (most recent call last):
-    pitchpipe.server.security.SecurityError: on 0.0.0.0 others can reach the server: give it a token
+    pitchpipe.server.security.SecurityError: other machines can reach the server on 0.0.0.0: give it a token
     """
 
     host: str = "127.0.0.1"
@@ -91,7 +93,7 @@ class ServerSettings:
             raise SecurityError("a token has 16 to 500 letters, digits and . _ ~ + / = -")
 
     def is_ours(self, name: str) -> bool:
-        """Whether requests may name the server by this host name (without a port)."""
+        """Return whether requests may name the server by this host name (without a port)."""
         name = name.lower().rstrip(".")
         if name in _LOOPBACK_NAMES or name in {host.lower() for host in self.allowed_hosts}:
             return True
@@ -108,7 +110,7 @@ def machine_names() -> frozenset[str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach this address.
+    """Return whether only this machine can reach this address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
     (True, True, True, False)
@@ -287,7 +289,7 @@ def _with_headers(send: Send, request: GuardedRequest) -> Send:
 
 
 def _is_same(token: str, given: str | None) -> bool:
-    """Whether the token is right, in a time that reveals nothing."""
+    """Return whether the token is right, in a time that reveals nothing."""
     return given is not None and hmac.compare_digest(token.encode(), given.encode())
 
 

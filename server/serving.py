@@ -52,7 +52,7 @@ class Serving:
         self._experiments = experiments
         config = uvicorn.Config(
             guarded(create_app(experiments, settings, pages=pages), settings),
-            http=http_protocol(settings.limits.head_seconds),
+            http=http_protocol(settings.limits.head_seconds, settings.limits.stall_seconds),
             log_level="warning",
             access_log=False,
             proxy_headers=False,

@@ -114,7 +114,7 @@ def test_class_is_tried_step_by_step_until_a_stopper_ends_it(tmp_path: Path) -> 
     ("trial", "message"),
     [
         (5, "5 is not a function"),
-        (dict, "dict is not derived from pitchpipe.Trainable"),
+        (dict, "dict is not a subclass of pitchpipe.Trainable"),
         (None, "None is not"),
     ],
 )
@@ -189,7 +189,7 @@ def test_only_functions_make_environments() -> None:
 def test_unknown_names_give_the_nearest() -> None:
     register_trainable("corridor-walk", square)
     with pytest.raises(
-        NotRegistered, match="there is no trainable 'coridor-walk': registered are corridor-walk"
+        NotRegistered, match="there is no trainable 'coridor-walk': registered: corridor-walk"
     ):
         registered_trainable("coridor-walk")
     with pytest.raises(NotRegistered, match="there is no environment 'maze'"):

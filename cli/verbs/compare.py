@@ -130,8 +130,8 @@ def _differences(configs: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     kept = [{_snake(k): v for k, v in config.items() if k not in _PASSED_OVER} for config in configs]
     flattened = [flat(config) for config in kept]
     names = dict.fromkeys(name for one in flattened for name in one)
-    told = {name: [one.get(name) for one in flattened] for name in names}
-    return {name: values for name, values in told.items() if any(value != values[0] for value in values)}
+    by_field = {name: [one.get(name) for one in flattened] for name in names}
+    return {name: values for name, values in by_field.items() if any(value != values[0] for value in values)}
 
 
 def _snake(name: str) -> str:

@@ -100,18 +100,18 @@ def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
     if folder.manager() is None:
         return
     try:
-        told = ask_manager(folder.path, {"op": "status"}, timeout=2.0)
+        answer = ask_manager(folder.path, {"op": "status"}, timeout=2.0)
     except ControlError:
         return
-    facts = [f"run by process {told['pid']}"]
-    if told.get("rate"):
-        facts.append(rate_text(told["rate"]))
-    if told.get("remaining") is not None:
-        facts.append(left_text(told["remaining"], told.get("is_bound", False)))
+    facts = [f"running in process {answer['pid']}"]
+    if answer.get("rate"):
+        facts.append(rate_text(answer["rate"]))
+    if answer.get("remaining") is not None:
+        facts.append(left_text(answer["remaining"], answer.get("is_bound", False)))
     yield ", ".join(facts)
-    for trial, why in list(told.get("waiting", {}).items())[:1]:
+    for trial, why in list(answer.get("waiting", {}).items())[:1]:
         yield f"trial {trial} is waiting: {why}"
-    yield from told.get("troubles", ())
+    yield from answer.get("troubles", ())
 
 
 def _facts(folder: ExperimentFolder) -> dict[str, Any]:

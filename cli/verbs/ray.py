@@ -75,7 +75,9 @@ def _since(moment: float | None) -> str:
 def _users(found: dict[str, Any]) -> str:
     agents = Counter(name.partition("/")[0] for name in found["agents"])
     users = [f"experiment {name} ({number_of(count, 'agent')})" for name, count in agents.items()]
-    return ", ".join(users) or (number_of(found["leases"], "experiment") if found["leases"] else "nobody")
+    return ", ".join(users) or (
+        number_of(found["leases"], "experiment") if found["leases"] else "no experiment"
+    )
 
 
 def _leaving(found: dict[str, Any]) -> str:

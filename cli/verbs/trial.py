@@ -76,12 +76,12 @@ def show(
         click.echo("\n".join(why_lines(folder, found.sequence_id)))
         return
     if as_json:
-        told = trial_object(found, intermediate)
+        shown = trial_object(found, intermediate)
         if exported:
-            told["exported"] = exported
+            shown["exported"] = exported
         if earlier:
-            told["earlier_attempts"] = [attempt_object(attempt) for attempt in earlier]
-        click.echo(json.dumps(told))
+            shown["earlier_attempts"] = [attempt_object(attempt) for attempt in earlier]
+        click.echo(json.dumps(shown))
         return
     for line in _lines(folder, found, intermediate):
         click.echo(line)
@@ -161,8 +161,8 @@ def _attempt_lines(earlier: list[AttemptRow]) -> Iterator[str]:
         yield "earlier attempts"
     for attempt in earlier:
         facts = (attempt.kind, ending_text(attempt.exit_code), attempt.agent and f"agent {attempt.agent}")
-        told = ", ".join(fact for fact in facts if fact)
-        yield f"  {attempt.attempt}: {attempt.outcome} ({told}): {attempt.reason}"
+        details = ", ".join(fact for fact in facts if fact)
+        yield f"  {attempt.attempt}: {attempt.outcome} ({details}): {attempt.reason}"
 
 
 def _why_waiting(folder: ExperimentFolder, found: Trial) -> str:

@@ -63,11 +63,11 @@ def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> Non
     config = experiment_config(folder)
     problems = SearchSpace.parse(config.search_space or {}).validate(parameters)
     if problems:
-        told = "; ".join(
+        reasons = "; ".join(
             f"{format_path(problem.path)}: {problem.message}{f' ({problem.hint})' if problem.hint else ''}"
             for problem in problems
         )
-        raise Failure(f"not in the search space: {told} (use --anyway to run it regardless)", USAGE)
+        raise Failure(f"not in the search space: {reasons} (use --anyway to run it regardless)", USAGE)
 
 
 def _read(text: str) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def update(
     if not changes:
         raise Failure("nothing to change: give an option such as --trial-concurrency 8", USAGE)
     folder = chosen_experiment(experiment, experiment_id, directory)
-    click.echo(_told(folder, change_experiment(folder, changes)))
+    click.echo(_limits_text(folder, change_experiment(folder, changes)))
 
 
 def _read(path: Path) -> Any:
@@ -74,7 +74,7 @@ def _read(path: Path) -> Any:
     return read_source(path).data
 
 
-def _told(folder: ExperimentFolder, limits: dict[str, Any]) -> str:
+def _limits_text(folder: ExperimentFolder, limits: dict[str, Any]) -> str:
     from ...store.reading import length_text
 
     duration = limits.get("max_experiment_duration")

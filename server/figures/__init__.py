@@ -5,9 +5,11 @@ draws one figure of it and takes `theme="light"` or `"dark"`. `figure.update_lay
 switches the theme of a figure. plotly is imported when the first figure is drawn.
 """
 
+from __future__ import annotations
+
 from .contour import plot_contour
 from .curves import plot_curves
-from .dimensions import Dimension, dimensions_of, inferred
+from .dimensions import Dimension, dimensions_of, inferred, number_or_none
 from .downsampling import chosen_numbers, downsampled
 from .drawing import base_figure, best_so_far, nothing, short, value_axis, value_name, written
 from .edf import plot_edf
@@ -42,6 +44,7 @@ __all__ = [
     "importance",
     "inferred",
     "nothing",
+    "number_or_none",
     "plot_contour",
     "plot_curves",
     "plot_edf",

@@ -115,7 +115,7 @@ def value_name(objective: Objective) -> str:
 
 
 def is_wide(values: Numbers) -> bool:
-    """Whether positive numbers spread over so many orders of magnitude that only a logarithmic axis shows them.
+    """Return whether positive numbers spread over so many orders of magnitude that only a logarithmic axis shows them.
 
     >>> is_wide(np.array([0.1, 5.0])), is_wide(np.array([0.1, 5e6])), is_wide(np.array([-0.1, 5e6]))
     (False, True, False)

@@ -53,7 +53,7 @@ class Choice:
     others: tuple[str, ...] = ()
 
     def takes(self, name: str) -> bool:
-        """Whether the figure uses a choice of this name."""
+        """Return whether the figure uses a choice of this name."""
         return name in _TAKES.get(self.figure, ())
 
 

@@ -17,6 +17,7 @@ from ..figures import (
     best_so_far,
     downsampled,
     nothing,
+    number_or_none,
     value_axis,
 )
 
@@ -45,7 +46,7 @@ def progress_figure(
     """
     import plotly.graph_objects as go
 
-    known = [row for row in history if row["value"] is not None and row["time"] is not None]
+    known = [row for row in history if row["time"] is not None and number_or_none(row["value"]) is not None]
     if not known:
         return nothing(theme, "", "No trial has succeeded yet.").update_layout(height=300)
     values = np.array([row["value"] for row in known])

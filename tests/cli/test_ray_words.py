@@ -30,7 +30,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
 @pytest.mark.parametrize(
     ("more", "lines"),
     [
-        ({}, ["used by  nobody", "stops    in 4 min 10 s, unless an experiment uses it"]),
+        ({}, ["used by  no experiment", "stops    in 4 min 10 s, unless an experiment uses it"]),
         (
             {"leases": 2, "seconds_left": None, "agents": ["k3x9a2bq/1-0", "k3x9a2bq/2-0", "other/1-0"]},
             [
