@@ -114,7 +114,7 @@ def test_class_is_tried_step_by_step_until_a_stopper_ends_it(tmp_path: Path) -> 
     ("trial", "message"),
     [
         (5, "5 is not a function"),
-        (dict, "dict is not a subclass of pitchpipe.Trainable"),
+        (dict, "dict is not derived from pitchpipe.Trainable"),
         (None, "None is not"),
     ],
 )

@@ -192,8 +192,10 @@ def test_client_that_does_not_read_its_response_is_disconnected() -> None:
         async with serving_app(flood, http_protocol(60.0, 0.05)) as port:
             _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
             writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            await asyncio.wait_for(ended.wait(), 30)
-            writer.close()
+            try:
+                await asyncio.wait_for(ended.wait(), 20)
+            finally:
+                writer.transport.abort()
 
     said, ended = list[str](), asyncio.Event()
     asyncio.run(connect())
