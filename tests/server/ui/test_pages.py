@@ -18,7 +18,7 @@ PAGES = {
     "trials/T0004": "It was stopped early",
     "compare?trials=1,2,4": "Side by side",
     "plots": "History",
-    "settings": "Nothing runs this experiment.",
+    "settings": "Not running. Changes take effect",
     "logs": "the manager said so",
 }
 # Tabs, and the titles of what they draw.
