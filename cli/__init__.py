@@ -1,5 +1,7 @@
 """The command line: `pitchpipe VERB`; a verb is imported when it is used."""
 
+from __future__ import annotations
+
 __all__ = ["main"]
 
 

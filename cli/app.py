@@ -1,6 +1,6 @@
-"""The table of verbs, and the one place where errors become sentences and exit codes.
+"""The table of verbs, and the one place that turns errors into messages and exit codes.
 
-A verb's module is imported when the verb is used: `pitchpipe --help` shows this table and imports no more.
+A verb's module is imported when the verb is used: `pitchpipe --help` shows this table and imports nothing else.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ VERBS = {
     "init": ("init:init", "Write an experiment.yml for a script."),
     "run": ("run:run", "Run an experiment and watch it."),
     "create": ("create:create", "Start an experiment in the background."),
-    "resume": ("resume:resume", "Go on with an experiment that nobody runs."),
+    "resume": ("resume:resume", "Resume an experiment."),
     "list": ("listing:list_experiments", "List the experiments of a directory."),
-    "status": ("listing:status", "Show how an experiment stands."),
+    "status": ("listing:status", "Show the status of an experiment."),
     "top": ("top:top", "Watch an experiment on the whole screen."),
     "ui": ("ui:ui", "Show experiments in a web browser."),
     "trials": ("trials:trials", "List the trials of an experiment."),
-    "trial": ("trial:trial", "Show, add, run again or kill a trial; its output."),
-    "update": ("update:update", "Change limits or the search space, live."),
-    "import": ("importing:import_verb", "Tell the tuner results from elsewhere."),
+    "trial": ("trial:trial", "Show, add, rerun or kill a trial; print its log."),
+    "update": ("update:update", "Change limits or the search space of an experiment."),
+    "import": ("importing:import_verb", "Import results measured elsewhere."),
     "stop": ("stop:stop", "Stop a running experiment."),
     "validate": ("validate:validate", "Check a config; with --try, run one trial of it."),
     "doctor": ("doctor:doctor", "Check this machine and this installation."),
     "export": ("export:export", "Write the trials as JSON, CSV or an Optuna study."),
     "report": ("report:report", "Write an experiment as one HTML file."),
     "compare": ("compare:compare", "Compare experiments."),
-    "delete": ("delete:delete", "Delete experiments and all that they kept."),
-    "ray": ("ray:ray", "See or end the private Ray."),
-    "completion": ("completion:completion", "Print what makes a shell complete words."),
+    "delete": ("delete:delete", "Delete experiments and all their files."),
+    "ray": ("ray:ray", "Show or stop the private Ray cluster."),
+    "completion": ("completion:completion", "Print the completion script for a shell."),
 }
 
 
 class LazyGroup(click.Group):
-    """A group whose verbs are imported when they are used, from a table name -> (module:attribute, help)."""
+    """A group that imports its verbs on use, from a table of name -> (module:attribute, help)."""
 
     table = VERBS
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The verbs, in the order in which one needs them."""
+        """Return the verbs in the order in which users need them."""
         return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a verb; None for a word that is none."""
+        """Import a verb; return None for an unknown name."""
         if cmd_name not in self.table:
             return None
         module, _, attribute = self.table[cmd_name][0].partition(":")
@@ -66,7 +66,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; a wrong one is answered with the nearest."""
+        """Find the verb; suggest the nearest one for an unknown name."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
             import difflib
 
@@ -76,7 +76,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show the table, and import nothing."""
+        """Write the table without importing any verb."""
         with formatter.section("Verbs"):
             formatter.write_dl([(verb, text) for verb, (_, text) in self.table.items()])
 
@@ -105,7 +105,7 @@ def pitchpipe() -> None:
     Example:
       pitchpipe run experiment.yml
 
-    `pitchpipe VERB --help` shows what a verb takes, with an example.
+    `pitchpipe VERB --help` shows the options of a verb, with examples.
     """
 
 
@@ -113,23 +113,23 @@ def main() -> None:
     """Run the command line and exit the process."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # Trials may report half a character, which no encoding has; inside JSON its escape says the same.
+            # Trials may report lone surrogates, which no encoding can represent; JSON reads their escapes back.
             stream.reconfigure(errors="backslashreplace")
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output (head, less) has had enough; Python must not complain when it flushes.
+        # The reader of the output (head, less) has closed the pipe; Python must not complain when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
-    # Nothing is left to be interrupted: a late Ctrl-C must not change the exit code.
+    # The work is done: a late Ctrl-C must not change the exit code.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command line in this process and answer its exit code."""
+    """Run a command line in this process and return its exit code."""
     if not sys.platform.startswith(("linux", "darwin")):
         click.echo(f"error: pitchpipe runs on Linux and macOS, not on {sys.platform}", err=True)
         return 2

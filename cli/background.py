@@ -1,4 +1,4 @@
-"""Runs an experiment in a process of its own session, and waits until it runs or has failed."""
+"""Runs an experiment in a background process and waits until it has started or failed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["announce", "run_in_background"]
 
 
 def run_in_background(folder: ExperimentFolder, interrupts: Interrupts, *, as_json: bool, quiet: bool) -> int:
-    """Start the process, wait for its news, say what there is to say; answers the exit code.
+    """Start the process, wait for its report and print it; return the exit code.
 
-    A signal that comes meanwhile is passed on: the experiment stops.
+    Signals received while waiting are passed on: the experiment stops.
     """
     ours, its = os.pipe()
     with os.fdopen(ours, "rb") as news:
@@ -36,12 +36,12 @@ def run_in_background(folder: ExperimentFolder, interrupts: Interrupts, *, as_js
 
 
 def announce(descriptor: int, news: dict[str, Any]) -> None:
-    """Tell whoever waits in `run_in_background`."""
+    """Report to the process that waits in `run_in_background`."""
     with os.fdopen(descriptor, "wb") as line:
         try:
             line.write(json.dumps(news).encode() + b"\n")
         except BrokenPipeError:
-            return  # it waits no longer
+            return  # it no longer waits
 
 
 def _spawn(folder: ExperimentFolder, descriptor: int) -> subprocess.Popen[bytes]:
@@ -81,7 +81,7 @@ def _report(
         click.echo(folder.experiment_id)
     else:
         click.echo(f"experiment {folder.experiment_id} runs in {folder.path} (process {news['pid']})")
-        click.echo(f"to see how it stands: {command_for(folder, 'status')}")
+        click.echo(f"to see its status: {command_for(folder, 'status')}")
         click.echo(f"to read its log: tail -f {folder.logs / 'manager.log'}")
         click.echo(f"to stop it: {command_for(folder, 'stop')}")
     if interrupted:

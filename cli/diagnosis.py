@@ -1,4 +1,4 @@
-"""What can be wrong with a machine: one function a question, each answering with what it found and what to do."""
+"""The checks of `pitchpipe doctor`: one function each, which returns findings and hints."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LITTLE_MEMORY = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found about a subject; `hint` says what to do about it."""
+    """One finding about a subject; `hint` says what to do about it."""
 
     level: Level
     subject: str
@@ -41,7 +41,7 @@ class Finding:
 
 
 def findings(directory: Path) -> Iterator[Finding]:
-    """All that can be said without starting anything; `directory` is where experiments are kept."""
+    """Run all checks that start no trial; `directory` is where experiments are stored."""
     questions: tuple[Callable[[Path], Finding], ...] = (
         _python,
         _packages,
@@ -101,30 +101,33 @@ def _gpus(_directory: Path) -> Finding:
     every = local_totals(Request(gpus=1), use_active_gpus=True).devices
     free = local_totals(Request(gpus=1)).devices
     if not every:
-        return Finding("ok", "GPUs", "none that nvidia-smi knows of")
+        return Finding("ok", "GPUs", "nvidia-smi finds none")
     busy = [str(index) for index in every if index not in free]
     text = f"{len(every)}" + (f", in use by others: {', '.join(busy)}" if busy else ", all free")
     return Finding(
-        "warn" if busy else "ok", "GPUs", text, "use_active_gpu: true uses them all the same" if busy else ""
+        "warn" if busy else "ok", "GPUs", text, "to use them anyway, set use_active_gpu: true" if busy else ""
     )
 
 
 def _directory(directory: Path) -> Finding:
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     if not os.access(existing, os.W_OK):
-        hint = "choose another with --dir or $PITCHPIPE_DIR"
+        hint = "choose another directory with --dir or $PITCHPIPE_DIR"
         return Finding("fail", "directory", f"{existing} cannot be written to", hint)
     free = shutil.disk_usage(existing).free
     text = f"{directory}, {size_text(free)} free"
     if free < _LITTLE_DISK:
         return Finding(
-            "fail" if free < _NO_DISK else "warn", "directory", text, "make room, or choose another"
+            "fail" if free < _NO_DISK else "warn",
+            "directory",
+            text,
+            "free some space, or choose another directory",
         )
     return Finding("ok", "directory", text)
 
 
 def _database(directory: Path) -> Finding:
-    """Some network file systems have no locks that work: an experiment could not be kept there."""
+    """Check SQLite's locks: some network file systems have none that work, so no experiment can be stored there."""
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     try:
         with tempfile.TemporaryDirectory(prefix=".pitchpipe-doctor-", dir=existing) as scratch:
@@ -171,15 +174,17 @@ def _experiments(directory: Path) -> Finding:
                 summary = view.summary()
                 view.check()
         except StoreError as error:
-            torn.append(f"{folder.experiment_id} is unreadable: {error}")
+            torn.append(f"{folder.experiment_id} ({error})")
             continue
         running += summary["is_running"]
         if is_abandoned(summary):
             left.append(folder.experiment_id)
     if left or torn:
-        parts = [f"without a manager: {', '.join(left)}", *torn] if left else torn
-        hint = "pitchpipe resume ID, pitchpipe stop ID, or pitchpipe delete ID"
-        return Finding("warn", "experiments", "; ".join(parts), hint)
+        parts = [f"without a manager: {', '.join(left)}"] if left else []
+        parts += [f"unreadable: {', '.join(torn)}"] if torn else []
+        hints = ["to continue or end one: pitchpipe resume ID or pitchpipe stop ID"] if left else []
+        hints += ["unreadable: restore experiment.db from a copy, or pitchpipe delete ID"] if torn else []
+        return Finding("warn", "experiments", "; ".join(parts), "; ".join(hints))
     return Finding("ok", "experiments", f"{running} running, none left without a manager")
 
 
@@ -191,5 +196,7 @@ def _private_ray(_directory: Path) -> Finding:
     except OSError as error:
         return Finding("warn", "Ray", f"the private Ray does not answer: {error}", "pitchpipe ray stop")
     if found is None:
-        return Finding("ok", "Ray", "no private Ray runs; one is started when it is needed")
-    return Finding("ok", "Ray", f"a private Ray runs (process {found['pid']}): see pitchpipe ray status")
+        return Finding("ok", "Ray", "no private Ray is running; one is started when needed")
+    return Finding(
+        "ok", "Ray", f"a private Ray is running (process {found['pid']}): see pitchpipe ray status"
+    )

@@ -1,7 +1,7 @@
-"""What a run shows while it goes on: a live table on a terminal, now and then a line elsewhere, or nothing.
+"""What a run shows while it continues: a live table on a terminal, occasional lines elsewhere, or nothing.
 
-Drawing happens on a thread of its own, from frozen `Progress` values: a terminal that takes nothing (Ctrl-S,
-a slow line) does not hold up the experiment.
+A separate thread draws frozen `Progress` values, so a terminal that blocks (Ctrl-S, a slow connection) does not hold
+up the experiment.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Display(ABC):
         self._thread = threading.Thread(target=self._work, name="display", daemon=True)
 
     def update(self, progress: Progress) -> None:
-        """Note how things stand; never waits for the terminal."""
+        """Store the latest progress; never waits for the terminal."""
         self._latest = progress
 
     def message(self, text: str) -> None:
-        """Show a line that stays."""
+        """Show a message that stays."""
         with self._lock:
             self._messages.append(text)
 
@@ -75,7 +75,7 @@ class Display(ABC):
             self.draw(self._latest)
 
     def drawing(self) -> _Nothing:
-        """What is to be set up around the drawing."""
+        """Return the context in which drawing happens."""
         return _Nothing()
 
     @abstractmethod
@@ -84,7 +84,7 @@ class Display(ABC):
 
     @abstractmethod
     def draw(self, progress: Progress) -> None:
-        """Show how things stand."""
+        """Draw the progress."""
 
 
 class _Nothing:
@@ -96,7 +96,7 @@ class _Nothing:
 
 
 class SilentDisplay(Display):
-    """Shows messages (warnings) only."""
+    """A display that shows messages (warnings) only."""
 
     def __init__(self, errors: IO[str]) -> None:
         super().__init__()
@@ -111,34 +111,34 @@ class SilentDisplay(Display):
 
 
 class PlainDisplay(SilentDisplay):
-    """A line when something has changed, not more often than every 5 seconds, and now and then when nothing has."""
+    """A display that prints a line on a change, at most every 5 seconds, and now and then without a change."""
 
     interval = _PLAIN_INTERVAL
 
     def __init__(self, output: IO[str], errors: IO[str]) -> None:
         super().__init__(errors)
         self._output = output
-        self._told: tuple[object, ...] = ()
+        self._drawn: tuple[object, ...] = ()
         self._quiet_since = 0.0
 
     def draw(self, progress: Progress) -> None:
-        """Print a line if it says something new, or if the last one was long ago."""
-        told = (
+        """Print a line if it contains something new, or if the last one was long ago."""
+        facts = (
             progress.status,
             progress.counts,
             progress.best[:1],
             progress.waiting_for,
             progress.troubles,
         )
-        # The end is told by the result.
-        is_due = told != self._told or progress.elapsed >= self._quiet_since + _LONGEST_SILENCE
+        # The result reports the end.
+        is_due = facts != self._drawn or progress.elapsed >= self._quiet_since + _LONGEST_SILENCE
         if is_due and not self._closing and progress.status not in ENDED:
-            self._told, self._quiet_since = told, progress.elapsed
+            self._drawn, self._quiet_since = facts, progress.elapsed
             print(plain_line(progress), file=self._output, flush=True)
 
 
 def plain_line(progress: Progress) -> str:
-    """How things stand on one line."""
+    """Return the progress on one line."""
     of = f"/{progress.total}" if progress.total is not None else ""
     parts = [f"{duration_text(progress.elapsed)}: {progress.status}", f"{progress.finished}{of} trials"]
     parts.append(counts_text(progress.counts))

@@ -1,4 +1,4 @@
-"""Which display suits a run: live on a terminal, lines elsewhere."""
+"""The choice of a display for a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["make_display"]
 
 
 def make_display(output: IO[str], errors: IO[str], *, quiet: bool, lines: bool = True) -> Display:
-    """The display that suits: live on a terminal, lines elsewhere (if `lines`), or only warnings."""
+    """Return a live display on a terminal, else one of lines (if `lines`) or of warnings only."""
     if quiet:
         return SilentDisplay(errors)
     if output.isatty():

@@ -1,4 +1,4 @@
-"""An experiment.yml in the making: proposed from a script, asked for, checked, and written with comments."""
+"""An experiment.yml in the making: proposed from a script, completed by the user, checked, written with comments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXAMPLE = "lr=loguniform:1e-5:1e-1"
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What an experiment.yml will say; `parameters` maps names to specs such as `uniform:0:1`, empty if unknown."""
+    """The content of an experiment.yml; `parameters` maps names to specs such as `uniform:0:1`, empty if unknown."""
 
     command: str
     parameters: Mapping[str, str]
@@ -36,11 +36,11 @@ class Draft:
     assessor: str | None = None
 
     def checked_text(self, base: Path) -> str:
-        """The file's text, if the config is good; raises `Failure` or `ConfigError` with all that is wrong."""
+        """Return the text of the file if the config is valid; raise `Failure` or `ConfigError` with all problems."""
         unknown = [name for name, spec in self.parameters.items() if not spec]
         if unknown:
             raise Failure(
-                f"what may {', '.join(unknown)} be? add {' '.join(f'--param {n}=...' for n in unknown)}",
+                f"unknown ranges: {', '.join(unknown)}; add {' '.join(f'--param {n}=...' for n in unknown)}",
                 USAGE,
             )
         if not self.parameters:
@@ -86,7 +86,7 @@ class Draft:
 
 
 def proposed_parameters(facts: ScriptFacts | None, specs: Sequence[str]) -> dict[str, str]:
-    """The parameters that are given, or else those of the script; raises `Failure` for a spec that is none."""
+    """Return the given parameters, or else those of the script; raise `Failure` for an invalid spec."""
     given: dict[str, str] = {}
     for spec in specs:
         name, equals, rest = spec.partition("=")
@@ -110,7 +110,7 @@ def proposed_parameters(facts: ScriptFacts | None, specs: Sequence[str]) -> dict
 
 
 def parameter_of(name: str, spec: str) -> dict[str, Any]:
-    """The parameter that a spec means; raises `Failure` with what is wrong with it.
+    """Return the parameter that a spec means; raise `Failure` with what is wrong with it.
 
     >>> parameter_of("lr", "loguniform:1e-5:1e-1"), parameter_of("act", "choice:relu,tanh,2")
     ({'_type': 'loguniform', '_value': [1e-05, 0.1]}, {'_type': 'choice', '_value': ['relu', 'tanh', 2]})
@@ -131,13 +131,13 @@ def _value(word: str) -> Any:
         return json.loads(word)
     except ValueError:
         try:
-            return float(word)  # 1e-5 and .5, which JSON has not
+            return float(word)  # 1e-5 and .5, which are not JSON
         except ValueError:
             return word
 
 
 def asked(draft: Draft) -> Draft:
-    """The draft with what the user says on the terminal; Return takes what is proposed."""
+    """Return the draft with the answers of the user; Return accepts the proposal."""
     click.echo(
         "types: uniform:LOW:HIGH  loguniform:LOW:HIGH  randint:LOW:HIGH  choice:A,B,C  (- leaves one out)"
     )
@@ -184,7 +184,7 @@ def _key(name: str) -> str:
 
 
 def _flow(value: dict[str, Any]) -> str:
-    """A dict on one line of YAML: JSON values are YAML, and plain names need no quotes.
+    """Write a dict on one line of YAML: JSON values are YAML, and plain names need no quotes.
 
     >>> _flow({"_type": "choice", "_value": ["relu", 2]})
     '{_type: choice, _value: ["relu", 2]}'

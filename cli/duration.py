@@ -10,12 +10,12 @@ __all__ = ["Duration"]
 
 
 class Duration(click.ParamType):
-    """Seconds, or text with a unit, as in the config."""
+    """A duration in seconds, or as text with a unit, as in the config."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The duration in seconds."""
+        """Return the duration in seconds."""
         from ..config import UnitError, parse_duration
 
         try:

@@ -1,4 +1,4 @@
-"""Errors that are the user's to mend: one sentence on stderr and an exit code, never a traceback."""
+"""Errors that the user can correct: one sentence on stderr and an exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ USAGE = 2
 
 
 class Failure(click.ClickException):
-    """A verb cannot do what it was asked; `exit_code` is 2 for the user's mistakes, 1 for all else."""
+    """A verb cannot do its work; `exit_code` is 2 for usage errors, 1 for everything else."""
 
     def __init__(self, message: str, exit_code: int = USAGE) -> None:
         super().__init__(message)
@@ -27,14 +27,14 @@ class Failure(click.ClickException):
 
 
 class BadConfig(Failure):
-    """A config with all its problems, each with its place."""
+    """A config with all its problems and their places."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems), USAGE)
         self._count = len(problems)
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the problems, one a line, and how many they are."""
+        """Print the problems, one per line, and their number."""
         found = "1 problem" if self._count == 1 else f"{self._count} problems"
         click.echo(f"{self.message}\n{found} found, nothing was started", file=file, err=file is None)
 

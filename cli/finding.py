@@ -1,4 +1,4 @@
-"""Which experiment a verb means: the one named, else the only running one, else the newest."""
+"""The experiment a verb means: the one named, else the only running one, else the newest."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ __all__ = ["chosen_experiment", "chosen_name"]
 
 
 def chosen_experiment(name: str | None, option: str | None, directory: Path | None) -> ExperimentFolder:
-    """The folder of the experiment that ID or `--experiment-id` names: an id, its beginning, or a path.
+    """Return the folder of the experiment that ID or `--experiment-id` names: an id, its beginning, or a path.
 
-    Where neither is given, which one is taken is said on stderr. Raises `FolderError`, or `Failure` if there
-    is none.
+    Without a name, print on stderr which one is used. Raise `FolderError`, or `Failure` if there is none.
     """
     chosen = chosen_name(name, option)
     directory = (directory or default_directory()).expanduser().absolute()
@@ -33,7 +32,7 @@ def chosen_experiment(name: str | None, option: str | None, directory: Path | No
 
 
 def chosen_name(name: str | None, option: str | None) -> str | None:
-    """The one of the two that is given; both may say the same."""
+    """Return the one of the two that is given; both may be equal."""
     if name is not None and option is not None and name != option:
         raise Failure(f"ID says '{name}' and --experiment-id says '{option}': give one of them", USAGE)
     return name if name is not None else option
@@ -42,7 +41,7 @@ def chosen_name(name: str | None, option: str | None) -> str | None:
 def _at(path: Path) -> ExperimentFolder:
     folder = ExperimentFolder(path.expanduser().absolute())
     if not folder.database.is_file():
-        raise FolderError(f"{path} is not the folder of an experiment: it holds no experiment.db")
+        raise FolderError(f"{path} is not the folder of an experiment: it contains no experiment.db")
     return folder
 
 
@@ -51,11 +50,13 @@ def _obvious(directory: Path) -> ExperimentFolder:
     running = [folder for folder in known if folder.manager() is not None]
     if len(running) > 1:
         ids = ", ".join(folder.experiment_id for folder in running)
-        raise Failure(f"{len(running)} experiments run in {directory}, which one? {ids}", USAGE)
+        raise Failure(
+            f"{len(running)} experiments are running in {directory}; give the ID of one: {ids}", USAGE
+        )
     if not known:
         raise Failure(f"there are no experiments in {directory}: pitchpipe run CONFIG, or --dir DIR", USAGE)
     folder = running[0] if running else max(known, key=_created)
-    why = "which runs" if running else "the newest"
+    why = "which is running" if running else "the newest"
     click.echo(f"experiment {folder.experiment_id} ({why} in {directory})", err=True)
     return folder
 

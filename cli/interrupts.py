@@ -1,9 +1,9 @@
-"""What SIGINT, SIGTERM and SIGHUP do, in each phase of a run.
+"""The effect of SIGINT, SIGTERM and SIGHUP in each phase of a run.
 
-At first they end the process, and what it has started, on the spot: there is no experiment yet, so nothing has to be
-written down. (No KeyboardInterrupt: raised in the middle of an import, it can leave the import's lock locked for
-ever.) Once the folder of an experiment is about to be made they are only counted, and once its manager runs they are
-told to a listener, which stops it.
+At first they end the process and its children at once: there is no experiment yet, so nothing needs to be saved.
+(KeyboardInterrupt is not used: raised in the middle of an import, it can leave the import lock locked forever.)
+Shortly before the folder of an experiment is made they are only counted, and while its manager runs they are passed
+to a listener, which stops it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """Installs its handlers for a `with` block, on the main thread; `count` is how many have come."""
+    """Installs its handlers for a `with` block, on the main thread; `count` is the number of signals received."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -47,7 +47,7 @@ class Interrupts:
             signal.signal(number, before)
 
     def hold(self) -> None:
-        """From now on only count: an experiment exists, and what becomes of it must be written down."""
+        """Only count signals from now on: an experiment exists, and its end must be recorded."""
         self._is_held = True
 
     @contextmanager
@@ -64,7 +64,7 @@ class Interrupts:
         self.count += 1
         self._tell()
         if not self._is_held and self._listener is None:
-            kill_descendants()  # the plug-ins are checked in a process of their own
+            kill_descendants()  # the plug-ins are checked in a child process
             os._exit(INTERRUPTED)
 
     def _tell(self) -> None:

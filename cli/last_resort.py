@@ -1,6 +1,6 @@
-"""The last resort of a run that must end: kill every process that descends from ours.
+"""The last resort of a run that must end: kill every descendant of this process.
 
-The dispatcher and the agents are in sessions of their own, but they are our descendants; so are the trials.
+The dispatcher, the agents and the trials have sessions of their own, but are still descendants.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _BETWEEN_LOOKS = 0.05
 
 
 def kill_descendants() -> None:
-    """Kill all processes below ours at once.
+    """Kill all descendants of this process at once.
 
-    Nothing is waited for here: whoever started a process collects its exit code.
+    Does not wait: the parent of each process collects its exit code.
     """
-    # What forks while we look is found the next time.
+    # The next pass finds processes forked during this one.
     for _ in range(_LOOKS):
         if not [process for process in psutil.Process().children(recursive=True) if _kill(process)]:
             return
@@ -41,9 +41,9 @@ def _kill(process: psutil.Process) -> bool:
 
 
 class Deadline:
-    """Ends this process, whatever it hangs in, `seconds` after `start` (which does nothing the second time).
+    """Ends this process, whatever it waits for, `seconds` after `start` (a second `start` does nothing).
 
-    `last_words` is called before, on another thread.
+    `last_words` is called first, on another thread.
     """
 
     def __init__(self, exit_code: int, last_words: Callable[[], None]) -> None:
@@ -52,14 +52,14 @@ class Deadline:
         self._timer: threading.Timer | None = None
 
     def start(self, seconds: float) -> None:
-        """Begin to count."""
+        """Start counting."""
         if self._timer is None:
             self._timer = threading.Timer(seconds, self._end)
             self._timer.daemon = True
             self._timer.start()
 
     def cancel(self) -> None:
-        """It was in time."""
+        """Stop counting: the work ended in time."""
         if self._timer is not None:
             self._timer.cancel()
 

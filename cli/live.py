@@ -50,11 +50,11 @@ class LiveDisplay(Display):
         self._frame: list[int] = []
 
     def drawing(self) -> Live:  # type: ignore[override]
-        """The part of the screen that is redrawn."""
+        """Return the live part of the screen."""
         return self._live
 
     def write(self, text: str) -> None:
-        """Print a line above the table; the terminal breaks it, so that it can be copied whole."""
+        """Print a line above the table; the terminal wraps it, so that it can be copied whole."""
         self._console.print(Text(text, style="yellow"), soft_wrap=True)
 
     def draw(self, progress: Progress) -> None:
@@ -67,9 +67,9 @@ class LiveDisplay(Display):
         self._frame = [*map(Segment.get_line_length, self._console.render_lines(table, pad=False))]
 
     def _wipe(self, width: int) -> None:
-        """Remove a frame whose lines the terminal has broken because it became narrower.
+        """Remove a frame whose lines the terminal has wrapped because it became narrower.
 
-        rich goes up by as many rows as the frame had: the cursor is left so far below the place where it began.
+        rich moves up by the rows that the frame had; this moves the cursor to where those rows begin.
         """
         rows = sum(max(1, -(-length // width)) for length in self._frame)
         self._console.control(Control.move(0, 1 - rows), Control.move_to_column(0))
@@ -77,7 +77,7 @@ class LiveDisplay(Display):
 
 
 def render(progress: Progress) -> RenderableType:
-    """The table as rich draws it; no line of it is longer than the terminal is wide."""
+    """Return the table; no line of it is wider than the terminal."""
     parts: list[RenderableType] = [_head(progress), _Bar(progress), _Counts(progress)]
     if progress.waiting_for:
         parts.append(Text(f"  waiting: {progress.waiting_for}", style="yellow"))
@@ -85,12 +85,12 @@ def render(progress: Progress) -> RenderableType:
     parts += _best(progress.best)
     parts += _failures(progress)
     if progress.status not in _ENDING:
-        parts.append(_cut(Text("  Ctrl-C stops the experiment; what is done is kept", style="dim")))
+        parts.append(_cut(Text("  Ctrl-C stops the experiment; results are kept", style="dim")))
     return Group(*parts)
 
 
 def _cut(text: Text) -> Text:
-    """A line that ends with an ellipsis where it does not fit."""
+    """Cut a line at the width of the terminal, with an ellipsis."""
     text.no_wrap, text.overflow = True, "ellipsis"
     return text
 
@@ -108,7 +108,7 @@ def _head(progress: Progress) -> Text:
 
 
 class _Bar:
-    """The bar and what is known about the end; a narrow terminal gets a shorter bar, then fewer facts."""
+    """The bar and the forecast; a narrow terminal gets a shorter bar, then fewer facts."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -132,7 +132,7 @@ def _left_for_bar(facts: list[str], width: int) -> int:
 
 
 def _facts(progress: Progress) -> list[str]:
-    """The least important last."""
+    """Yield the facts, the least important last."""
     done = f"{progress.finished}" + (f"/{progress.total}" if progress.total is not None else "")
     facts = [f"{done} trials"]
     if progress.rate:
@@ -143,7 +143,7 @@ def _facts(progress: Progress) -> list[str]:
 
 
 class _Counts:
-    """How many trials there are of each kind, on as many lines as it takes."""
+    """The number of trials of each kind, on as many lines as needed."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from importlib import import_module
 from pathlib import Path
@@ -9,18 +10,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .failures import USAGE, Failure
+from .failures import FAILED, USAGE, Failure
 from .interrupts import Interrupts
 
 if TYPE_CHECKING:
     from ..config import ExperimentConfig
     from ..manager import Manager
 
-__all__ = ["checked_config", "make_experiment"]
+__all__ = ["check_startable", "checked_config", "make_experiment"]
 
 
 def checked_config(path: Path) -> ExperimentConfig:
-    """The config, checked as a whole, with its plug-ins; what has no effect is said on stderr."""
+    """Return the checked config, its plug-ins included; print settings without effect on stderr."""
     from ..config import load_config
 
     if not path.is_file():
@@ -29,6 +30,31 @@ def checked_config(path: Path) -> ExperimentConfig:
     for warning in config.warnings:
         click.echo(f"{path}: warning: {warning}", err=True)
     return config
+
+
+def check_startable(config: ExperimentConfig) -> None:
+    """Check, as the executor and the agent do, that this machine can start a trial; raise `Failure` if not.
+
+    Nothing is checked for a Ray cluster, whose nodes may differ from this machine.
+    """
+    from ..executors import ExecutorError
+    from ..manager import check_resources
+    from ..trial_agent import StartError, arguments_of, base_environment
+
+    if config.training_service.platform != "local":
+        return
+    problems = []
+    try:
+        check_resources(config)
+    except ExecutorError as error:
+        problems.append(str(error))
+    try:
+        environment = base_environment(os.environ) | config.trial_environment
+        arguments_of(config.trial_command or "", str(config.trial_code_directory), environment)
+    except StartError as error:
+        problems.append(str(error))
+    if problems:
+        raise Failure("; ".join(problems), FAILED)
 
 
 def make_experiment(
@@ -44,6 +70,6 @@ def make_experiment(
 
 
 def _import_ahead() -> None:
-    """Import what running an experiment needs while the check of the plug-ins is waited for."""
+    """Import what running an experiment needs while the plug-ins are checked."""
     for name in ("..manager.experiments", "..executors.local", ".running"):
         import_module(name, __package__)

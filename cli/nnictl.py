@@ -1,7 +1,7 @@
-"""nnictl's command lines, as ours: verbs and flags that have an equivalent are accepted.
+"""nnictl's command lines, translated: verbs and flags that have an equivalent are accepted.
 
-A line of nnictl is recognised by its words (`experiment list`, `trial ls`, `update duration`) or by a flag that only
-nnictl has (`create --config FILE`); every other line is left as it is.
+A command line of nnictl is recognised by its words (`experiment list`, `trial ls`, `update duration`) or by a flag
+that only nnictl has (`create --config FILE`); every other one is left as it is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .failures import USAGE, Failure
 
 __all__ = ["REPLACED", "WITHOUT_EQUIVALENT", "translated"]
 
-#: nnictl's words -> ours. `{ID}` is the id, if one is given.
+#: nnictl's words -> Pitchpipe's. `{ID}` is the id, if one is given.
 REPLACED: Mapping[tuple[str, ...], tuple[str, ...]] = MappingProxyType(
     {
         ("experiment", "list"): ("list",),
@@ -35,12 +35,12 @@ REPLACED: Mapping[tuple[str, ...], tuple[str, ...]] = MappingProxyType(
 
 _ALGORITHMS = "docs/tuners.md and docs/assessors.md list the algorithms"
 
-#: What nnictl has and we have not, with what to do instead.
+#: Commands of nnictl without an equivalent -> what to do instead.
 WITHOUT_EQUIVALENT: Mapping[tuple[str, ...], str] = MappingProxyType(
     {
         ("experiment", "save"): "copy the experiment's folder, or set storage_path in the config",
         ("experiment", "load"): "pitchpipe resume ID --from FOLDER",
-        ("config", "show"): "pitchpipe export ID --format json holds the config",
+        ("config", "show"): "pitchpipe export ID --format json contains the config",
         ("log", "stdout"): "the logs are in the experiment's folder: see pitchpipe status",
         ("log", "stderr"): "the logs are in the experiment's folder: see pitchpipe status",
         ("algo", "register"): "set class_name and code_directory in the config, or see docs/plugins.md",
@@ -56,7 +56,7 @@ WITHOUT_EQUIVALENT: Mapping[tuple[str, ...], str] = MappingProxyType(
     }
 )
 
-#: nnictl's words with a flag that we do not have -> what to do instead.
+#: Words of nnictl with a flag without an equivalent -> what to do instead.
 _REFUSED_FLAGS: Mapping[tuple[str, ...], tuple[frozenset[str], str]] = MappingProxyType(
     {
         ("experiment", "delete"): (frozenset({"--all"}), "name each one: pitchpipe delete ID ID"),
@@ -64,7 +64,7 @@ _REFUSED_FLAGS: Mapping[tuple[str, ...], tuple[frozenset[str], str]] = MappingPr
     }
 )
 
-# nnictl's flag -> ours, which takes its value; None: the flag's value becomes an argument; "" drops the flag (and its
+# nnictl's flag -> the option that takes its value; None: the value becomes an argument; "" drops the flag (and its
 # value).
 _FLAGS: Mapping[tuple[str, ...], Mapping[str, str | None]] = MappingProxyType(
     {
@@ -85,7 +85,7 @@ _FLAGS: Mapping[tuple[str, ...], Mapping[str, str | None]] = MappingProxyType(
         ("experiment", "import"): {"--filename": "--file"},
         ("trial", "kill"): {"--trial_id": None, "-T": None},
         ("log", "trial"): {"--trial_id": None, "-T": None},
-        # nnictl's best is the highest result, whatever the direction; its worst, the lowest.
+        # To nnictl the best result is the highest, whatever the direction, and the worst the lowest.
         ("trial", "ls"): {
             "--head": "--status SUCCEEDED --sort highest --limit",
             "--tail": "--status SUCCEEDED --sort lowest --limit",
@@ -96,12 +96,12 @@ _FLAGS: Mapping[tuple[str, ...], Mapping[str, str | None]] = MappingProxyType(
 )
 # These take no value.
 _SWITCHES = frozenset({"--all", "-a", "--debug", "-d", "--foreground", "--intermediate", "-i"})
-# These say nothing to us, whatever the verb.
+# Flags without effect here, whatever the verb.
 _DROPPED = frozenset({"--debug", "-d", "--intermediate", "-i"})
 
 
 def translated(arguments: Sequence[str]) -> list[str]:
-    """Our command line for one of nnictl's; any other as it is. Raises `Failure` for one that has no equivalent.
+    """Return the equivalent of one of nnictl's command lines, and any other as it is; raise `Failure` without one.
 
     >>> translated(["create", "--config", "experiment.yml", "--port", "8080"])
     ['create', 'experiment.yml']
@@ -145,7 +145,7 @@ def _has_nnictls_flag(verb: tuple[str, ...], rest: Sequence[str]) -> bool:
 def _with_our_flags(verb: tuple[str, ...], rest: Sequence[str]) -> list[str]:
     flags = _FLAGS.get(verb, {})
     ours: list[str] = []
-    last: list[str] = []  # what becomes an argument comes behind the id
+    last: list[str] = []  # values that become arguments come after the id
     words = iter(rest)
     for word in words:
         name, equals, value = word.partition("=")

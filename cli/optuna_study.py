@@ -1,4 +1,4 @@
-"""An experiment as an Optuna study: for use with Optuna's samplers, plots or dashboard."""
+"""An experiment as an Optuna study, for Optuna's samplers, plots and dashboard."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _STATES = {
     TrialStatus.USER_CANCELED: "FAIL",
     TrialStatus.SYS_CANCELED: "FAIL",
 }
-# Optuna has no normal distribution: a uniform one over so many standard deviations takes its place.
+# Optuna has no normal distribution: a uniform one over this many standard deviations replaces it.
 _SIGMAS = 10.0
 
 
 def write_study(folder: ExperimentFolder, path: Path) -> int:
-    """Write a new SQLite file with a study named as the experiment; return how many trials it has.
+    """Write a new SQLite file with a study named after the experiment; return the number of its trials.
 
     Trials that have not ended are left out. Raise `Failure` without Optuna, or if `path` exists.
     """
@@ -98,14 +98,14 @@ def _number(value: Any) -> float | None:
 
 
 class _Parameters:
-    """The parameters of a search space by Optuna's names: nested ones carry the names of their options."""
+    """The parameters of a search space by Optuna's names: nested ones contain the names of their options."""
 
     def __init__(self, space: SearchSpace) -> None:
         self._space = space
         self._named = [(_name_of(parameter, space), parameter) for parameter in space.parameters]
 
     def of(self, record: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Values and distributions of a trial's parameters; none for a trial that is no point of the space."""
+        """Return values and distributions of a trial's parameters, or none for a trial outside the space."""
         values: dict[str, Any] = {}
         distributions: dict[str, Any] = {}
         if self._space.validate(record):
@@ -119,7 +119,7 @@ class _Parameters:
 
 
 def _name_of(parameter: Parameter, space: SearchSpace) -> str:
-    """The path of a parameter: `layer.Conv.kernel`."""
+    """Return the path of a parameter: `layer.Conv.kernel`."""
     if parameter.parent is None:
         return parameter.name
     index, option = parameter.parent
@@ -138,7 +138,7 @@ def _value_of(parameter: Parameter, record: dict[str, Any]) -> Any:
 
 
 def _plain(option: Any) -> Any:
-    """An option as Optuna can keep it: lists and dicts as JSON text."""
+    """Return an option as Optuna can store it: lists and dicts as JSON text."""
     return option if option is None or isinstance(option, bool | int | float | str) else json.dumps(option)
 
 
@@ -150,7 +150,7 @@ def _distribution(parameter: Parameter, value: Any) -> Any:
     low, high = _bounds(parameter)
     if parameter.integer:
         return IntDistribution(int(low), int(high) - 1)
-    # Rounding to q moves a value beyond a bound at times.
+    # Rounding to q can move a value beyond a bound.
     return FloatDistribution(min(low, value), max(high, value), log=parameter.log and min(low, value) > 0)
 
 

@@ -1,4 +1,4 @@
-"""The web pages of a run: a server in a process of its own, which ends with the run unless it is asked to stay."""
+"""The web pages of a run: a server process that ends with the run unless it is asked to stay."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ __all__ = ["RunPages", "pages_options"]
 def pages_options(function: Any) -> Any:
     """Add `--ui`, `--ui-port` and `--keep-ui`."""
     function = click.option(
-        "--keep-ui", is_flag=True, help="As --ui; the pages stay after the end, until Ctrl-C."
+        "--keep-ui", is_flag=True, help="Like --ui; the pages stay after the end, until Ctrl-C."
     )(function)
     function = click.option(
-        "--ui-port", type=click.IntRange(0, 65535), metavar="N", help="As --ui, on this port.  [default: any]"
+        "--ui-port",
+        type=click.IntRange(0, 65535),
+        metavar="N",
+        help="Like --ui, on this port.  [default: any]",
     )(function)
     return click.option("--ui", "with_pages", is_flag=True, help="Serve web pages, and print their address.")(
         function
@@ -31,9 +34,9 @@ def pages_options(function: Any) -> Any:
 
 
 class RunPages:
-    """The pages of one experiment while its `with` block runs; `say` tells the address as soon as they answer.
+    """The pages of one experiment while its `with` block runs; `say` receives the address once they respond.
 
-    A server that cannot be started is told as well, and the run goes on without.
+    If the server cannot be started, `say` receives the reason, and the run continues without it.
     """
 
     def __init__(self, folder: ExperimentFolder, port: int | None, say: Callable[[str], None]) -> None:
@@ -50,7 +53,7 @@ class RunPages:
         settings = ServerSettings(port=self._port)
         self._server = ServerProcess(self._folder.path.parent, self._folder.experiment_id, settings)
         self._server.start()
-        threading.Thread(target=self._tell_address, name="pages", daemon=True).start()
+        threading.Thread(target=self._say_address, name="pages", daemon=True).start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -59,7 +62,7 @@ class RunPages:
             self._server.stop()
 
     def stay(self, interrupts: Interrupts) -> None:
-        """Keep the pages until Ctrl-C; answers at once where there are none."""
+        """Keep the pages until Ctrl-C; return at once without pages."""
         if self._server is None or not self._server.is_running or interrupts.count:
             return
         interrupted = threading.Event()
@@ -67,7 +70,7 @@ class RunPages:
         with interrupts.told_to(interrupted.set):
             interrupted.wait()
 
-    def _tell_address(self) -> None:
+    def _say_address(self) -> None:
         from ..server import ServerError
 
         server = self._server

@@ -1,4 +1,4 @@
-"""Which trial a verb means: `[ID] TRIAL`, where TRIAL is a trial's id or its sequence number."""
+"""The trial a verb means: `[ID] TRIAL`, where TRIAL is a trial's id or its sequence number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["chosen_trial", "split_names"]
 def split_names(
     names: Sequence[str], experiment_id: str | None, directory: Path | None
 ) -> tuple[ExperimentFolder, str]:
-    """Return the experiment's folder, and the word for the trial."""
+    """Return the experiment's folder and the word for the trial."""
     if len(names) > 2:
         raise Failure(f"give [ID] TRIAL, not {len(names)} words: {' '.join(names)}", USAGE)
     return chosen_experiment(names[0] if len(names) == 2 else None, experiment_id, directory), names[-1]

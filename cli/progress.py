@@ -1,4 +1,4 @@
-"""How a running experiment stands, as one frozen value: what the displays draw."""
+"""The state of a running experiment as one frozen value, which the displays draw."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Best:
 
     @classmethod
     def of(cls, trial: Trial, objectives: Iterable[str]) -> Best:
-        """What a trial with values is as a result."""
+        """Return a trial with values as a result."""
         values = dict(zip(objectives, trial.values or (), strict=True))
         value = next(iter(values.values())) if len(values) == 1 else values
         return cls(trial.trial_id, trial.sequence_id, value, parameters_of(trial.record))
@@ -36,9 +36,9 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`rate` is in trials a second, durations in seconds; what nobody knows is None.
+    """The state of an experiment: `rate` in trials per second, durations in seconds; None where unknown.
 
-    `is_bound` says that `remaining` is not a forecast: the experiment may end before.
+    With `is_bound`, `remaining` is an upper bound and not a forecast: the experiment may end earlier.
     """
 
     experiment_id: str
@@ -58,12 +58,12 @@ class Progress:
 
     @property
     def finished(self) -> int:
-        """How many trials have ended."""
+        """The number of trials that have ended."""
         return sum(self.counts.get(status, 0) for status in _FINAL)
 
 
 class ProgressMeter:
-    """Reads a manager; must be called on its loop's thread."""
+    """Reads a manager; must be called on the thread of its loop."""
 
     def __init__(self, manager: Manager) -> None:
         self._manager = manager
@@ -71,7 +71,7 @@ class ProgressMeter:
         self._began: float | None = None
 
     def read(self, now: float) -> Progress:
-        """How the experiment stands; `now` in seconds since the epoch."""
+        """Return the state of the experiment; `now` is in seconds since the epoch."""
         folder, config, runner = self._manager.folder, self._manager.config, self._manager.runner
         name = config.experiment_name or ""
         if runner is None:
@@ -112,7 +112,7 @@ class ProgressMeter:
             now - self._began,
             {},
             config.max_trial_number,
-            waiting_for="Ray starts" if config.training_service.platform == "ray" else "",
+            waiting_for="Ray is starting" if config.training_service.platform == "ray" else "",
         )
 
     def _names(self, runner: TrialRunner) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class ProgressMeter:
 
 
 def _waiting_for(runner: TrialRunner) -> str:
-    """Why nothing runs although a trial waits; empty if something does."""
+    """Return why nothing runs although a trial waits; empty if something runs."""
     if not runner.waiting or runner.counts.get("RUNNING"):  # type: ignore[call-overload]
         return ""
     return runner.why_waiting(runner.waiting[0])

@@ -1,4 +1,4 @@
-"""Runs a trial again here, in the foreground: its parameters, environment and code directory, and no manager."""
+"""Reruns a trial in the foreground, with its parameters, environment and code directory but without a manager."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["Rerun", "job_of", "rerun"]
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """How it went: the exit code, and what was reported (each value as JSON text)."""
+    """The outcome: the exit code, and the reported results (each as JSON text)."""
 
     exit_code: int
     intermediate: list[str]
@@ -57,9 +57,9 @@ def job_of(
 
 
 def rerun(job: Job, *, debug: bool = False) -> Rerun:
-    """Run the attempt in this terminal; with `debug`, pdb is entered where it raises.
+    """Run the attempt in this terminal; with `debug`, enter pdb where it raises.
 
-    Raises `Failure` if it cannot be started.
+    Raise `Failure` if it cannot be started.
     """
     os.makedirs(job.shelf)
     Path(job.parameters_file).write_text(job.parameters, encoding="utf-8")
@@ -96,7 +96,7 @@ def _run_command(job: Job, debug: bool) -> int:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Its exit code; Ctrl-C reaches the trial as well, which may need a moment for its last words."""
+    """Return the exit code; Ctrl-C reaches the trial as well, which may need a moment to finish."""
     while True:
         try:
             return process.wait()
@@ -105,7 +105,7 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 
 
 def _under_pdb(arguments: list[str], command: str) -> list[str]:
-    """A Python command that enters pdb at the first exception that nobody catches.
+    """Return a Python command that enters pdb at the first uncaught exception.
 
     >>> _under_pdb(["/usr/bin/python3", "train.py", "--fast"], "python3 train.py --fast")
     ['/usr/bin/python3', '-m', 'pdb', '-c', 'continue', 'train.py', '--fast']
@@ -127,7 +127,7 @@ def _call_function(job: Job, debug: bool) -> tuple[int, str | None]:
 
 
 class _DebuggedLoader(FunctionLoader):
-    """Loads the pickled function as one that enters pdb where it raises."""
+    """Loads the pickled function, wrapped so that it enters pdb where it raises."""
 
     def load(self, job: Job) -> TrialFunction:
         """Return the function that the attempt calls."""

@@ -1,4 +1,4 @@
-"""What a training script says of itself, read from its text and never run: parameters, defaults, reports."""
+"""Facts about a training script, from its source without running it: parameters, defaults, reports."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _FLAG = "--"
 
 @dataclass(slots=True)
 class ScriptFacts:
-    """`parameters` maps the names that the script looks up to their defaults (None: there is none).
+    """What a script uses: `parameters` maps the names it looks up to their defaults (None: no default).
 
-    `choices` holds the values that argparse allows; `flags` are the options of its command line, with defaults.
+    `choices` contains the values that argparse allows; `flags` are its command-line options with their defaults.
     """
 
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class ScriptFacts:
 
 
 def read_script(text: str) -> ScriptFacts:
-    """Read a Python script; raises SyntaxError.
+    """Read a Python script; raise `SyntaxError` if it is not one.
 
     >>> facts = read_script("p = {'lr': 0.1}; p.update(pitchpipe.get_next_parameter()); print(p['lr'], p['units'])")
     >>> facts.parameters, facts.asks, facts.reports_final
@@ -54,7 +54,7 @@ def read_script(text: str) -> ScriptFacts:
 
 
 def _literals(tree: ast.AST) -> Iterator[tuple[str, ast.Dict]]:
-    """The dictionaries that are written out, by the names they are assigned to."""
+    """Return the dictionary literals by the names they are assigned to."""
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
             if isinstance(node.target, ast.Name):
@@ -64,7 +64,7 @@ def _literals(tree: ast.AST) -> Iterator[tuple[str, ast.Dict]]:
 
 
 def _holders(tree: ast.AST) -> frozenset[str]:
-    """The names of variables that hold the parameters: assigned from the call, or updated with it."""
+    """Return the names of variables that hold the parameters: assigned from the call, or updated with it."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and any(_asks(inner) for inner in ast.walk(node.value)):
@@ -117,7 +117,7 @@ def _note_parameter(facts: ScriptFacts, key: ast.AST | None, default: Any = None
 
 
 def _note_defaults(facts: ScriptFacts, found: ast.Dict, literals: Mapping[str, ast.Dict]) -> None:
-    """`{"lr": 0.1, **DEFAULTS, **get_next_parameter()}`, or the dictionary that is updated later."""
+    """Note the defaults in `{"lr": 0.1, **DEFAULTS, **get_next_parameter()}` or a dictionary that is updated later."""
     for key, default in zip(found.keys, found.values, strict=True):
         if key is not None:
             _note_parameter(facts, key, _literal(default))
@@ -148,7 +148,7 @@ def _literal(node: ast.AST) -> Any:
 
 
 def guessed_spec(default: Any, choices: Sequence[Any] = ()) -> str:
-    """A range around a default, as `--param` takes it; empty where nothing can be guessed.
+    """Return a range around a default in the form of `--param`; empty where nothing can be guessed.
 
     >>> guessed_spec(0.01), guessed_spec(64), guessed_spec(0.0), guessed_spec(True)
     ('loguniform:0.0001:1', 'randint:16:257', 'uniform:0:1', 'choice:true,false')

@@ -1,4 +1,4 @@
-"""Tables on stdout: cut to the width of a terminal, whole everywhere else."""
+"""Tables on stdout: cut to the width of a terminal, complete everywhere else."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["aligned", "print_table"]
 
 
 _GAP = "  "
-# A column that gives way is shown with at least so many characters, or not at all.
+# The shrinking column has at least this width, or is left out.
 _NARROWEST = 12
-# The last column gets so much, if it needs it, before the one that gives way gets anything.
+# The last column gets up to this width before the shrinking one gets any.
 _LAST = 50
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], giving_way: int | None = None) -> None:
-    """Print rows under a head, in columns; where they do not fit, the column `giving_way` is cut or left out."""
+    """Print rows below a head, in columns; where they do not fit, cut or leave out the column `giving_way`."""
     table = [head, *rows]
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if width is not None and giving_way is not None:
@@ -27,7 +27,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], giving_way: 
 
 
 def narrowed(rows: Sequence[Sequence[str]], width: int, column: int) -> list[Sequence[str]]:
-    """Rows in which one column is cut, or left out, so that the others can be read.
+    """Return rows with one column cut or left out, so that the others can be read.
 
     >>> narrowed([("#", "parameters", "reason"), ("1", "lr=0.1 momentum=0.9", "too big")], 27, 1)
     [['#', 'parameters', 'reason'], ['1', 'lr=0.1 momentu…', 'too big']]
@@ -47,7 +47,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """Rows as lines with aligned columns, cut at `width` characters.
+    """Return rows as lines with aligned columns, cut at `width` characters.
 
     >>> aligned([("#", "status"), ("12", "FAILED")])
     ['#   status', '12  FAILED']

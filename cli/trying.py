@@ -1,4 +1,4 @@
-"""One trial of a config for a few seconds, in a real worker, and what that says about the whole experiment."""
+"""One trial of a config for a few seconds, in a real worker, and a forecast for the whole experiment."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .running import RunningExperiment
 
 __all__ = ["Tried", "forecast_lines", "size_text", "tried_lines", "try_config"]
 
-# What the store keeps of a trial and of each of its results, in bytes.
+# The size in the store of a trial and of each of its results, in bytes.
 _ROW, _RESULT = 600, 60
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """How one trial went: `seconds` it ran, `bytes` of files it left, what it reported."""
+    """The outcome of one trial: run time in `seconds`, size of its files in `bytes`, its results (as JSON text)."""
 
     status: str
     seconds: float
@@ -45,17 +45,17 @@ class Tried:
 
     @property
     def is_whole(self) -> bool:
-        """Did it come to its end by itself?"""
+        """Whether it ended by itself."""
         return self.status == "SUCCEEDED"
 
     @property
     def has_failed(self) -> bool:
-        """Did it fail, or not even start?"""
+        """Whether it failed, or did not even start."""
         return self.status not in ("SUCCEEDED", "SYS_CANCELED", "EARLY_STOPPED")
 
 
 def try_config(config: ExperimentConfig, seconds: float, interrupts: Interrupts) -> Tried:
-    """Run one trial of `config` for at most so many seconds, in a folder that goes away."""
+    """Run one trial of `config` for at most `seconds`, in a temporary folder."""
     limits = {"max_trial_number": 1, "trial_concurrency": 1, "max_experiment_duration": seconds}
     short = config.model_copy(update={**limits, "max_failures": 0, "storage_path": None})
     with tempfile.TemporaryDirectory(prefix="pitchpipe-try-") as directory:
@@ -87,7 +87,7 @@ def _tried(view: ExperimentView, error: str) -> Tried:
 
 
 def tried_lines(tried: Tried) -> Iterator[str]:
-    """What the trial did."""
+    """Return what the trial did, as lines."""
     ran = duration_text(tried.seconds)
     if tried.has_failed:
         yield f"the trial failed: {tried.failure}"
@@ -99,7 +99,7 @@ def tried_lines(tried: Tried) -> Iterator[str]:
         last = result_text(tried.intermediate[-1])
         yield f"  intermediate  {len(tried.intermediate)}, the last {last}"
     else:
-        yield "  intermediate  none: an assessor has nothing to judge"
+        yield "  intermediate  none reported, so early stopping cannot work"
     if tried.final is not None:
         yield f"  final         {result_text(tried.final)}"
     else:
@@ -107,7 +107,7 @@ def tried_lines(tried: Tried) -> Iterator[str]:
 
 
 def forecast_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:
-    """How long the experiment will take and how much disk, as far as one trial can tell."""
+    """Return a forecast of the experiment's run time and disk usage, as lines."""
     if tried.has_failed:
         return
     count, limit = config.max_trial_number, config.max_experiment_duration
@@ -124,7 +124,7 @@ def forecast_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:
         yield f"  time          {duration_text(limit)}: about {_trials(fit)}, {several}"
     each = tried.bytes + _ROW + _RESULT * len(tried.intermediate)
     whole = f", {more}{size_text(each * count)} in all" if count is not None else ""
-    yield f"  disk          {more}{size_text(each)} a trial{whole}"
+    yield f"  disk          {more}{size_text(each)} per trial{whole}"
 
 
 def _trials(count: int) -> str:
@@ -132,7 +132,7 @@ def _trials(count: int) -> str:
 
 
 def size_text(count: float) -> str:
-    """Bytes for people.
+    """Return a size in bytes for people.
 
     >>> size_text(512), size_text(2_500_000)
     ('512 B', '2.5 MB')

@@ -30,7 +30,7 @@ class Verb(click.Command):
         self.examples = tuple(examples)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples as they are, however long."""
+        """Write the examples unchanged, whatever their width."""
         super().format_epilog(ctx, formatter)
         with formatter.section("Examples"):
             for example in self.examples:
@@ -49,7 +49,7 @@ def directory_option(function: F) -> F:
         "directory",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="The folder that holds the experiments.  [default: $PITCHPIPE_DIR or ~/pitchpipe-experiments]",
+        help="The directory of the experiments.  [default: $PITCHPIPE_DIR or ~/pitchpipe-experiments]",
     )(function)
 
 
@@ -68,17 +68,17 @@ def trial_options(function: F) -> F:
 
 
 def new_experiment_options(function: F) -> F:
-    """Add CONFIG, and `--experiment-id` and `--dir` of an experiment to be made."""
+    """Add CONFIG, and `--experiment-id` and `--dir` of a new experiment."""
     function = click.argument("config", type=click.Path(path_type=Path), metavar="CONFIG")(function)
     function = click.option(
-        "--experiment-id", metavar="ID", help="Its id: up to 32 letters, digits, '-', '_'.  [default: drawn]"
+        "--experiment-id", metavar="ID", help="Its id: up to 32 letters, digits, '-', '_'.  [default: random]"
     )(function)
     return click.option(
         "--dir",
         "directory",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="The folder that holds the experiments."
+        help="The directory of the experiments."
         "  [default: the config's experiment_working_directory, else $PITCHPIPE_DIR or ~/pitchpipe-experiments]",
     )(function)
 
@@ -101,7 +101,7 @@ def _named_options(function: F) -> F:
 
 
 def complete_experiment(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
-    """The ids of the experiments in the directory that begin so, for the completion of a shell."""
+    """Return the ids in the directory that begin with the given text, for shell completion."""
     from ..store import ExperimentFolder, default_directory
 
     directory = context.params.get("directory") or default_directory()

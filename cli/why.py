@@ -1,4 +1,4 @@
-"""`pitchpipe trial show --why`: why a trial ended as it did, and how it stands beside the others."""
+"""`pitchpipe trial show --why`: why a trial ended as it did, and how it compares with others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _beside_others(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]
 def _failed_alike(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
     for group in view.failures():
         if trial["sequence_id"] in group.sequence_ids and group.count > 1:
-            yield f"{group.count} trials failed alike, the first of them trial {group.sequence_ids[0]}."
+            yield f"{group.count} trials failed the same way; the first was trial {group.sequence_ids[0]}."
 
 
 def _rank(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
@@ -53,11 +53,11 @@ def _rank(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
         statuses=("SUCCEEDED",), conditions=(Condition(f"value.{name}", symbol, value),), limit=0
     )
     place, total = view.trials(better).total + 1, view.trials(there).total
-    yield f"It is number {place} of the {total} that have succeeded."
+    yield f"It ranks {place} among the {total} that succeeded."
 
 
 def _at_the_same_step(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
-    """Yield how the last result compares with what other trials had reported at that step."""
+    """Compare the last result with those of other trials at the same step."""
     step = trial["intermediate_results"] - 1
     if step < 0:
         return
@@ -69,6 +69,6 @@ def _at_the_same_step(view: ExperimentView, trial: dict[str, Any]) -> Iterator[s
     better = sum(sign * value < sign * own for value in others.values())
     best = min(others.values(), key=lambda value: sign * value)
     yield (
-        f"At result {step} it had {number_text(own)}; of the {len(others)} other trials that came so far,"
+        f"At result {step} it had {number_text(own)}; of the {len(others)} other trials that got there,"
         f" {better} had a better one, the best {number_text(best)}."
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .experiments import create_experiment, experiment_config, resume_experiment
+    from .experiments import check_resources, create_experiment, experiment_config, resume_experiment
     from .manager import Manager
     from .settings import run_of
 
 _HOMES = {
     "Manager": ".manager",
+    "check_resources": ".experiments",
     "create_experiment": ".experiments",
     "experiment_config": ".experiments",
     "resume_experiment": ".experiments",
@@ -19,6 +20,7 @@ _HOMES = {
 
 __all__ = [
     "Manager",
+    "check_resources",
     "create_experiment",
     "experiment_config",
     "resume_experiment",

@@ -6,6 +6,7 @@ import pickle
 import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import cloudpickle
 
@@ -15,9 +16,19 @@ from ..runner import Event, ExperimentStatus, StopRequested, TrialRunner
 from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, default_directory, steady_clock
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
-from .settings import objectives_of
+from .settings import objectives_of, request_of
 
-__all__ = ["BY_USER", "create_experiment", "executor_for", "experiment_config", "resume_experiment"]
+if TYPE_CHECKING:
+    from ..executors.local import LocalTrialExecutor
+
+__all__ = [
+    "BY_USER",
+    "check_resources",
+    "create_experiment",
+    "executor_for",
+    "experiment_config",
+    "resume_experiment",
+]
 
 BY_USER = "stopped by the user"
 
@@ -133,15 +144,17 @@ def _stopper_of(folder: ExperimentFolder) -> Stopper | None:
         ) from error
 
 
+def check_resources(config: ExperimentConfig) -> None:
+    """Raise `ExecutorError` if this machine has too little for any trial; a cluster is not asked."""
+    if isinstance(config.training_service, LocalConfig):
+        _local_executor(config.training_service).totals(request_of(config))
+
+
 def executor_for(config: ExperimentConfig) -> TrialExecutor:
     """The executor that the configuration's training service names."""
     service = config.training_service
     if isinstance(service, LocalConfig):
-        from ..executors.local import LocalTrialExecutor
-
-        return LocalTrialExecutor(
-            service.gpu_indices, service.max_trial_number_per_gpu, service.use_active_gpu, service.resources
-        )
+        return _local_executor(service)
     from ..executors.ray import RayTrialExecutor
 
     return RayTrialExecutor(
@@ -149,6 +162,14 @@ def executor_for(config: ExperimentConfig) -> TrialExecutor:
         service.idle_timeout,
         service.runtime_env,
         reconnect_timeout=service.reconnect_timeout,
+    )
+
+
+def _local_executor(service: LocalConfig) -> LocalTrialExecutor:
+    from ..executors.local import LocalTrialExecutor
+
+    return LocalTrialExecutor(
+        service.gpu_indices, service.max_trial_number_per_gpu, service.use_active_gpu, service.resources
     )
 
 

@@ -1,4 +1,4 @@
-"""Pitchpipe tunes hyper-parameters. What a trial script needs is here at once; the rest loads when named.
+"""Pitchpipe tunes hyper-parameters. What a trial script needs is imported at once, everything else on first use.
 
 >>> import pitchpipe
 >>> parameters = {"lr": 0.1, **pitchpipe.get_next_parameter()}
@@ -6,7 +6,7 @@
 Final result: 0.9
 """
 
-# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
+# Type checkers do not find the sub-packages: they are beside this folder until the package is built.
 # pyright: reportMissingImports=false
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`python -m pitchpipe` is the command line."""
+"""`python -m pitchpipe`: the command line."""
 
-# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
+# Type checkers do not find the sub-packages: they are beside this folder until the package is built.
 from .cli import main  # pyright: ignore[reportMissingImports]
 
 if __name__ == "__main__":

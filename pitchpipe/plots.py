@@ -1,6 +1,6 @@
-"""The figures of an experiment as methods, for notebooks: drawn from its folder, whether it runs or not."""
+"""The figures of an experiment as methods, for notebooks: drawn from its folder, whether it is running or not."""
 
-# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
+# Type checkers do not find the sub-packages: they are beside this folder until the package is built.
 # pyright: reportMissingImports=false
 
 from __future__ import annotations
@@ -20,55 +20,55 @@ Theme = Literal["light", "dark"]
 class Plots:
     """Draws an experiment as plotly figures; `theme` is "light" or "dark", docs/figures.md shows them all.
 
-    All read the folder anew, and none needs anything to run. They raise `StoreError` if the experiment cannot be read
-    and `KeyError`, which names those that there are, for an unknown objective or parameter.
+    Each call reads the folder again; nothing needs to be running. All raise `StoreError` if the experiment cannot be
+    read and `KeyError`, with the known names, for an unknown objective or parameter.
     """
 
     def _folder_to_plot(self) -> Path:
         raise NotImplementedError
 
     def plot_history(self, objective: str | None = None, *, theme: Theme = "light") -> go.Figure:
-        """The result of each trial, and the best so far; every objective without a name."""
+        """Draw the result of each trial and the best so far; without a name, for every objective."""
         return self._figure("plot_history", objective, theme=theme)
 
     def plot_curves(self, *, theme: Theme = "light") -> go.Figure:
-        """The intermediate results of at most 200 trials; those that were stopped early are grey."""
+        """Draw the intermediate results of at most 200 trials; those of early-stopped trials are grey."""
         return self._figure("plot_curves", theme=theme, curves=200)
 
     def plot_parallel(
         self, objective: str | None = None, parameters: Sequence[str] | None = None, *, theme: Theme = "light"
     ) -> go.Figure:
-        """Parallel coordinates: a trial is a line across its parameters, coloured by its result."""
+        """Draw parallel coordinates: each trial is a line across its parameters, coloured by its result."""
         return self._figure("plot_parallel", objective, parameters=parameters, theme=theme)
 
     def plot_importance(self, objective: str | None = None, *, theme: Theme = "light") -> go.Figure:
-        """How much of the results' variance each parameter explains, and how far that can be believed."""
+        """Draw how much of the results' variance each parameter explains, and how reliable that is."""
         return self._figure("plot_importance", objective, theme=theme)
 
     def plot_slice(
         self, objective: str | None = None, parameters: Sequence[str] | None = None, *, theme: Theme = "light"
     ) -> go.Figure:
-        """The result against each parameter alone."""
+        """Draw the result against each parameter alone."""
         return self._figure("plot_slice", objective, parameters=parameters, theme=theme)
 
     def plot_contour(
         self, x: str, y: str, objective: str | None = None, *, theme: Theme = "light"
     ) -> go.Figure:
-        """The result over two parameters, smoothed between the trials; `ValueError` if they are the same."""
+        """Draw the result over two parameters, smoothed between the trials; raise `ValueError` if they are the same."""
         return self._figure("plot_contour", x, y, objective, theme=theme)
 
     def plot_timeline(self, *, theme: Theme = "light") -> go.Figure:
-        """When and where each attempt ran, and how it ended."""
+        """Draw when and where each attempt ran, and how it ended."""
         return self._figure("plot_timeline", theme=theme, attempts=True)
 
     def plot_pareto(self, objectives: Sequence[str] | None = None, *, theme: Theme = "light") -> go.Figure:
-        """The trials by two objectives, those on the Pareto front marked."""
+        """Draw the trials by two objectives, with those on the Pareto front marked."""
         return self._figure("plot_pareto", objectives, theme=theme)
 
     def plot_edf(
         self, *others: Plots | str | Path, objective: str | None = None, theme: Theme = "light"
     ) -> go.Figure:
-        """Which share of the trials is at least as good as each result, here and in other experiments or folders."""
+        """Draw the share of trials at least as good as each result, here and in other experiments or folders."""
         from .server import figures
 
         folders = [other._folder_to_plot() if isinstance(other, Plots) else Path(other) for other in others]

@@ -1,10 +1,10 @@
-"""Names for trainables and environments, and how what is named reaches the processes that run trials.
+"""Names for trainables and environments, and their way to the processes that run trials.
 
-The names belong to the process in which they were given. An `Experiment` sends its trial together with all
-environments; whoever unpickles it there has the same names.
+Names belong to the process that registered them. An `Experiment` sends its trial together with all environments, so the
+process that unpickles it has the same names.
 """
 
-# The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
+# Type checkers do not find the sub-packages: they are beside this folder until the package is built.
 # pyright: reportMissingImports=false
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Creator = Callable[[dict[str, Any]], Any]
 
 
 class NotRegistered(LookupError):
-    """There is nothing of this name; the message has the nearest names."""
+    """Nothing is registered under this name; the message suggests the nearest names."""
 
 
 class Registry:
@@ -39,51 +39,49 @@ class Registry:
         self._creators: dict[str, Creator] = {}
 
     def keep_trainable(self, name: str, trainable: Any) -> None:
-        """Give a name to a class or a function; what had it before loses it. Raises `TypeError` for anything else."""
+        """Register a class or a function, replacing an earlier one; raise `TypeError` for anything else."""
         from .trial_agent import Trainable, wrap_function
 
         if isinstance(trainable, type):
             if not issubclass(trainable, Trainable):
-                raise TypeError(f"{trainable.__name__} is not derived from pitchpipe.Trainable")
+                raise TypeError(f"{trainable.__name__} is not a subclass of pitchpipe.Trainable")
         elif callable(trainable):
             trainable = wrap_function(trainable, name=name)
         else:
-            raise TypeError(
-                f"{trainable!r} is neither a function nor a class derived from pitchpipe.Trainable"
-            )
+            raise TypeError(f"{trainable!r} is neither a function nor a subclass of pitchpipe.Trainable")
         self._trainables[_checked(name)] = trainable
 
     def keep_env(self, name: str, creator: Creator) -> None:
-        """Give a name to a function that makes an environment; raises `TypeError` for what cannot be called."""
+        """Register a function that makes an environment; raise `TypeError` for anything that cannot be called."""
         if not callable(creator):
             raise TypeError(f"{creator!r} is not a function that makes an environment")
         self._creators[_checked(name)] = creator
 
     def trainable(self, name: str) -> Any:
-        """The class of this name; raises `NotRegistered`."""
+        """Return the class of this name; raise `NotRegistered` if there is none."""
         return _found(self._trainables, name, "trainable")
 
     def creator(self, name: str) -> Creator:
-        """The function that makes the environment of this name; raises `NotRegistered`."""
+        """Return the function that makes the environment of this name; raise `NotRegistered` if there is none."""
         return _found(self._creators, name, "environment")
 
     def has_trainable(self, name: str) -> bool:
-        """Is there a trainable of this name?"""
+        """Return whether there is a trainable of this name."""
         return name in self._trainables
 
     def creators(self) -> dict[str, Creator]:
-        """All functions that make environments, by name."""
+        """Return all functions that make environments, by name."""
         return dict(self._creators)
 
 
-# One per process: names are for code that does not see the object that holds them.
+# One per process: names are for code that cannot see the object that has them.
 registered = Registry()
 
 
 def register_trainable(name: str, trainable: Any) -> None:
-    """Give a name to a `Trainable` class or a function, so that `Experiment(name, ...)` finds it.
+    """Register a `Trainable` class or a function, so that `Experiment(name, ...)` finds it.
 
-    A function becomes a class, as by `wrap_function`. Raises `TypeError` for what is neither.
+    A function becomes a class, as by `wrap_function`. Raise `TypeError` for anything else.
 
     >>> register_trainable("square", lambda parameters: parameters["x"] ** 2)
     >>> registered_trainable("square").__name__
@@ -93,7 +91,7 @@ def register_trainable(name: str, trainable: Any) -> None:
 
 
 def register_env(name: str, creator: Creator) -> None:
-    """Give a name to a function of a dict that makes an environment; trials have it by `make_env`, wherever they run.
+    """Register a function that makes an environment from a dict; trials call it by `make_env`, wherever they run.
 
     >>> register_env("corridor", lambda config: list(range(config["length"])))
     >>> make_env("corridor", {"length": 3})
@@ -103,23 +101,23 @@ def register_env(name: str, creator: Creator) -> None:
 
 
 def make_env(name: str, config: Mapping[str, Any] | None = None) -> Any:
-    """Make the environment of this name; raises `NotRegistered`."""
+    """Make the environment of this name; raise `NotRegistered` if there is none."""
     return registered.creator(name)(dict(config or {}))
 
 
 def registered_trainable(name: str) -> Any:
-    """The class of this name; raises `NotRegistered` with the nearest names."""
+    """Return the class of this name; raise `NotRegistered` with the nearest names."""
     return registered.trainable(name)
 
 
 def shipped(trial: Any) -> Any:
-    """A trial for pickling: who unpickles it has the trial itself, and the environments of this process by name."""
+    """Wrap a trial for pickling: unpickling returns the trial and registers the environments of this process."""
     creators = registered.creators()
     return _Shipment(trial, creators) if creators else trial
 
 
 class _Shipment:
-    """Pickled, it becomes a call of `_unpack`."""
+    """A trial that is pickled as a call of `_unpack`."""
 
     def __init__(self, trial: Any, creators: dict[str, Creator]) -> None:
         self._packed = trial, creators
@@ -144,5 +142,5 @@ def _found(table: Mapping[str, Any], name: str, kind: str) -> Any:
     if name in table:
         return table[name]
     nearest = difflib.get_close_matches(name, table, 3, 0.0)
-    known = f"registered are {', '.join(nearest)}" if nearest else "nothing is registered"
+    known = f"registered: {', '.join(nearest)}" if nearest else "nothing is registered"
     raise NotRegistered(f"there is no {kind} '{name}': {known}")

@@ -1,7 +1,7 @@
-"""Seeing and steering an experiment from outside its manager: reading its store, the HTTP API, figures, pages.
+"""The server: reads the stores of experiments and serves the HTTP API, figures and pages.
 
-Everything here runs in a process of its own or in the user's: it reads the experiment's database read-only, so that it
-works also when nothing else runs, and asks for changes through the manager's control socket.
+It runs in a separate process or in the user's. It only reads the databases of experiments, so it works when no
+manager runs, and it requests changes through the manager's control socket.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..store.reading import Condition, ExperimentView, QueryError, TrialQuery
-    from .__main__ import TOKEN_VARIABLE
     from .experiment_table import read_table
     from .experiments import Experiments
-    from .process import ServerError, ServerProcess
+    from .process import TOKEN_VARIABLE, ServerError, ServerProcess
     from .security import SecurityError, ServerSettings, is_loopback
     from .serving import Serving, ServingError
     from .trial_story import ending_of
@@ -30,7 +29,7 @@ _HOMES = {
     "ServerSettings": ".security",
     "Serving": ".serving",
     "ServingError": ".serving",
-    "TOKEN_VARIABLE": ".__main__",
+    "TOKEN_VARIABLE": ".process",
     "TrialQuery": "..store.reading",
     "TuneClient": ".tune",
     "TuneServer": ".tune",

@@ -1,7 +1,7 @@
-"""`python -P -m pitchpipe.server DIRECTORY`: the server as a process of its own; see `process.py` for starting it.
+"""`python -P -m pitchpipe.server DIRECTORY`: the server as a separate process; `process.py` starts it.
 
-When it answers, it prints one line of JSON, `{"url": ..., "pid": ...}`; when it cannot, `{"error": ...}`, and its exit
-code is 2.
+Once it listens, it prints one line of JSON, `{"url": ..., "pid": ...}`; if it cannot, it prints `{"error": ...}` and
+its exit code is 2.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until the end; answers the exit code."""
+    """Serve until the end; return the exit code."""
     asked = _parser().parse_args(arguments)
     from .experiments import Experiments
     from .security import SecurityError, ServerSettings
@@ -42,15 +42,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -P -m pitchpipe.server", description=__doc__)
-    parser.add_argument("directory", type=Path, help="the folder that holds the folders of experiments")
-    parser.add_argument("--experiment", metavar="ID", help="show this one only")
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on; others need a token")
-    parser.add_argument("--port", type=int, default=0, help="0: any that is free; TuneServer's was 4321")
+    parser.add_argument("directory", type=Path, help="the directory of the experiments")
+    parser.add_argument("--experiment", metavar="ID", help="show only this experiment")
     parser.add_argument(
-        "--allow-host", action="append", default=[], metavar="NAME", help="a name it may be asked by"
+        "--host", default="127.0.0.1", help="the address to listen on; any but loopback needs a token"
     )
-    parser.add_argument("--no-pages", action="store_true", help="the API alone")
-    parser.add_argument("--end-with-stdin", action="store_true", help="end when standard input does")
+    parser.add_argument(
+        "--port", type=int, default=0, help="0 for any free one; the one of TuneServer was 4321"
+    )
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="a host name to accept"
+    )
+    parser.add_argument("--no-pages", action="store_true", help="serve only the API")
+    parser.add_argument("--end-with-stdin", action="store_true", help="end when standard input is closed")
     return parser
 
 
@@ -62,7 +66,7 @@ def _say(news: dict[str, object]) -> None:
     try:
         print(json.dumps(news), flush=True)
     except BrokenPipeError:
-        sys.stdout = None  # whoever started it does not listen; the file has it, too
+        sys.stdout = None  # the parent does not read the pipe; the address is in the file as well
 
 
 if __name__ == "__main__":

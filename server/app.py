@@ -16,17 +16,17 @@ from .ui import Site, add_pages
 
 __all__ = ["create_app", "guarded"]
 
-_ABOUT = """See and steer experiments.
+_ABOUT = """Show and control experiments.
 
-Times are seconds since the epoch, durations seconds, NaN and infinities null. A request that cannot be done is answered
-with `{"error": "a sentence"}`. On an address that others can reach, send `Authorization: Bearer TOKEN`.
+Times are seconds since the epoch, durations are in seconds, NaN and infinities are null. A failed request returns
+`{"error": "a sentence"}`. On an address that other machines can reach, send `Authorization: Bearer TOKEN`.
 """
 
 
 def create_app(
     experiments: Experiments, settings: ServerSettings | None = None, *, pages: bool = True
 ) -> FastAPI:
-    """The application about some experiments, without its guard; `pages` only once a process.
+    """Return the application for some experiments, without its guard; `pages` only once per process.
 
     `/api/v1` is the API with its `openapi.json`; `/trials` and `/stop_experiment` are TuneServer's; the pages are below
     `/ui`.
@@ -37,7 +37,7 @@ def create_app(
         version=version("pitchpipe"),
         description=_ABOUT,
         openapi_url="/api/v1/openapi.json",
-        docs_url=None,  # they load scripts from elsewhere
+        docs_url=None,  # they load scripts from other sites
         redoc_url=None,
         lifespan=_lifespan,
     )
@@ -52,7 +52,7 @@ def create_app(
 
 
 def guarded(app: FastAPI, settings: ServerSettings) -> Guard:
-    """The application as it may be served."""
+    """Return the application behind its guard."""
     return Guard(app, settings)
 
 

@@ -1,4 +1,4 @@
-"""A deadline for the head of a request: uvicorn itself waits for one without end, and each connection counts."""
+"""Deadlines for request headers and stalled responses: uvicorn waits without limit, and each connection counts."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 __all__ = ["http_protocol"]
 
-# AutoHTTPProtocol is one of two classes; what is used here, both have.
+# AutoHTTPProtocol is one of two classes; both have what is used here.
 _Base: Any = AutoHTTPProtocol
 
 
-def http_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """uvicorn's protocol, which closes a connection where the head of a request takes longer than this to arrive."""
-    return type("Protocol", (_PunctualProtocol,), {"seconds": seconds})
+def http_protocol(head_seconds: float, stall_seconds: float) -> type[asyncio.Protocol]:
+    """Return a protocol of uvicorn that closes connections whose headers are late or whose reader stalls."""
+    deadlines = {"head_seconds": head_seconds, "stall_seconds": stall_seconds}
+    return type("Protocol", (_PunctualProtocol,), deadlines)
 
 
 class _PunctualProtocol(_Base):
-    """Starts the clock with the connection, and again after each response."""
+    """Expects headers after the connection and after each response, and that a full write buffer empties."""
 
-    seconds: float
+    head_seconds: float
+    stall_seconds: float
     transport: Any
     cycle: Any
     loop: asyncio.AbstractEventLoop
     _deadline: asyncio.TimerHandle | None = None
+    _stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -37,20 +40,36 @@ class _PunctualProtocol(_Base):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._clear_deadline()
+        self._clear_stall()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._clear_stall()
+        # `close` would wait for the reader; `abort` drops what is buffered.
+        self._stall = self.loop.call_later(self.stall_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._clear_stall()
+        super().resume_writing()
 
     def _set_deadline(self) -> None:
         self._clear_deadline()
         if not self.transport.is_closing():
-            self._deadline = self.loop.call_later(self.seconds, self._close_if_waiting)
+            self._deadline = self.loop.call_later(self.head_seconds, self._close_if_waiting)
 
     def _clear_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
+    def _clear_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
     def _close_if_waiting(self) -> None:
-        """Close, unless a request is being answered or the connection has become a websocket."""
+        """Close the connection unless it is processing a request or has become a websocket."""
         is_answering = self.cycle is not None and not self.cycle.response_complete
         if not is_answering and self.transport.get_protocol() is self:
             self.transport.close()

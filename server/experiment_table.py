@@ -16,15 +16,15 @@ __all__ = ["read_table"]
 
 _CURVES = 200
 _POINTS = 100
-# An attempt that was not the last one of its trial, as a status that has a colour.
+# The status, which has a colour, of attempts that were not the last of their trial.
 _OUTCOMES: Mapping[str, str] = {"retried": "FAILED", "paused": "PAUSED"}
 
 
 def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = False) -> ExperimentTable:
-    """All trials of an experiment, and the thinned intermediate results of at most `curves` of them.
+    """Return all trials of an experiment, and the thinned intermediate results of at most `curves` of them.
 
-    Those are the best trials, and others evenly over time. With `attempts`, attempts that were not the last are spans.
-    Raises `StoreError`.
+    These are the best trials, and others evenly over time. With `attempts`, earlier attempts are included as spans.
+    Raise `StoreError` if the experiment cannot be read.
     """
     config, summary = view.config(), view.summary()
     objectives = [
@@ -73,7 +73,7 @@ def _curves(
 
 
 def _spans(view: ExperimentView) -> list[Span]:
-    """The attempts that were not the last of their trial, as far as they began."""
+    """Return the attempts that started and were not the last of their trial."""
     rows = view.database.rows(
         "SELECT sequence_id, agent, start_time, end_time, outcome FROM attempts WHERE start_time IS NOT NULL"
     )

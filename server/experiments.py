@@ -1,4 +1,4 @@
-"""The experiments that a server shows: all of a directory, or one; each with one view for all who ask."""
+"""The experiments that a server shows: all of a directory, or one; each has one view for all clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..store import ExperimentFolder, FolderError
 from ..store.reading import ExperimentView
-from .answers import Answers
+from .response_cache import ResponseCache
 
 __all__ = ["Experiments", "Shown"]
 
@@ -20,17 +20,17 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One experiment: its view, the answers about it that are kept, and the file that both are of."""
+    """One experiment: its view, its cached responses, and the identity of its database file."""
 
     view: ExperimentView
-    answers: Answers
+    responses: ResponseCache
     inode: int
 
 
 class Experiments:
     """Finds experiments by their ids; thread-safe.
 
-    `directory` holds the folders of experiments; with `only`, the id of one of them, nothing else is shown.
+    `directory` contains the folders of experiments; with `only`, just the one with this id is shown.
     """
 
     def __init__(self, directory: Path, only: str | None = None) -> None:
@@ -40,21 +40,21 @@ class Experiments:
         self._shown: dict[str, Shown] = {}
 
     def view(self, name: str) -> ExperimentView:
-        """The view of an experiment; raises `LookupError` if there is none."""
+        """Return the view of an experiment; raise `LookupError` if there is none."""
         return self.shown(name).view
 
     def views(self) -> list[ExperimentView]:
-        """The views of all experiments there are."""
+        """Return the views of all experiments."""
         return [shown.view for shown in self.all()]
 
     def all(self) -> list[Shown]:
-        """All experiments there are."""
+        """Return all experiments."""
         return [self._of(folder) for folder in self._folders()]
 
     def shown(self, name: str) -> Shown:
-        """An experiment by its id, a beginning that only one id has, or `current`; raises `LookupError`.
+        """Find an experiment by its id, a unique beginning of one, or `current`; raise `LookupError` if there is none.
 
-        `current` is the only one shown, else the one that runs, else the newest.
+        `current` is the only one shown, else the one that is running, else the newest.
         """
         if name == _CURRENT:
             return self._of(self._current())
@@ -99,11 +99,11 @@ class Experiments:
         with self._lock:
             shown = self._shown.get(folder.experiment_id)
             inode = folder.database.stat().st_ino
-            if shown is not None and shown.inode != inode:  # deleted, and made again under the same id
+            if shown is not None and shown.inode != inode:  # deleted, and created again with the same id
                 shown.view.close()
                 shown = None
             if shown is None:
                 view = ExperimentView(folder)
-                shown = Shown(view, Answers(view.database.version), inode)
+                shown = Shown(view, ResponseCache(view.database.version), inode)
                 self._shown[folder.experiment_id] = shown
             return shown

@@ -1,4 +1,4 @@
-"""What the guard looks at in a request: method, path, headers, tokens."""
+"""The parts of a request that the guard checks: method, path, headers, tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COOKIE = "pitchpipe_token"
 
 
 class GuardedRequest:
-    """What the guard looks at."""
+    """The parts of a request that the guard checks."""
 
     def __init__(self, scope: MutableMapping[str, Any]) -> None:
         self.is_websocket = scope["type"] == "websocket"
@@ -28,11 +28,11 @@ class GuardedRequest:
         self.host = _name_of(self.header("host"))
 
     def header(self, name: str) -> str:
-        """The first header of a name in lower case; empty if there is none."""
+        """Return the first header with a lower-case name; empty if there is none."""
         return self._headers.get(name, "")
 
     def given_tokens(self) -> list[str]:
-        """The tokens in its header, its cookie and its address."""
+        """Return the tokens in the header, the cookie and the address."""
         scheme, _, bearer = self.header("authorization").partition(" ")
         tokens = [bearer.strip()] if scheme.lower() == "bearer" else []
         try:
@@ -43,14 +43,14 @@ class GuardedRequest:
         return tokens + ([self.query["token"]] if "token" in self.query else [])
 
     def without_token(self) -> str:
-        """Its address without the token."""
+        """Return the address without the token."""
         left = {name: value for name, value in self.query.items() if name != "token"}
         path = "/" + self.path.lstrip("/\\")  # `//elsewhere` would be another site
         return path + (f"?{urlencode(left)}" if left else "")
 
 
 def _name_of(host: str) -> str:
-    """The name in a Host header, without the port; empty if it is none.
+    """Return the name in a Host header without the port; empty if it is invalid.
 
     >>> _name_of("localhost:8080"), _name_of("[::1]:80"), _name_of("a b")
     ('localhost', '::1', '')
@@ -58,7 +58,7 @@ def _name_of(host: str) -> str:
     try:
         parts = urlsplit(f"//{host}")
         if parts.netloc != host or parts.username is not None or " " in host or parts.port == 0:
-            return ""  # asking for the port raises, if it is none
+            return ""  # reading an invalid port raises
         return parts.hostname or ""
     except ValueError:
         return ""

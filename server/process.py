@@ -1,4 +1,4 @@
-"""Starting the server as a process of its own, which ends with whoever started it."""
+"""Starts the server as a process that ends together with its parent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .security import ServerSettings
 
 __all__ = ["TOKEN_VARIABLE", "ServerError", "ServerProcess"]
 
-# Not an argument: those of a process can be seen by everybody.
+# Not an argument: everybody can see the arguments of a process.
 TOKEN_VARIABLE = "PITCHPIPE_SERVER_TOKEN"
 _START_PATIENCE = 60.0
 _END_PATIENCE = 5.0
@@ -26,9 +26,9 @@ class ServerError(Exception):
 
 
 class ServerProcess:
-    """The server of a directory of experiments, or of one of them; `start` does not wait, `url` does.
+    """The server of a directory of experiments, or of one of them; `url` waits for it, `start` does not.
 
-    It ends with `stop`, with the `with` block, and when this process ends, however that happens.
+    It ends with `stop`, with the `with` block, or when this process ends for any reason.
     """
 
     def __init__(
@@ -55,16 +55,16 @@ class ServerProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process id, once it is started."""
+        """The process id, once the process has started."""
         return None if self._process is None else self._process.pid
 
     @property
     def is_running(self) -> bool:
-        """Was it started, and has not ended?"""
+        """Whether it was started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start the process, and do not wait for it."""
+        """Start the process without waiting for it."""
         if self._process is not None:
             return
         environment = dict(os.environ)
@@ -77,11 +77,11 @@ class ServerProcess:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env=environment,
-                start_new_session=True,  # Ctrl-C is for who started it
+                start_new_session=True,  # Ctrl-C is for the parent
             )
 
     def url(self, timeout: float = _START_PATIENCE) -> str:
-        """Its address, when it answers; raises `ServerError` if it cannot, or has not after `timeout` seconds."""
+        """Return its address once it listens; raise `ServerError` if it cannot, or not within `timeout` seconds."""
         if self._url is None:
             self._url = self._announced(timeout)
         return self._url
@@ -109,7 +109,7 @@ class ServerProcess:
         return command + ([] if self._pages else ["--no-pages"])
 
     def _log(self) -> IO[Any]:
-        """What it logs: beside the other logs of the experiment, or nowhere."""
+        """Open its log: in the logs folder of the experiment, or nowhere."""
         if self._experiment_id is not None:
             logs = self._directory / self._experiment_id / "logs"
             if logs.is_dir() and os.access(logs, os.W_OK):
@@ -121,7 +121,7 @@ class ServerProcess:
             raise ServerError("the server was not started")
         line = _line_of(self._process.stdout, timeout)
         if line is None:
-            raise ServerError(f"the server did not answer after {timeout:g} s")
+            raise ServerError(f"the server did not start within {timeout:g} s")
         try:
             news = json.loads(line)
         except ValueError:
@@ -133,7 +133,7 @@ class ServerProcess:
 
 
 def _line_of(pipe: IO[bytes], timeout: float) -> bytes | None:
-    """The first line of a pipe, or what there is before its end; None if it does not come in time."""
+    """Return the first line of a pipe, or what comes before its end; None if it does not come in time."""
     deadline, line = time.monotonic() + timeout, b""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)

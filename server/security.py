@@ -1,12 +1,12 @@
-"""Who may ask the server: the guard that stands before the API, the pages and their websockets alike.
+"""Access control: the guard in front of the API, the pages and their websockets.
 
 By default the server listens on the loopback interface. Programs on this machine reach it there, and so do web pages
-that the user visits: a page of another site may send requests to a local port, or give its own name our address (DNS
-rebinding). So the Host header must be one of ours, a request that names its origin must come from our own pages, and
-what changes something must be JSON, which no form of another site can send. On any other address a token is required:
+that the user visits: a page of another site may send requests to a local port, or point its own name at this address
+(DNS rebinding). So the Host header must name this server, a request with an origin must come from its own pages, and
+a change must be JSON, which forms of other sites cannot send. On any other address a token is required:
 `Authorization: Bearer TOKEN`, or once `?token=TOKEN` in a browser, which then keeps it in a cookie.
 
-Bodies, headers, rates, the number of streams and the time that a request may take to arrive are bounded.
+Bodies, headers, rates, the number of streams and the time that a request or its response takes are bounded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-# Paths where a change is a JSON body; the pages' own connection has its own form, and the origin is checked there, too.
+# Paths where a change is a JSON body; the connection of the pages has its own form, with the origin checked as well.
 _JSON_PATHS = ("/api/", "/trials", "/stop_experiment")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,500}")
 _HEADERS = [
@@ -49,19 +49,21 @@ _API_HEADERS = [(b"content-security-policy", b"default-src 'none'; frame-ancesto
 
 
 class SecurityError(ValueError):
-    """The server must not be started like that; the message says what to do."""
+    """The server must not be started like this; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one server takes: bytes of a body, changes and wrong tokens per second (and at once), open streams.
+    """The limits of one server: bytes of a body, changes and wrong tokens per second (and at once), open streams.
 
-    The head of a request has to arrive within `head_seconds`, its body within `body_seconds`.
+    The headers of a request have to arrive within `head_seconds`, its body within `body_seconds`. A client that reads
+    nothing of a response for `stall_seconds` is disconnected.
     """
 
     body: int = 4 * 1024 * 1024
     head_seconds: float = 10.0
     body_seconds: float = 30.0
+    stall_seconds: float = 60.0
     connections: int = 500
     changes_per_second: float = 50.0
     changes_at_once: int = 200
@@ -71,11 +73,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Where the server listens, and who may ask; raises `SecurityError` for an open address without a token.
+    """Where the server listens, and its token; raises `SecurityError` for an open address without a token.
 
     >>> ServerSettings("0.0.0.0")
     Traceback (most recent call last):
-    pitchpipe.server.security.SecurityError: on 0.0.0.0 others can reach the server: give it a token
+    pitchpipe.server.security.SecurityError: other machines can reach the server on 0.0.0.0: give it a token
     """
 
     host: str = "127.0.0.1"
@@ -86,29 +88,29 @@ class ServerSettings:
 
     def __post_init__(self) -> None:
         if self.token is None and not is_loopback(self.host):
-            raise SecurityError(f"on {self.host} others can reach the server: give it a token")
+            raise SecurityError(f"other machines can reach the server on {self.host}: give it a token")
         if self.token is not None and not _TOKEN.fullmatch(self.token):
             raise SecurityError("a token has 16 to 500 letters, digits and . _ ~ + / = -")
 
     def is_ours(self, name: str) -> bool:
-        """Is this host name (without a port) one under which the server may be asked for?"""
+        """Return whether requests may name the server by this host name (without a port)."""
         name = name.lower().rstrip(".")
         if name in _LOOPBACK_NAMES or name in {host.lower() for host in self.allowed_hosts}:
             return True
         if is_loopback(self.host):
             return False
-        # An address is nobody's name: DNS rebinding needs a name.
+        # DNS rebinding needs a name, so an address is safe.
         return _is_address(name) or name == self.host.lower() or name in machine_names()
 
 
 @cache
 def machine_names() -> frozenset[str]:
-    """What this machine is called; asked once, because the answer may have to come from elsewhere."""
+    """Return the names of this machine; looked up once, because a name server may have to be asked."""
     return frozenset({socket.gethostname().lower(), socket.getfqdn().lower()})
 
 
 def is_loopback(host: str) -> bool:
-    """Can only this machine reach that address?
+    """Return whether only this machine can reach this address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
     (True, True, True, False)
@@ -125,7 +127,7 @@ def _is_address(name: str) -> bool:
 
 
 class Refusal(Exception):
-    """A request that is not let in: the HTTP status, and why as a sentence."""
+    """A request that is not allowed: the HTTP status, and the reason as a sentence."""
 
     def __init__(self, status: int, message: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         super().__init__(message)
@@ -134,7 +136,7 @@ class Refusal(Exception):
 
 
 class Guard:
-    """ASGI middleware that lets in what may come in, and bounds what does."""
+    """ASGI middleware that lets allowed requests in and bounds them."""
 
     def __init__(
         self, app: App, settings: ServerSettings, clock: Callable[[], float] = time.monotonic
@@ -144,7 +146,7 @@ class Guard:
         limits = settings.limits
         self._changes = TokenBucket(limits.changes_per_second, limits.changes_at_once, clock)
         if not is_loopback(settings.host):
-            machine_names()  # now, and not while somebody waits
+            machine_names()  # now, and not while a client waits
         self._wrong_tokens = PeerBuckets(1.0, limits.wrong_tokens_at_once, clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -173,21 +175,21 @@ class Guard:
         if not self._settings.is_ours(request.host):
             raise Refusal(
                 421,
-                f"this server is not '{request.host[:100]}': ask for it by its address, or name that host to it",
+                f"this server is not '{request.host[:100]}': use its address, or start it with that host name allowed",
             )
 
     def _check_origin(self, request: GuardedRequest) -> None:
-        """What another site's page asks is refused, whatever it asks; programs send no origin."""
+        """Refuse requests from pages of other sites; programs send no origin."""
         origin = request.header("origin")
         if origin and _site_of(origin) != request.header("host").lower():
-            raise Refusal(403, "a page of another site cannot ask this server anything")
+            raise Refusal(403, "pages of other sites have no access to this server")
         site = request.header("sec-fetch-site")
         is_change = request.method not in _SAFE or request.is_websocket
         if site and site not in ("same-origin", "none") and is_change:
-            raise Refusal(403, "a page of another site cannot change anything here")
+            raise Refusal(403, "pages of other sites cannot change anything here")
 
     def _check_token(self, request: GuardedRequest) -> str | None:
-        """Where to send a browser that has given its token in the address, or None."""
+        """Return where to send a browser that has given its token in the address, or None."""
         token = self._settings.token
         if token is None:
             return None
@@ -206,7 +208,9 @@ class Guard:
         if any(given):
             wrong.take()
         raise Refusal(
-            401, "give the server's token: Authorization: Bearer TOKEN", ((b"www-authenticate", b"Bearer"),)
+            401,
+            "the server needs its token: Authorization: Bearer TOKEN",
+            ((b"www-authenticate", b"Bearer"),),
         )
 
     def _check_change(self, request: GuardedRequest) -> None:
@@ -223,7 +227,7 @@ class Guard:
             raise Refusal(429, "too many changes at once: wait a second", ((b"retry-after", b"1"),))
 
     async def _bounded(self, request: GuardedRequest, receive: Receive) -> Receive:
-        """The body of a change is taken in here, so that one without an end never reaches the application."""
+        """Read the body of a change here, so that an endless one never reaches the application."""
         if request.is_websocket or request.method in _SAFE:
             return receive
         limits = self._settings.limits
@@ -234,11 +238,11 @@ class Guard:
             raise Refusal(
                 408, f"a body has to arrive within {limits.body_seconds:g} s", ((b"connection", b"close"),)
             ) from error
-        return _told_before(message, receive)
+        return _preceded_by(message, receive)
 
 
 async def _whole_body(receive: Receive, most: int) -> MutableMapping[str, Any]:
-    """The body of a request as one message; raises `Refusal` for one that is too long or breaks off."""
+    """Return the body of a request as one message; raise `Refusal` if it is too long or incomplete."""
     body = bytearray()
     while True:
         message = await receive()
@@ -252,7 +256,7 @@ async def _whole_body(receive: Receive, most: int) -> MutableMapping[str, Any]:
 
 
 def _site_of(origin: str) -> str:
-    """The host and port that an Origin header names; empty for a header that is not a URL.
+    """Return the host and port of an Origin header; empty for a header that is not a URL.
 
     >>> _site_of("http://LOCALHOST:80"), _site_of("null"), _site_of("http://[")
     ('localhost:80', '', '')
@@ -263,14 +267,14 @@ def _site_of(origin: str) -> str:
         return ""
 
 
-def _told_before(message: MutableMapping[str, Any], receive: Receive) -> Receive:
-    """Give this message first, then what comes."""
+def _preceded_by(message: MutableMapping[str, Any], receive: Receive) -> Receive:
+    """Return a `receive` that yields this message first."""
     waiting = [message]
 
-    async def told() -> MutableMapping[str, Any]:
+    async def preceded() -> MutableMapping[str, Any]:
         return waiting.pop() if waiting else await receive()
 
-    return told
+    return preceded
 
 
 def _with_headers(send: Send, request: GuardedRequest) -> Send:
@@ -285,12 +289,12 @@ def _with_headers(send: Send, request: GuardedRequest) -> Send:
 
 
 def _is_same(token: str, given: str | None) -> bool:
-    """Is it the token? How long it takes to find out tells nothing."""
+    """Return whether the token is right, in a time that reveals nothing."""
     return given is not None and hmac.compare_digest(token.encode(), given.encode())
 
 
 async def _redirect(send: Send, location: str, token: str, request: GuardedRequest) -> None:
-    """Keep the token in a cookie, and take it out of the address."""
+    """Store the token in a cookie, and remove it from the address."""
     secure = "; Secure" if request.is_secure else ""
     cookie = f"{COOKIE}={token}; HttpOnly; SameSite=Strict; Path=/{secure}"
     headers = [

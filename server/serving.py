@@ -1,4 +1,4 @@
-"""Serving the application from this process until it is told to end."""
+"""Serves the application in this process until it is asked to end."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _BACKLOG = 128
 
 
 class ServingError(Exception):
-    """The server cannot listen where it shall; the message says what to do."""
+    """The server cannot listen on its address; the message says what to do."""
 
 
 def address_file(folder: Path) -> Path:
-    """Where the server of one experiment says how it is reached: JSON with `url` and `pid`."""
+    """Return the file with the address of an experiment's server: JSON with `url` and `pid`."""
     return folder / "server.json"
 
 
 class Serving:
-    """One server: it listens from the moment it is made, and answers while `run` runs.
+    """One server: it listens once it is made, and responds while `run` runs.
 
-    `on_ready` is called when it answers. Raises `ServingError` where the port cannot be had.
+    Calls `on_ready` when it responds. Raises `ServingError` if the port is not available.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Serving:
         self._experiments = experiments
         config = uvicorn.Config(
             guarded(create_app(experiments, settings, pages=pages), settings),
-            http=http_protocol(settings.limits.head_seconds),
+            http=http_protocol(settings.limits.head_seconds, settings.limits.stall_seconds),
             log_level="warning",
             access_log=False,
             proxy_headers=False,
@@ -66,7 +66,7 @@ class Serving:
         self._server = _Server(config, lambda: on_ready(self.url))
 
     def run(self) -> None:
-        """Answer requests until `end`, SIGTERM or SIGINT; nothing is left when this returns."""
+        """Serve requests until `end`, SIGTERM or SIGINT; leaves nothing behind."""
         file = self._announce()
         try:
             self._server.run(sockets=[self._socket])
@@ -76,11 +76,11 @@ class Serving:
             self._socket.close()
 
     def end(self) -> None:
-        """Let `run` return, from any thread."""
+        """Let `run` return; callable from any thread."""
         self._server.should_exit = True
 
     def end_with_stdin(self) -> None:
-        """End when standard input does: whoever holds its other end has gone."""
+        """End when standard input is closed, because the process at its other end is gone."""
 
         def wait() -> None:
             with suppress(OSError, ValueError):
@@ -98,12 +98,12 @@ class Serving:
             with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
                 json.dump({"url": self.url, "pid": os.getpid()}, opened)
         except OSError:
-            return None  # a folder that is only read is shown as well
+            return None  # read-only folders are served as well
         return file
 
 
 class _Server(uvicorn.Server):
-    """Says when it answers."""
+    """Calls `on_ready` when it responds."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -111,7 +111,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End in order on SIGINT and SIGTERM; uvicorn would raise them again when all is closed."""
+        """Shut down cleanly on SIGINT and SIGTERM; uvicorn would raise them again afterwards."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -131,7 +131,7 @@ class _Server(uvicorn.Server):
 
 
 def url_of(host: str, port: int) -> str:
-    """The address of a server that listens there, as a browser of this machine takes it.
+    """Return the address of a server that listens there, for a browser on this machine.
 
     >>> url_of("::1", 80), url_of("0.0.0.0", 8080)
     ('http://[::1]:80', 'http://127.0.0.1:8080')
@@ -148,14 +148,14 @@ def _listening(settings: ServerSettings) -> socket.socket:
         )[0]
         listening = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise ServingError(f"{where} cannot be listened on: {error.strerror}") from error
+        raise ServingError(f"cannot listen on {where}: {error.strerror}") from error
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
     except OSError as error:
         listening.close()
         raise ServingError(
-            f"{where} cannot be listened on ({error.strerror}): choose another port, 0 takes any that is free"
+            f"cannot listen on {where} ({error.strerror}): choose another port, or 0 for any free one"
         ) from error
     listening.set_inheritable(False)
     return listening

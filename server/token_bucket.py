@@ -1,4 +1,4 @@
-"""A bound on how often something may happen."""
+"""A limit on how often something may happen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_PEERS = 1000
 
 
 class TokenBucket:
-    """Lets `per_second` through on average, and `at_once` together; `clock` gives seconds.
+    """Allows `per_second` on average, and `at_once` in a burst; `clock` returns seconds.
 
     >>> now = [0.0]
     >>> bucket = TokenBucket(1.0, 2, lambda: now[0])
@@ -31,7 +31,7 @@ class TokenBucket:
         self._then = clock()
 
     def take(self) -> bool:
-        """Take one; False when there is none."""
+        """Take one; return False when there is none."""
         self.refill()
         if self._left < 1.0:
             return False
@@ -40,26 +40,26 @@ class TokenBucket:
 
     @property
     def is_empty(self) -> bool:
-        """Is there none at present?"""
+        """Whether there is none at present."""
         self.refill()
         return self._left < 1.0
 
     def refill(self) -> None:
-        """Add what has come since."""
+        """Add what has accumulated since."""
         now = self._clock()
         self._left = min(self._size, self._left + (now - self._then) * self._rate)
         self._then = now
 
 
 class PeerBuckets:
-    """A bucket for each peer, so that one that guesses locks nobody else out; the longest unheard of are forgotten."""
+    """A bucket for each peer, so that one that guesses tokens locks no other out; idle ones are dropped first."""
 
     def __init__(self, per_second: float, at_once: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._make = lambda: TokenBucket(per_second, at_once, clock)
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def of(self, peer: str) -> TokenBucket:
-        """The bucket of a peer."""
+        """Return the bucket of a peer."""
         bucket = self._buckets.setdefault(peer, self._make())
         self._buckets.move_to_end(peer)
         if len(self._buckets) > _MOST_PEERS:

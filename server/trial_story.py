@@ -1,4 +1,4 @@
-"""What there is to say about a trial: why it ended, in a sentence with its numbers, and the facts."""
+"""The explanation of a trial: why it ended, in a sentence with its numbers, and the facts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Ending", "ending_of", "facts_of"]
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a trial stands or ended: a heading, a sentence, what else there is to say, and the traceback it left."""
+    """The state or end of a trial: a heading, a sentence, further notes, and its traceback."""
 
     title: str
     sentence: str
@@ -28,7 +28,7 @@ class Ending:
 
 
 def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
-    """How a trial stands or ended."""
+    """Describe the state or end of a trial."""
     status, reason = trial["status"], trial["reason"]
     result = "" if trial["final"] is None else _result(trial["final"])
     if status == "FAILED":
@@ -38,22 +38,22 @@ def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
     if status == "EARLY_STOPPED":
         return Ending("It was stopped early", reason or "The assessor stopped it.", _last_result(trial))
     if status == "WAITING":
-        return Ending("It waits", _why_waiting(trial, view))
+        return Ending("It is waiting", _why_waiting(trial, view))
     if status == "RUNNING":
         return Ending(
-            "It runs",
+            "It is running",
             f"It has reported {_counted(trial['intermediate_results'])} so far.",
             _last_result(trial),
         )
     if status == "PAUSED":
-        return Ending("It is paused", reason or "It goes on when the tuner says so.")
+        return Ending("It is paused", reason or "The tuner will resume it.")
     if status == "USER_CANCELED":
-        return Ending("It was killed by you", reason or "You asked for it.")
-    return Ending("It was cancelled", reason or "The experiment ended before it did.")
+        return Ending("You killed it", reason or "It was killed on request.")
+    return Ending("It was cancelled", reason or "The experiment ended first.")
 
 
 def _result(final: object) -> str:
-    """A final result in words; what it has besides the number under `default` comes behind it.
+    """Return a final result in words, with its other values after the number under `default`.
 
     >>> _result(0.25), _result({"default": 0.25, "seconds": 7})
     ('0.25', '0.25, seconds 7')
@@ -66,9 +66,9 @@ def _result(final: object) -> str:
 
 def _failed(trial: dict[str, Any]) -> Ending:
     ending = ending_text(trial["exit_code"])
-    told = [trial["kind"] or "", "" if ending.removeprefix("signal ") in trial["reason"] else ending]
+    cause = [trial["kind"] or "", "" if ending.removeprefix("signal ") in trial["reason"] else ending]
     attempts = f"{trial['attempt']} attempts" if trial["attempt"] > 1 else ""
-    facts = ", ".join(fact for fact in (*told, attempts) if fact)
+    facts = ", ".join(fact for fact in (*cause, attempts) if fact)
     notes = tuple(note for note in (facts, hint_text(trial["error"] or trial["reason"])) if note)
     return Ending("Why it failed", trial["reason"], notes, (trial["error"] or "").rstrip(), is_bad=True)
 
@@ -85,20 +85,20 @@ def _counted(results: int) -> str:
 
 
 def _why_waiting(trial: dict[str, Any], view: ExperimentView) -> str:
-    """Why nothing has started it; only its manager knows."""
+    """Return why it has not started; only its manager knows."""
     from ..manager.control import ControlError, ask_manager
 
     if view.folder.manager() is None:
-        return "The experiment does not run."
+        return "The experiment is not running."
     try:
         waiting = ask_manager(view.folder.path, {"op": "status"}, timeout=2.0)["waiting"]
     except ControlError as error:
-        return f"Why, its manager does not say: {error}."
-    return waiting.get(trial["trial_id"]) or "It starts as soon as there is room."
+        return f"Its manager gave no reason: {error}."
+    return waiting.get(trial["trial_id"]) or "It starts as soon as resources are free."
 
 
 def facts_of(trial: dict[str, Any], folder: ExperimentFolder) -> Iterator[tuple[str, object]]:
-    """Names with values; those without a value are None or empty."""
+    """Return names with values; missing values are None or empty."""
     began, ended = trial["start_time"], trial["end_time"]
     yield "Result", None if trial["final"] is None else _result(trial["final"])
     yield "Intermediate results", trial["intermediate_results"]

@@ -1,4 +1,4 @@
-"""`TuneServer` and `TuneClient`: Ray Tune's names for a server of one experiment, and for asking it.
+"""`TuneServer` and `TuneClient`: a server of one experiment and its client, with Ray Tune's names.
 
 Nothing is pickled in either direction: `config` and `result` are plain JSON.
 """
@@ -20,7 +20,7 @@ __all__ = ["TuneClient", "TuneServer", "TuneServerError"]
 
 
 class TuneServerError(Exception):
-    """The server refused, or cannot be reached; `status` is its HTTP status, None if there was no answer."""
+    """The server refused a request or cannot be reached; `status` is its HTTP status, None without a response."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class TuneServerError(Exception):
 
 
 class TuneServer:
-    """Serves one experiment on this machine, at once and in a process of its own, which ends with this one.
+    """Serves one experiment on this machine from a child process, which ends with this one.
 
     `experiment` is an `Experiment`, or the folder of one. Raises `ServerError` when the port is taken.
     """
@@ -59,7 +59,7 @@ class TuneServer:
 
 
 class TuneClient:
-    """Asks a running server.
+    """A client of a running server.
 
     All methods raise `TuneServerError` with the message of a refusal. `timeout` is in seconds.
     """
@@ -80,11 +80,11 @@ class TuneClient:
         return self._port
 
     def get_all_trials(self, timeout: float | None = None) -> dict[str, Any]:
-        """All trials: `{"trials": [...]}`."""
+        """Return all trials: `{"trials": [...]}`."""
         return self._ask("GET", "/trials", timeout=timeout)
 
     def get_trial(self, trial_id: str, timeout: float | None = None) -> dict[str, Any]:
-        """One trial: `{"trial": {...}}`."""
+        """Return one trial: `{"trial": {...}}`."""
         return self._ask("GET", f"/trials/{quote(trial_id, safe='')}", timeout=timeout)
 
     def add_trial(self, name: str, specification: dict[str, Any]) -> dict[str, Any]:
@@ -92,11 +92,11 @@ class TuneClient:
         return self._ask("POST", "/trials", {"name": name, "spec": specification})
 
     def stop_trial(self, trial_id: str) -> dict[str, Any]:
-        """End one trial."""
+        """Kill one trial."""
         return self._ask("PUT", f"/trials/{quote(trial_id, safe='')}")
 
     def stop_experiment(self) -> dict[str, Any]:
-        """End the experiment."""
+        """Stop the experiment."""
         return self._ask("PUT", "/stop_experiment")
 
     def _ask(

@@ -1,10 +1,10 @@
-"""The routes of Ray Tune's old TuneServer as a thin view of the current experiment, with plain JSON in both directions.
+"""The routes of Ray Tune's old TuneServer as a thin view of the current experiment, with plain JSON both ways.
 
     GET /trials                    {"trials": [...]}
     GET /trials/ID                 {"trial": {...}}; 404 with the message when there is none
-    PUT /trials/ID                 ends it: {"trials": [{...}]}
-    PUT /stop_experiment           ends the experiment: {"trials": [...]}
-    POST /trials {"name", "spec"}  201: adds the trials that the spec stands for, {"trials": [...]}
+    PUT /trials/ID                 kills it: {"trials": [{...}]}
+    PUT /stop_experiment           stops the experiment: {"trials": [...]}
+    POST /trials {"name", "spec"}  201: adds the trials of the spec, {"trials": [...]}
     HEAD                           200
 
 A trial is {"id", "trainable_name", "config", "status", "result"}; the statuses are Tune's.
@@ -61,20 +61,20 @@ class NewTrials(BaseModel):
 
 
 def tune_router() -> APIRouter:
-    """The routes, at the root."""
+    """Return a router with the routes, at the root."""
     return router
 
 
 @router.api_route("/trials", methods=["GET"], response_model=TuneTrials)
 def get_trials(request: Request) -> Response:
-    """All trials."""
+    """Return all trials."""
     meant = shown(request, _CURRENT)
     return answered(request, meant, "tune trials", lambda: _trials(meant.view))
 
 
 @router.get("/trials/{trial}", response_model=OneTuneTrial)
 def get_trial(request: Request, trial: TrialName) -> Response:
-    """One trial."""
+    """Return one trial."""
     view = shown(request, _CURRENT).view
     return given({"trial": _info(view.trial(trial), _trainable(view))})
 
@@ -82,13 +82,13 @@ def get_trial(request: Request, trial: TrialName) -> Response:
 @router.head("/trials", include_in_schema=False)
 @router.head("/trials/{trial}", include_in_schema=False)
 def head_trials() -> Response:
-    """Nothing, well."""
+    """Return nothing, successfully."""
     return Response(media_type="application/json")
 
 
 @router.put("/trials/{trial}", response_model=TuneTrials)
 def put_trial(request: Request, trial: TrialName) -> Response:
-    """End a trial; one that has ended stays as it is."""
+    """Kill a trial; one that has ended stays as it is."""
     view = shown(request, _CURRENT).view
     number = view.sequence_id(trial)
     if not TrialStatus(view.trial(number)["status"]).is_final:
@@ -98,7 +98,7 @@ def put_trial(request: Request, trial: TrialName) -> Response:
 
 @router.put("/stop_experiment", response_model=TuneTrials)
 def put_stop(request: Request) -> Response:
-    """End the experiment."""
+    """Stop the experiment."""
     view = shown(request, _CURRENT).view
     stop_experiment(view.folder)
     return given(_trials(view))
@@ -106,7 +106,7 @@ def put_stop(request: Request) -> Response:
 
 @router.post("/trials", status_code=201, response_model=TuneTrials)
 def post_trials(request: Request, new: NewTrials) -> Response:
-    """Add the trials that a spec stands for: one for each combination of its grids, `num_samples` times."""
+    """Add the trials of a spec: one for each combination of its grids, `num_samples` times."""
     view = shown(request, _CURRENT).view
     added = add_trials(view.folder, variants(new.spec))
     found = [_info(view.trial(trial["sequence_id"]), _trainable(view)) for trial in added]
@@ -129,7 +129,7 @@ def _info(trial: dict[str, Any], trainable: str) -> dict[str, Any]:
 
 
 def _result(trial: dict[str, Any]) -> dict[str, Any] | None:
-    """The last result, in the form of Tune's; None before there is one."""
+    """Return the last result in the form of Tune's; None before the first."""
     last = trial["final"] if trial["final"] is not None else trial["last"]
     if last is None:
         return None

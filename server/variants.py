@@ -1,8 +1,8 @@
-"""From the spec of a Tune experiment to the configs of its trials, as Tune's variant generator makes them.
+"""The configs of a Tune experiment's spec, made as by Tune's variant generator.
 
-`{"grid_search": [...]}` anywhere in `config` is tried with every value, in all combinations, and all of that
-`num_samples` times; a parameter in the form of a search space (`{"_type": "uniform", "_value": [0, 1]}`) is drawn anew
-each time. Everything else is as it is.
+`{"grid_search": [...]}` anywhere in `config` is tried with every value, in all combinations, `num_samples` times each;
+a parameter in the form of a search space (`{"_type": "uniform", "_value": [0, 1]}`) is drawn each time. Everything
+else stays unchanged.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ Path = tuple[str, ...]
 
 
 def variants(spec: Mapping[str, Any], seed: int | None = None) -> list[dict[str, Any]]:
-    """The configs that a spec stands for; raises `ControlError` for one that makes no sense or stands for too many.
+    """Return the configs of a spec; raise `ControlError` for an invalid spec or one of too many.
 
     >>> variants({"config": {"lr": {"grid_search": [0.1, 0.2]}, "units": 8}, "num_samples": 1})
     [{'lr': 0.1, 'units': 8}, {'lr': 0.2, 'units': 8}]
     """
     config, samples = spec.get("config", {}), spec.get("num_samples", 1)
     if not isinstance(config, dict):
-        raise ControlError("config of the spec is an object", "invalid")
+        raise ControlError("config of the spec must be an object", "invalid")
     if isinstance(samples, bool) or not isinstance(samples, int) or not 1 <= samples <= _MOST:
-        raise ControlError(f"num_samples of the spec is a number from 1 to {_MOST}", "invalid")
+        raise ControlError(f"num_samples of the spec must be a number from 1 to {_MOST}", "invalid")
     grids = list(_grids(config, (), 0))
     count = samples
     for _, values in grids:
         count *= len(values)
         if count > _MOST:
-            raise ControlError(f"the spec stands for more than {_MOST} trials: split it", "invalid")
+            raise ControlError(f"the spec describes more than {_MOST} trials: split it", "invalid")
     rng = random.Random(seed)
     made = []
     for _ in range(samples):
@@ -48,14 +48,16 @@ def variants(spec: Mapping[str, Any], seed: int | None = None) -> list[dict[str,
 
 
 def _grids(value: Any, path: Path, depth: int) -> Iterator[tuple[Path, list[Any]]]:
-    """The grids in a config, with the way to each."""
+    """Return the grids in a config, each with its path."""
     if not isinstance(value, dict):
         return
     if depth > _DEEPEST:
         raise ControlError(f"the config is nested more than {_DEEPEST} levels deep", "invalid")
     if set(value) == {"grid_search"}:
         if not isinstance(value["grid_search"], list) or not value["grid_search"]:
-            raise ControlError(f"grid_search of {'.'.join(path) or 'config'} is a list of values", "invalid")
+            raise ControlError(
+                f"grid_search of {'.'.join(path) or 'config'} must be a list of values", "invalid"
+            )
         yield path, value["grid_search"]
         return
     for name, inner in value.items():
@@ -63,7 +65,7 @@ def _grids(value: Any, path: Path, depth: int) -> Iterator[tuple[Path, list[Any]
 
 
 def _filled(value: Any, path: Path, picked: Mapping[Path, Any], rng: random.Random) -> Any:
-    """The config with the values that are picked, and others drawn."""
+    """Return the config with one value from each grid, and the other parameters drawn."""
     if path in picked:
         return picked[path]
     if not isinstance(value, dict):

@@ -192,7 +192,7 @@ def test_only_functions_make_environments() -> None:
 def test_unknown_names_give_the_nearest() -> None:
     register_trainable("corridor-walk", square)
     with pytest.raises(
-        NotRegistered, match="there is no trainable 'coridor-walk': registered are corridor-walk"
+        NotRegistered, match="there is no trainable 'coridor-walk': registered: corridor-walk"
     ):
         registered_trainable("coridor-walk")
     with pytest.raises(NotRegistered, match="there is no environment 'maze'"):

@@ -1,1 +1,1 @@
-"""One module a verb, imported when the verb is used."""
+"""One module per verb, imported when the verb is used."""

@@ -1,4 +1,4 @@
-"""`pitchpipe compare`: experiments side by side, at the same numbers of trials and in what differs."""
+"""`pitchpipe compare`: experiments side by side: their results after the same number of trials, their differences."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 _STEPS = (1, 2, 5)
-# These differ for every pair of experiments, and say nothing.
+# These differ between any two experiments, so they say nothing.
 _PASSED_OVER = ("experimentId", "experimentName", "seed")
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One of the experiments that are compared; `curve` is the best value after each finished trial."""
+    """One of the compared experiments; `curve` is the best value after each finished trial."""
 
     summary: dict[str, Any]
     config: dict[str, Any]
@@ -43,16 +43,16 @@ class _Side:
 @directory_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool) -> None:
-    """Compare experiments: the best value after the same number of finished trials, and how they differ.
+    """Compare the best values after the same number of finished trials, and the configs.
 
-    They must have the same first objective. Trials count in the order in which they ended.
+    They must have the same first objective. Trials are counted in the order in which they ended.
     """
     from ...store.reading import to_json
     from ..finding import chosen_experiment
     from ..table import print_table
 
     if len(experiments) < 2:
-        raise Failure("give two experiments or more to compare", USAGE)
+        raise Failure("give at least two experiments to compare", USAGE)
     sides = [_read(chosen_experiment(name, None, directory)) for name in experiments]
     _refuse_other_objectives(sides)
     differing = _differences([side.config for side in sides])
@@ -83,7 +83,7 @@ def _refuse_other_objectives(sides: Sequence[_Side]) -> None:
                 f"{s.summary['id']} is to {s.objective['direction']} {s.objective['name']}"
                 for s in (first, side)
             )
-            raise Failure(f"they cannot be compared: {one}, {other}", USAGE)
+            raise Failure(f"these experiments cannot be compared: {one}, {other}", USAGE)
 
 
 def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
@@ -119,12 +119,12 @@ def _differences(configs: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     kept = [{_snake(k): v for k, v in config.items() if k not in _PASSED_OVER} for config in configs]
     flattened = [flat(config) for config in kept]
     names = dict.fromkeys(name for one in flattened for name in one)
-    told = {name: [one.get(name) for one in flattened] for name in names}
-    return {name: values for name, values in told.items() if any(value != values[0] for value in values)}
+    by_field = {name: [one.get(name) for one in flattened] for name in names}
+    return {name: values for name, values in by_field.items() if any(value != values[0] for value in values)}
 
 
 def _snake(name: str) -> str:
-    """Return a field as one writes it in the config: `max_trial_number`."""
+    """Return a field as it is written in the config: `max_trial_number`."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 

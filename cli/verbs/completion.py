@@ -1,4 +1,4 @@
-"""`pitchpipe completion`: words that complete themselves at the Tab key, ids of experiments included."""
+"""`pitchpipe completion`: shell completion of verbs, options and the ids of experiments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["completion"]
 )
 @click.argument("shell", type=click.Choice(["bash", "fish", "zsh"]))
 def completion(shell: str) -> None:
-    """Print what makes SHELL complete verbs, options and the ids of experiments: put it into its start-up file."""
+    """Print the completion of verbs, options and experiment ids for SHELL; add it to the shell's start-up file."""
     from ..app import pitchpipe
 
     if (made := get_completion_class(shell)) is not None:

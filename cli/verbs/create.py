@@ -24,7 +24,7 @@ def create(
 ) -> int:
     """Start the experiment that CONFIG describes in the background.
 
-    The config is checked first, as `run` does. Then the experiment gets a process of its own, and its id is
+    The config is checked first, as by `run`. The experiment then runs in a separate process, and its id is
     printed as soon as trials can run. That process writes to logs/manager.log in the experiment's folder.
     """
     from ..background import run_in_background
@@ -33,8 +33,8 @@ def create(
     with Interrupts() as interrupts:
         manager = make_experiment(config, experiment_id, directory, interrupts)
         if manager.config.direction_note and not quiet and not as_json:
-            click.echo(manager.config.direction_note, err=True)  # stdout has the id alone
-        # The background process takes it over.
+            click.echo(manager.config.direction_note, err=True)  # only the id goes to stdout
+        # The background process acquires it.
         manager.store.close()
         manager.folder.disown()
         return run_in_background(manager.folder, interrupts, as_json=as_json, quiet=quiet)

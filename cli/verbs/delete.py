@@ -1,4 +1,4 @@
-"""`pitchpipe delete`: experiments that are over, with all that they kept."""
+"""`pitchpipe delete`: experiments that are over, with all their files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["delete"]
 @verb("delete", "pitchpipe delete k3x9a2bq", "pitchpipe delete k3x9a2bq nightly --yes")
 @click.argument("experiments", nargs=-1, required=True, metavar="ID...", shell_complete=complete_experiment)
 @directory_option
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 def delete(experiments: tuple[str, ...], directory: Path | None, yes: bool) -> None:
-    """Delete experiments with their results, logs and checkpoints; it cannot be undone.
+    """Delete experiments with their results, logs and checkpoints. This cannot be undone.
 
-    One that runs, or that left trials running, is refused: stop it first. A copy at its `storage_path` stays.
+    An experiment that is running, or whose trials are, must be stopped first. A copy at its `storage_path` is kept.
     """
     from ..finding import chosen_experiment
 
@@ -46,21 +46,23 @@ def _refuse_if_running(folder: ExperimentFolder) -> None:
     if (manager := folder.manager()) is not None:
         by = f"process {manager.pid} on {manager.host}"
         raise Failure(
-            f"experiment {folder.experiment_id} is run by {by}: {command_for(folder, 'stop')}", FAILED
+            f"experiment {folder.experiment_id} is running in {by}: {command_for(folder, 'stop')}", FAILED
         )
     try:
         with ExperimentView(folder) as view:
             status = view.experiment()["status"]
     except StoreError:
-        return  # what cannot be read can be deleted all the same
+        return  # an unreadable experiment can still be deleted
     if not ExperimentStatus(status).is_final:
-        said = f"the manager of experiment {folder.experiment_id} is gone, and its trials may still run"
+        said = (
+            f"the manager of experiment {folder.experiment_id} is gone, and its trials may still be running"
+        )
         raise Failure(f"{said}: {command_for(folder, 'stop')}", FAILED)
 
 
 def _is_meant(folder: ExperimentFolder) -> bool:
     if not sys.stdin.isatty():
-        raise Failure(f"nothing was deleted: to delete {folder.path} without being asked, add --yes", USAGE)
+        raise Failure(f"nothing was deleted: add --yes to delete {folder.path} without confirmation", USAGE)
     return click.confirm(f"Delete {folder.path} with {_content(folder)}?", default=False)
 
 
@@ -77,7 +79,7 @@ def _content(folder: ExperimentFolder) -> str:
 
 
 def _delete(folder: ExperimentFolder) -> None:
-    """Own it first, so that no manager takes it up meanwhile."""
+    """Acquire the experiment first, so that no other process resumes it meanwhile."""
     folder.own()
     shutil.rmtree(folder.path)
     click.echo(f"experiment {folder.experiment_id} is deleted")

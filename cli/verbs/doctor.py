@@ -1,4 +1,4 @@
-"""`pitchpipe doctor`: is everything here that experiments need, and does a small one run?"""
+"""`pitchpipe doctor`: checks of the machine and the installation, and a small experiment."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _SCRIPT = 'echo \'{"final": 1}\' >> "$PITCHPIPE_REPORTS"'
 
 @verb("doctor", "pitchpipe doctor", "pitchpipe doctor --ray --json")
 @directory_option
-@click.option("--ray", "with_ray", is_flag=True, help="Run the small experiment on Ray, too.")
+@click.option("--ray", "with_ray", is_flag=True, help="Run the small experiment on Ray as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def doctor(directory: Path | None, with_ray: bool, as_json: bool) -> int:
-    """Look at this machine and this installation, and run an experiment of one trial.
+    """Check this machine and this installation, and run an experiment of one trial.
 
-    A line a subject: ok, warn or FAIL, with what to do. Exit code: 0, or 1 if something fails.
+    Prints one line per check: ok, warn or FAIL, and what to do about it. Exit code: 0, or 1 if a check fails.
     """
     from ...store import default_directory
 

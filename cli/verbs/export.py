@@ -31,14 +31,14 @@ __all__ = ["export"]
     "--format",
     "form",
     type=click.Choice(["json", "csv", "optuna"]),
-    help="What to write.  [default: csv for a FILE that is named so, else json]",
+    help="The format.  [default: csv for a FILE that ends so, else json]",
 )
 @click.option(
     "--output",
     "-o",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Where.  [default: stdout]",
+    help="The output file.  [default: stdout]",
 )
 def export(
     experiment: str | None,
@@ -68,10 +68,10 @@ def export(
 
 
 def _form_of(output: Path | None) -> str:
-    """Return what a file is to hold, by its name; raise `Failure` for another ending."""
+    """Return the format that a file name stands for; raise `Failure` for an unknown ending."""
     ending = "" if output is None else output.suffix.lower()
     if ending not in ("", ".csv", ".json"):
-        raise Failure(f"what is {ending}? add --format json, csv or optuna", USAGE)
+        raise Failure(f"unknown file ending {ending}: add --format json, csv or optuna", USAGE)
     return "csv" if ending == ".csv" else "json"
 
 
@@ -79,7 +79,7 @@ def _write_study(folder: ExperimentFolder, output: Path | None) -> None:
     from ..optuna_study import write_study
 
     if output is None:
-        raise Failure("--format optuna writes a file: add -o study.db", USAGE)
+        raise Failure("--format optuna needs an output file: add -o study.db", USAGE)
     count = write_study(folder, output)
     click.echo(f"study {folder.experiment_id} with {count} trials: sqlite:///{output}", err=True)
 

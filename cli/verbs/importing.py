@@ -26,16 +26,16 @@ _FORM = '[{"parameter": {"lr": 0.1}, "value": 0.9}, ...]'
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="A JSON list, or what `pitchpipe export` wrote of another experiment.",
+    help="A JSON list, or the JSON export of another experiment.",
 )
 def import_verb(
     experiment: str | None, experiment_id: str | None, directory: Path | None, path: Path
 ) -> None:
-    """Tell the tuner of a running experiment results that were measured elsewhere.
+    """Import results measured elsewhere into the tuner of a running experiment.
 
-    FILE holds [{"parameter": {"lr": 0.1}, "value": 0.9}, ...], or the JSON of `pitchpipe export`, of which
-    the trials that succeeded count. All of it is checked before the first is told. They become no trials of
-    the experiment, but `resume` keeps what the tuner was told.
+    FILE contains [{"parameter": {"lr": 0.1}, "value": 0.9}, ...], or the JSON of `pitchpipe export`, whose
+    successful trials are used. The whole file is checked first. The results do not become trials of the
+    experiment, and `resume` keeps them.
     """
     from ...manager.control import import_results
     from ..finding import chosen_experiment
@@ -43,7 +43,7 @@ def import_verb(
     results = list(_results(path))
     folder = chosen_experiment(experiment, experiment_id, directory)
     count = import_results(folder, results)
-    click.echo(f"the tuner of experiment {folder.experiment_id} is told {count} results")
+    click.echo(f"imported {count} results into experiment {folder.experiment_id}")
 
 
 def _results(path: Path) -> Iterator[Any]:
@@ -52,12 +52,12 @@ def _results(path: Path) -> Iterator[Any]:
     except FileNotFoundError:
         raise Failure(f"there is no file {path}", USAGE) from None
     except ValueError as error:
-        raise Failure(f"{path} is not JSON ({error}): it must hold {_FORM}", USAGE) from error
+        raise Failure(f"{path} is not JSON ({error}): it must contain {_FORM}", USAGE) from error
     if isinstance(found, dict) and isinstance(found.get("trials"), list):
         for trial in found["trials"]:
             if trial.get("status") == "SUCCEEDED" and trial.get("final") is not None:
                 yield {"parameter": trial["parameters"], "value": trial["final"]}
         return
     if not isinstance(found, list):
-        raise Failure(f"{path} must hold {_FORM}, or what pitchpipe export wrote", USAGE)
+        raise Failure(f"{path} must contain {_FORM}, or the JSON of pitchpipe export", USAGE)
     yield from found

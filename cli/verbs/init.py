@@ -1,4 +1,4 @@
-"""`pitchpipe init`: an experiment.yml for a script, by asking or by options."""
+"""`pitchpipe init`: an experiment.yml for a script, from questions or options."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ __all__ = ["init"]
     help="A parameter: uniform:LOW:HIGH, loguniform:LOW:HIGH, randint:LOW:HIGH, quniform:LOW:HIGH:Q, normal:MU:SIGMA, "
     "choice:A,B,C ...; may be given several times.",
 )
-@click.option("--maximize/--minimize", "maximize", default=None, help="Which results are better.")
+@click.option(
+    "--maximize/--minimize", "maximize", default=None, help="Whether lower or higher results are better."
+)
 @click.option("--trials", type=click.IntRange(min=1), help="max_trial_number.  [default: 100]")
 @click.option("--concurrency", type=click.IntRange(min=1), help="trial_concurrency.  [default: 2]")
 @click.option("--platform", type=click.Choice(["local", "ray"]), help="Where trials run.  [default: local]")
@@ -41,7 +43,7 @@ __all__ = ["init"]
     "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), default=Path("experiment.yml"),
     show_default=True, metavar="FILE", help="Where.",
 )  # fmt: skip
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing: what is not given is guessed.")
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing: guess what the options leave out.")
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 def init(
     script: Path | None,
@@ -59,8 +61,8 @@ def init(
 ) -> None:
     """Write an experiment.yml for SCRIPT.
 
-    A Python script is read, not run: the parameters that it looks up and their defaults are proposed. What is
-    not given by options is asked for on a terminal. The file is checked before it is written.
+    A Python script is read but not run, to propose its parameters with ranges around their defaults. On a
+    terminal, you are asked for whatever the options leave out. The file is checked before it is written.
     """
     from ..drafting import Draft, asked, proposed_parameters
     from ..script_facts import read_script
@@ -84,16 +86,16 @@ def init(
     if not yes and sys.stdin.isatty():
         draft = asked(draft)
     output.write_text(draft.checked_text(output.parent), encoding="utf-8")
-    click.echo(f"{output} is written: {', '.join(draft.parameters)}")
+    click.echo(f"{output} written, with the parameters {', '.join(draft.parameters)}")
     if draft.maximize is None:
-        click.echo("lower results are taken to be better: --maximize if it is the other way round")
+        click.echo("assuming that lower results are better; use --maximize if higher is better")
     for line in (*_remarks(draft.parameters, facts), *_advice(script, facts)):
         click.echo(line)
     click.echo(f"next: pitchpipe validate {shlex.quote(str(output))} --try")
 
 
 def _text_of(script: Path | None) -> str | None:
-    """The text of a Python script; None for other programs."""
+    """Return the text of a Python script; None for other programs."""
     if script is None or script.suffix != ".py":
         return None
     if not script.is_file():
@@ -102,24 +104,24 @@ def _text_of(script: Path | None) -> str | None:
     try:
         compile(text, str(script), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
-        raise Failure(f"{script} is not a Python script that can be read: {error}", USAGE) from error
+        raise Failure(f"{script} is not a readable Python script: {error}", USAGE) from error
     return text
 
 
 def _remarks(parameters: Mapping[str, str], facts: object) -> Iterator[str]:
-    """What is odd about the parameters."""
+    """Yield notes on unusual parameters."""
     from ..script_facts import ScriptFacts
 
     for name, spec in parameters.items():
         if spec.startswith("choice:") and "," not in spec:
-            yield f"{name} has one option so far: add others to the file"
+            yield f"{name} has only one option: add more to the file"
         known = isinstance(facts, ScriptFacts) and (name in facts.parameters or name in facts.flags)
         if isinstance(facts, ScriptFacts) and (facts.parameters or facts.flags) and not known:
             yield f"the script does not look up {name}"
 
 
 def _advice(script: Path | None, facts: object) -> list[str]:
-    """What the script still lacks, as the lines to add."""
+    """Yield the calls that the script still lacks, as lines to add."""
     from ..script_facts import ScriptFacts
 
     if not isinstance(facts, ScriptFacts):
@@ -130,11 +132,11 @@ def _advice(script: Path | None, facts: object) -> list[str]:
         missing.append("parameters = pitchpipe.get_next_parameter()   # a dict")
     if not facts.reports_intermediate:
         missing.append(
-            "pitchpipe.report_intermediate_result(value)   # now and then, if you want early stopping"
+            "pitchpipe.report_intermediate_result(value)   # e.g. once per epoch; needed for early stopping"
         )
     if not facts.reports_final:
         missing.append("pitchpipe.report_final_result(value)          # once, at the end")
-    lines = [f"left out, because it has a structure: {name} (docs/search_space.md)" for name in structured]
+    lines = [f"left out, because it is nested: {name} (docs/search_space.md)" for name in structured]
     if missing:
-        lines += [f"{script} still needs (import pitchpipe):", *(f"    {line}" for line in missing)]
+        lines += [f"add to {script} (import pitchpipe):", *(f"    {line}" for line in missing)]
     return lines

@@ -1,4 +1,4 @@
-"""`pitchpipe list` and `pitchpipe status`: how experiments stand."""
+"""`pitchpipe list` and `pitchpipe status`: experiments as stored in their databases."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def list_experiments(directory: Path | None, as_json: bool) -> None:
 
 @verb("status", "pitchpipe status", "pitchpipe status k3x9a2bq --json")
 @experiment_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, as run --json does.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, like run --json.")
 def status(experiment: str | None, experiment_id: str | None, directory: Path | None, as_json: bool) -> None:
-    """Show how an experiment stands, whether it runs or not.
+    """Show the status of an experiment, running or not.
 
-    ID is an experiment's id or the beginning of one; without it, the one that runs is meant, else the newest.
+    ID is an experiment's id or its beginning.  [default: the one that is running, else the newest]
     """
     from ...store.reading import ExperimentView, to_json
     from ..finding import chosen_experiment
@@ -93,29 +93,29 @@ def _standing(folder: ExperimentFolder, summary: dict[str, Any]) -> str:
 
 
 def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
-    """Yield what only the manager knows; nothing if there is none."""
+    """Yield what only the manager knows; nothing without one."""
     from ...manager.control import ControlError, ask_manager
     from ...store.reading import left_text, rate_text
 
     if folder.manager() is None:
         return
     try:
-        told = ask_manager(folder.path, {"op": "status"}, timeout=2.0)
+        answer = ask_manager(folder.path, {"op": "status"}, timeout=2.0)
     except ControlError:
         return
-    facts = [f"run by process {told['pid']}"]
-    if told.get("rate"):
-        facts.append(rate_text(told["rate"]))
-    if told.get("remaining") is not None:
-        facts.append(left_text(told["remaining"], told.get("is_bound", False)))
+    facts = [f"running in process {answer['pid']}"]
+    if answer.get("rate"):
+        facts.append(rate_text(answer["rate"]))
+    if answer.get("remaining") is not None:
+        facts.append(left_text(answer["remaining"], answer.get("is_bound", False)))
     yield ", ".join(facts)
-    for trial, why in list(told.get("waiting", {}).items())[:1]:
+    for trial, why in list(answer.get("waiting", {}).items())[:1]:
         yield f"trial {trial} is waiting: {why}"
-    yield from told.get("troubles", ())
+    yield from answer.get("troubles", ())
 
 
 def _facts(folder: ExperimentFolder) -> dict[str, Any]:
-    """Return what the list says of an experiment; one that cannot be read is listed with the reason."""
+    """Return the facts for the list; an unreadable experiment has the reason."""
     from ...store import StoreError
     from ...store.reading import ExperimentView
 

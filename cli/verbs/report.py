@@ -19,16 +19,16 @@ __all__ = ["report"]
     "-o",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Where.  [default: report-ID.html in the present folder]",
+    help="The output file.  [default: report-ID.html in the current folder]",
 )
 def report(
     experiment: str | None, experiment_id: str | None, directory: Path | None, output: Path | None
 ) -> None:
     """Write an experiment as one HTML file that opens in any browser, offline.
 
-    It holds the summary, the best parameters, the figures, what failed and why, the trials, the settings and how to do
-    it again; about 2 MB, most of which is the program that draws the figures. The experiment may be over, run, or have
-    failed. What is named like a password or a key is not in it.
+    It contains the summary, the best parameters, the figures, the failures, the trials, the settings and how to
+    reproduce the experiment: about 2 MB, most of it the library that draws the figures. The experiment may still be
+    running. Values whose names look like a password or a key are hidden.
     """
     from ...server.report import write_report
     from ..finding import chosen_experiment

@@ -1,4 +1,4 @@
-"""`pitchpipe resume`: an experiment that nobody runs goes on."""
+"""`pitchpipe resume`: an experiment that is not running continues."""
 
 from __future__ import annotations
 
@@ -29,31 +29,29 @@ __all__ = ["resume"]
 )
 @experiment_options
 @watch_options
+@click.option("--extend", is_flag=True, help="Continue an experiment that is DONE; implied by a new limit.")
 @click.option(
-    "--extend", is_flag=True, help="Continue an experiment that is DONE; a new limit alone means this too."
-)
-@click.option(
-    "--max-trial-number", type=click.IntRange(min=1), metavar="N", help="From now on: N trials in all."
+    "--max-trial-number", type=click.IntRange(min=1), metavar="N", help="New limit: N trials in all."
 )
 @click.option(
     "--max-experiment-duration",
     type=Duration(),
     metavar="D",
-    help="From now on: D of running time in all (2h).",
+    help="New limit: D of running time in all (2h).",
 )
 @click.option(
     "--trial-concurrency",
     type=click.IntRange(min=1),
     metavar="N",
-    help="From now on: N trials at the same time.",
+    help="New limit: N trials at the same time.",
 )
 @click.option(
     "--from",
     "storage",
     metavar="STORAGE",
-    help="Fetch the experiment from its copy in this folder or URL (the config's storage_path) first.",
+    help="First fetch the experiment from its copy in this folder or URL (the config's storage_path).",
 )
-@click.option("--detach", is_flag=True, help="Go on in the background, as `create` does.")
+@click.option("--detach", is_flag=True, help="Continue in the background, like `create`.")
 @click.option("--announce-fd", type=int, hidden=True)
 def resume(
     experiment: str | None,
@@ -69,10 +67,10 @@ def resume(
     detach: bool,
     announce_fd: int | None,
 ) -> int:
-    """Go on with an experiment that was stopped, failed, or lost its manager.
+    """Resume an experiment that was stopped, failed, or lost its manager.
 
-    Nothing is computed twice: results are kept, and trials that went on without a manager are taken up. ID is
-    an experiment's id or the beginning of one; without it, the newest is meant.
+    Nothing is computed twice: results are kept, and trials that kept running without a manager are adopted. ID
+    is an experiment's id or its beginning.  [default: the newest]
     """
     from ...manager import resume_experiment
     from ...manager.control import Extension
@@ -107,7 +105,7 @@ def _fetch(storage: str, name: str | None, directory: Path | None) -> Experiment
 
 
 def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> None:
-    """Refuse what cannot go on, and write down new limits."""
+    """Refuse an experiment that cannot continue, and store new limits."""
     from ...manager.control import ExtensionError, extend_experiment
     from ...store.reading import ExperimentView
     from ..outcome import command_for
@@ -118,7 +116,7 @@ def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> No
     if status == "VIEWED" or (status == "DONE" and not extend and not extension.changes()):
         hint = f"; to extend it: {again}" if status == "DONE" else ""
         raise Failure(
-            f"experiment {folder.experiment_id} is {status}: there is nothing to go on with{hint}", USAGE
+            f"experiment {folder.experiment_id} is {status}: there is nothing to continue{hint}", USAGE
         )
     if extend and not extension.changes():
         raise Failure(f"--extend needs a new limit, such as: {again}", USAGE)

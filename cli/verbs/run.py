@@ -44,8 +44,8 @@ def run(
 ) -> int:
     """Run the experiment that CONFIG describes, and watch it.
 
-    CONFIG is a YAML or JSON file. Ctrl-C stops the experiment: what is done is kept, and `pitchpipe resume`
-    goes on with it. A second Ctrl-C kills what still runs. Exit codes: 0 done, 1 the experiment failed or no
+    CONFIG is a YAML or JSON file. Ctrl-C stops the experiment: results are kept, and `pitchpipe resume`
+    continues it. A second Ctrl-C kills the running trials. Exit codes: 0 done, 1 the experiment failed or no
     trial has succeeded, 2 bad config or usage, 130 interrupted.
     """
     from ..making import make_experiment
@@ -64,9 +64,9 @@ def run(
 def watched(
     manager: Manager, interrupts: Interrupts, *, as_json: bool, quiet: bool, announce_fd: int | None = None
 ) -> int:
-    """Run a manager with a display, say how it went, and return the exit code.
+    """Run a manager with a display, report the outcome, and return the exit code.
 
-    `announce_fd` is where a process waits for the news that trials can run.
+    Writes to `announce_fd` when trials can run: another process waits for it.
     """
     from ..background import announce
     from ..displays import make_display

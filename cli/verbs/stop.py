@@ -1,4 +1,4 @@
-"""`pitchpipe stop`: end an experiment, whoever runs it, or what is left of one that nobody runs."""
+"""`pitchpipe stop`: end an experiment that is running, or the remains of one that lost its manager."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["stop"]
 
-# Beyond the grace of the trials: the manager itself kills what does not end long before.
+# In addition to the grace period: the manager itself kills trials long before this is over.
 _PATIENCE = 20.0
 
 
@@ -28,9 +28,9 @@ _PATIENCE = 20.0
 @experiment_options
 @click.option("--all", "every", is_flag=True, help="Stop all experiments of the directory.")
 def stop(experiment: str | None, experiment_id: str | None, directory: Path | None, every: bool) -> None:
-    """Stop an experiment and wait until it is gone; what is done is kept, and `resume` can go on with it.
+    """Stop an experiment and wait for its end. Results are kept, and `resume` can continue it.
 
-    If its manager was killed, what it left running is ended.
+    If its manager was killed, the trials it left running are stopped.
     """
     from ...store import ExperimentFolder, default_directory
     from ..finding import chosen_experiment, chosen_name
@@ -45,7 +45,7 @@ def stop(experiment: str | None, experiment_id: str | None, directory: Path | No
     for folder in stoppable:
         _stop(folder)
     if not stoppable:
-        click.echo(f"no experiment runs in {directory}")
+        click.echo(f"no experiment is running in {directory}")
 
 
 def _is_over(folder: ExperimentFolder) -> bool:
@@ -65,7 +65,7 @@ def _stop(folder: ExperimentFolder) -> None:
     if manager is not None:
         _end_running(folder, manager)
     elif _is_over(folder):
-        click.echo(f"experiment {folder.experiment_id} does not run")
+        click.echo(f"experiment {folder.experiment_id} is not running")
         return
     else:
         _end_abandoned(folder)
@@ -85,22 +85,24 @@ def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
         ask_manager(folder.path, {"op": "stop"})
     except ControlError:
         if manager.host != socket.gethostname():
-            where = f"experiment {folder.experiment_id} is run on {manager.host}"
+            where = f"experiment {folder.experiment_id} is running on {manager.host}"
             raise Failure(f"{where}: stop it there", FAILED) from None
         _send_signal(manager.pid)
     if not manager.wait(patience):
-        raise Failure(f"process {manager.pid} still runs after {patience:g} s: kill -9 {manager.pid}", FAILED)
+        raise Failure(
+            f"process {manager.pid} is still running after {patience:g} s: kill -9 {manager.pid}", FAILED
+        )
 
 
 def _send_signal(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGTERM)
     except ProcessLookupError:
-        return  # it was quicker
+        return  # it ended meanwhile
 
 
 def _end_abandoned(folder: ExperimentFolder) -> None:
-    """Become its manager for as long as it takes to collect what its trials reported and to end them."""
+    """Own the experiment for as long as it takes to collect the reports of its trials and to stop them."""
     from ...manager import resume_experiment
     from ...runner import ExperimentStatus
     from ...store import Store
@@ -115,10 +117,10 @@ def _end_abandoned(folder: ExperimentFolder) -> None:
     if running.error and running.has_executor:
         where = folder.path / "logs" / "manager.log"
         raise Failure(
-            f"experiment {folder.experiment_id} was not stopped in order: {running.error} ({where})", FAILED
+            f"experiment {folder.experiment_id} was not stopped properly: {running.error} ({where})", FAILED
         )
     if running.error:
-        # Nothing can be reached where the trials ran: nobody will ever hear of them.
+        # The place where the trials ran cannot be reached: their reports are lost.
         store = Store.open(folder.database)
         store.set_status(ExperimentStatus.STOPPED.value, f"stopped by the user; {running.error}")
         store.close()

@@ -1,4 +1,4 @@
-"""`pitchpipe top`: an experiment on the whole screen, from another terminal than its own."""
+"""`pitchpipe top`: an experiment on the whole screen of another terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["screen", "top"]
 
 _QUIT = ("q", "Q", "\x03")
 _MOST_BEST, _MOST_FAILURES = 5, 3
-# Lines that are always there, and those of a table besides its rows.
+# Lines that are always shown, and lines of a table besides its rows.
 _FRAME, _TABLE = 3, 3
 
 
@@ -38,13 +38,13 @@ _FRAME, _TABLE = 3, 3
     type=click.FloatRange(min=0.1),
     default=1.0,
     show_default=True,
-    help="Seconds between two looks.",
+    help="Seconds between two refreshes.",
 )
 def top(experiment: str | None, experiment_id: str | None, directory: Path | None, every: float) -> None:
-    """Watch an experiment on the whole screen: q leaves, and the experiment goes on.
+    """Watch an experiment on the whole screen. Press q to leave; the experiment continues.
 
-    Running trials with their latest results, the best, those that ended last, and why trials failed. It is
-    read from the experiment's database: nothing is disturbed. When the experiment ends, so does the screen.
+    Shows the running trials with their latest results, the best ones, those that ended last, and why trials
+    failed. It only reads the experiment's database, and ends with the experiment.
     """
     from rich.console import Console
     from rich.live import Live
@@ -53,7 +53,7 @@ def top(experiment: str | None, experiment_id: str | None, directory: Path | Non
     from ..finding import chosen_experiment
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure("top needs a terminal: see pitchpipe status, and pitchpipe trials", USAGE)
+        raise Failure("top needs a terminal: use pitchpipe status and pitchpipe trials instead", USAGE)
     folder = chosen_experiment(experiment, experiment_id, directory)
     console = Console()
     drawn = Live(console=console, screen=True, auto_refresh=False)
@@ -63,11 +63,11 @@ def top(experiment: str | None, experiment_id: str | None, directory: Path | Non
             drawn.update(screen(view, summary, console.height), refresh=True)
             if not summary["is_running"] or _is_left(next_key, every):
                 break
-    click.echo(f"experiment {folder.experiment_id} is {summary['status']}: pitchpipe status tells more")
+    click.echo(f"experiment {folder.experiment_id} is {summary['status']}: for details, see pitchpipe status")
 
 
 def _is_left(next_key: Any, seconds: float) -> bool:
-    """Wait for a key or for the next look; True if the key was one that leaves."""
+    """Wait for a key or for the next refresh; return True if the key was one that leaves."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         if next_key(left) in _QUIT:
@@ -77,7 +77,7 @@ def _is_left(next_key: Any, seconds: float) -> bool:
 
 @contextmanager
 def _keys() -> Iterator[Any]:
-    """Keys as they are pressed, without Return and without showing; a function that waits for one."""
+    """Read keys as they are pressed, unechoed; yields a function that waits for one."""
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
 
@@ -93,7 +93,7 @@ def _keys() -> Iterator[Any]:
 
 
 def screen(view: ExperimentView, summary: Mapping[str, Any], height: int) -> RenderableType:
-    """All that fits on so many lines: the running trials come before those that have ended."""
+    """Return what fits on `height` lines: the running trials come before those that have ended."""
     from rich.console import Group
     from rich.text import Text
 
@@ -105,12 +105,12 @@ def screen(view: ExperimentView, summary: Mapping[str, Any], height: int) -> Ren
     for group in failures:
         text = f"{group.count} failed: {group.reason}"
         parts.append(Text(text, style="red", no_wrap=True, overflow="ellipsis"))
-    parts.append(Text("q leaves; the experiment goes on", style="dim"))
+    parts.append(Text("press q to leave; the experiment continues", style="dim"))
     return Group(*parts)
 
 
 def _tables(view: ExperimentView, left: int) -> Iterator[tuple[str, list[dict[str, Any]], str]]:
-    """The tables that fit on `left` lines, each with its title and the field that is its result."""
+    """Return the tables that fit on `left` lines, each with its title and the field of its result."""
     from ...store.reading import TrialQuery
 
     running = TrialQuery(statuses=("RUNNING", "PAUSED"), limit=max(1, left // 3))

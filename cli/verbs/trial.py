@@ -24,20 +24,20 @@ _LAST = 10
 
 class _TrialGroup(LazyGroup):
     table = {  # noqa: RUF012
-        "show": ("trial:show", "Show all there is to know about a trial."),
-        "log": ("trial_log:log", "Print what a trial printed."),
+        "show": ("trial:show", "Show everything about a trial."),
+        "log": ("trial_log:log", "Print the output of a trial."),
         "add": ("trial_add:add", "Run a trial with your own parameters."),
-        "rerun": ("trial_rerun:rerun", "Run a trial again in this terminal."),
-        "kill": ("trial:kill", "End a trial; the experiment goes on."),
+        "rerun": ("trial_rerun:rerun", "Rerun a trial in this terminal."),
+        "kill": ("trial:kill", "Kill a trial; the experiment continues."),
     }
 
 
 @click.group("trial", cls=_TrialGroup)
 def trial() -> None:
-    """Show, add, run again or kill a trial; print its output.
+    """Show, add, rerun or kill a trial; print its log.
 
-    TRIAL is a trial's id or its sequence number. ID is the experiment; without it, the one that runs is
-    meant, else the newest.
+    TRIAL is a trial's id or its sequence number. ID is the experiment.  [default: the one that is running,
+    else the newest]
 
     \b
     Example:
@@ -52,8 +52,8 @@ def trial() -> None:
     "pitchpipe trial show k3x9a2bq Xy3fA --json",
 )
 @trial_options
-@click.option("--json", "as_json", is_flag=True, help="Print it as export does.")
-@click.option("--why", is_flag=True, help="Only why it ended so, beside the others.")
+@click.option("--json", "as_json", is_flag=True, help="Print it in the form of export.")
+@click.option("--why", is_flag=True, help="Show only why it ended, compared with others.")
 def show(
     names: tuple[str, ...], experiment_id: str | None, directory: Path | None, as_json: bool, why: bool
 ) -> None:
@@ -167,7 +167,7 @@ def _why_waiting(folder: ExperimentFolder, trial_id: str) -> str:
     try:
         return ask_manager(folder.path, {"op": "status"}, timeout=2.0)["waiting"].get(trial_id, "")
     except ControlError:
-        return "the experiment does not run"
+        return "the experiment is not running"
 
 
 def _moment(moment: float | None) -> str:
@@ -179,7 +179,7 @@ def _moment(moment: float | None) -> str:
 @verb("kill", "pitchpipe trial kill 17", "pitchpipe trial kill k3x9a2bq Xy3fA")
 @trial_options
 def kill(names: tuple[str, ...], experiment_id: str | None, directory: Path | None) -> None:
-    """End a trial; its status becomes USER_CANCELED and the experiment goes on."""
+    """Kill a trial; its status becomes USER_CANCELED, and the experiment continues."""
     from ...manager.control import ask_manager
     from ...runner import TrialStatus
     from ...store.reading import ExperimentView
@@ -193,7 +193,8 @@ def kill(names: tuple[str, ...], experiment_id: str | None, directory: Path | No
         raise Failure(f"{which} has ended already: {found['status']}", FAILED)
     if folder.manager() is None:
         raise Failure(
-            f"experiment {folder.experiment_id} does not run: pitchpipe stop ends what is left of it", FAILED
+            f"experiment {folder.experiment_id} is not running: pitchpipe stop ends its remaining trials",
+            FAILED,
         )
     ask_manager(folder.path, {"op": "kill", "trial": found["trial_id"]})
     click.echo(f"{which} is being killed")

@@ -1,4 +1,4 @@
-"""`pitchpipe trial add`: a trial with parameters of one's own."""
+"""`pitchpipe trial add`: a trial with the user's own parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["add"]
 @experiment_options
 @click.option("--parameters", "text", metavar="JSON", help="The parameters, as a JSON object.")
 @click.option("--like", metavar="TRIAL", help="The parameters of another trial: its id or number.")
-@click.option("--anyway", is_flag=True, help="Also with parameters that are outside the search space.")
+@click.option("--anyway", is_flag=True, help="Accept parameters outside the search space.")
 def add(
     experiment: str | None,
     experiment_id: str | None,
@@ -34,10 +34,10 @@ def add(
     like: str | None,
     anyway: bool,
 ) -> None:
-    """Run a trial with your own parameters, or once more with those of another trial.
+    """Run a trial with your own parameters, or with those of another trial.
 
-    Parameters that are no point of the search space (a misspelt or missing name, a value out of its range) are
-    refused, unless --anyway. The experiment must run. The trial counts like any other, also against max_trial_number.
+    Parameters outside the search space (a misspelt or missing name, a value out of range) are refused without
+    --anyway. The experiment must be running. The trial counts towards max_trial_number.
     """
     from ...manager.control import add_trial, rerun_trial
     from ..finding import chosen_experiment
@@ -51,23 +51,23 @@ def add(
     elif like is not None and parameters is None:
         made = rerun_trial(folder, int(like) if like.isdecimal() else like)
     else:
-        raise Failure("give --parameters or --like, and not both", USAGE)
+        raise Failure("give either --parameters or --like", USAGE)
     click.echo(f"trial {made['sequence_id']} ({made['trial_id']}) of experiment {folder.experiment_id}")
 
 
 def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> None:
-    """Raise `Failure` with all that keeps the parameters from being a point of the search space."""
+    """Raise `Failure` with all reasons why the parameters are outside the search space."""
     from ...manager import experiment_config
     from ...search_space import SearchSpace, format_path
 
     config = experiment_config(folder)
     problems = SearchSpace.parse(config.search_space or {}).validate(parameters)
     if problems:
-        told = "; ".join(
+        reasons = "; ".join(
             f"{format_path(problem.path)}: {problem.message}{f' ({problem.hint})' if problem.hint else ''}"
             for problem in problems
         )
-        raise Failure(f"this is no point of the search space: {told}; --anyway runs it all the same", USAGE)
+        raise Failure(f"not in the search space: {reasons} (use --anyway to run it regardless)", USAGE)
 
 
 def _read(text: str) -> dict[str, Any]:
@@ -76,5 +76,5 @@ def _read(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise Failure(f"--parameters is not JSON: {error}", USAGE) from error
     if not isinstance(found, dict):
-        raise Failure('--parameters must be an object, such as {"lr": 0.1}', USAGE)
+        raise Failure('--parameters must be a JSON object, such as {"lr": 0.1}', USAGE)
     return found

@@ -1,4 +1,4 @@
-"""`pitchpipe trial log`: what a trial printed, and what it prints from now on."""
+"""`pitchpipe trial log`: the output of a trial, optionally as it grows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["log"]
 
 _CHUNK = 1 << 16
-# Files on other nodes give no notice when they grow: they are looked at so often (s).
+# There is no notification when files on other nodes grow, so they are polled.
 _LOOK_EVERY = 0.2
 
 
@@ -58,7 +58,7 @@ def log(
 
 def _copy(folder: ExperimentFolder, trial_id: str, tails: list[_Tail], follow: bool) -> None:
     while True:
-        # Asked before the copying: what the trial printed before its end is copied after it.
+        # Ask before copying, so that all output before the trial's end is copied.
         is_over = not follow or _has_ended(folder, trial_id)
         for tail in tails:
             tail.copy()
@@ -80,7 +80,7 @@ def _stream(name: str) -> IO[bytes]:
 
 
 def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int], bytes]:
-    """Reads a part of a file of a trial that runs on a node which does not see the folder, from an offset on."""
+    """Return a function that reads part of a running trial's file from a node that does not see the folder."""
 
     def ask(offset: int) -> bytes:
         from ...manager.control import read_running
@@ -91,7 +91,7 @@ def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int
 
 
 class _Tail:
-    """Copies what a file has and gets to a stream; the file may come into being later, or be `elsewhere` till then."""
+    """Copies a growing file to a stream; the file may appear later, or be `elsewhere` until then."""
 
     def __init__(self, path: Path, output: IO[bytes], elsewhere: Callable[[int], bytes]) -> None:
         self._path = path

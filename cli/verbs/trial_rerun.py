@@ -1,4 +1,4 @@
-"""`pitchpipe trial rerun`: a trial once more, in this terminal."""
+"""`pitchpipe trial rerun`: one trial again, in this terminal."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _SHOWN = 10
 
 @verb("rerun", "pitchpipe trial rerun 17", "pitchpipe trial rerun k3x9a2bq 17 --pdb")
 @trial_options
-@click.option("--pdb", "debug", is_flag=True, help="Enter the debugger where it raises.")
+@click.option("--pdb", "debug", is_flag=True, help="Enter the debugger where the trial raises.")
 def rerun(names: tuple[str, ...], experiment_id: str | None, directory: Path | None, debug: bool) -> int:
     """Run a trial again in this terminal, to see why it failed or to reproduce its result.
 
-    It gets the same parameters, environment, code directory and GPUs, and begins again: not from a checkpoint.
-    The experiment need not run, and is not changed; what the trial writes to its own folder goes to a temporary
-    one. Exit code: 0, or 1 if the trial fails.
+    It gets the same parameters, environment, code directory and GPUs, and starts from the beginning, not from a
+    checkpoint. The experiment need not be running and is not changed: the trial's own folder is a temporary one.
+    Exit code: 0, or 1 if the trial fails.
     """
     from ...manager import experiment_config
     from ...store.reading import ExperimentView
@@ -62,7 +62,7 @@ def _outcome(final: Any, again: Rerun) -> Iterator[str]:
     values = [result_text(json.loads(value)) for value in again.intermediate]
     if values:
         shown = ", ".join(values[-_SHOWN:])
-        yield f"intermediate results: {len(values)}, the last: {shown}"
+        yield f"intermediate results: {len(values)}, last: {shown}"
     if again.final is None:
         yield "it reported no final result"
         return

@@ -33,14 +33,18 @@ _HEAD = ("#", "id", "status", "result", "took", "parameters", "reason")
 @experiment_options
 @click.option(
     "--sort", type=click.Choice(_ORDERS), default="number", show_default=True,
-    help="By sequence number, by result (the best, highest or lowest first), by duration, or the latest to end first.",
+    help="Sort by number, result (best, highest or lowest first), duration (longest first) or end (latest first).",
 )  # fmt: skip
 @click.option(
-    "--limit", type=click.IntRange(min=0), default=100, show_default=True, help="At most so many; 0: all."
+    "--limit",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Show at most this many (0 = all).",
 )
 @click.option(
     "--status", "statuses", multiple=True, type=click.Choice(_STATUSES, case_sensitive=False),
-    help="Only trials with this status; may be given several times.",
+    help="Show only trials with this status; may be repeated.",
 )  # fmt: skip
 def trials(
     experiment: str | None,

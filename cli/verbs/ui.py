@@ -1,4 +1,4 @@
-"""`pitchpipe ui`: the web pages, from this terminal until Ctrl-C."""
+"""`pitchpipe ui`: the web pages, served from this terminal until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _USUAL_PORT = 8080
 @verb("ui", "pitchpipe ui", "pitchpipe ui k3x9a2bq --port 8888 --no-browser")
 @experiment_options
 @click.option(
-    "--port", type=click.IntRange(0, 65535), help="The port; 0 takes any.  [default: 8080, if free]"
+    "--port", type=click.IntRange(0, 65535), help="The port; 0 for any free one.  [default: 8080, if free]"
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--no-browser", is_flag=True, help="Open no browser, only print the address.")
+@click.option("--no-browser", is_flag=True, help="Print the address without opening a browser.")
 def ui(
     experiment: str | None,
     experiment_id: str | None,
@@ -36,10 +36,10 @@ def ui(
     host: str,
     no_browser: bool,
 ) -> None:
-    """Show the experiments of a directory in a web browser, and steer those that run.
+    """Show the experiments of a directory in a web browser, and control those that are running.
 
-    It needs no network, and shows experiments that are over as well. On an address that other machines reach, a
-    token is required: $PITCHPIPE_SERVER_TOKEN, or one that is drawn and part of the printed address.
+    It needs no network, and also shows experiments that are over. On an address that other machines can reach, a
+    token is required: $PITCHPIPE_SERVER_TOKEN, or a random one that is part of the printed address.
     """
     from ...store import default_directory
     from ..finding import chosen_experiment, chosen_name
@@ -61,7 +61,9 @@ def _serve(directory: Path, page: str, host: str, port: int | None, *, open_brow
 
     def say(url: str) -> None:
         click.echo(f"{url}{address_end}")
-        click.echo(f"the experiments in {directory}; Ctrl-C ends the pages, not the experiments", err=True)
+        click.echo(
+            f"showing the experiments in {directory}; Ctrl-C stops the server, not the experiments", err=True
+        )
         if open_browser:
             _open(url + address_end)
 
@@ -78,7 +80,7 @@ def _token(host: str) -> str | None:
 def _listening(
     directory: Path, host: str, port: int | None, token: str | None, say: Callable[[str], None]
 ) -> Serving:
-    """The server on the port that was asked for, else on the usual one, else on any."""
+    """Return the server on the requested port, else on the usual one, else on any."""
     from ...server import Experiments, SecurityError, ServerSettings, Serving, ServingError
 
     why: Exception | None = None
@@ -93,7 +95,7 @@ def _listening(
 
 
 def _open(address: str) -> None:
-    """Open a browser, without waiting for it; where there is none, the address is printed already."""
+    """Open a browser without waiting for it; without a browser, the printed address remains."""
     import threading
     import webbrowser
 

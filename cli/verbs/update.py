@@ -1,4 +1,4 @@
-"""`pitchpipe update`: other limits or another search space for an experiment, while it runs."""
+"""`pitchpipe update`: new limits or another search space for an experiment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["update"]
     "--search-space",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="A search space, JSON or YAML, for the trials that come.",
+    help="A search space (JSON or YAML) for new trials.",
 )
 def update(
     experiment: str | None,
@@ -46,8 +46,8 @@ def update(
 ) -> None:
     """Change the limits of an experiment, or its search space while it runs.
 
-    What is given holds from now on and is kept: `resume` goes on with it. Trials that run are not ended when
-    fewer may run. The limits of an experiment that nobody runs are those of its next run.
+    The changes take effect at once and are stored, so `resume` uses them. Lowering the concurrency does not stop
+    running trials. If the experiment is not running, they take effect when you resume it.
     """
     from ...manager.control import change_experiment
     from ..finding import chosen_experiment
@@ -61,9 +61,9 @@ def update(
     if search_space is not None:
         changes["search_space"] = _read(search_space)
     if not changes:
-        raise Failure("give what to change, such as --trial-concurrency 8", USAGE)
+        raise Failure("nothing to change: give an option such as --trial-concurrency 8", USAGE)
     folder = chosen_experiment(experiment, experiment_id, directory)
-    click.echo(_told(folder, change_experiment(folder, changes)))
+    click.echo(_limits_text(folder, change_experiment(folder, changes)))
 
 
 def _read(path: Path) -> Any:
@@ -74,7 +74,7 @@ def _read(path: Path) -> Any:
     return read_source(path).data
 
 
-def _told(folder: ExperimentFolder, limits: dict[str, Any]) -> str:
+def _limits_text(folder: ExperimentFolder, limits: dict[str, Any]) -> str:
     from ...store.reading import length_text
 
     duration = limits.get("max_experiment_duration")

@@ -1,4 +1,4 @@
-"""`pitchpipe validate`: all that is wrong with a config; with `--try` one trial of it, else nothing started."""
+"""`pitchpipe validate`: check a config; with `--try`, run one trial of it."""
 
 from __future__ import annotations
 
@@ -19,33 +19,34 @@ __all__ = ["validate"]
 
 @verb("validate", "pitchpipe validate experiment.yml", "pitchpipe validate experiment.yml --try --seconds 30")
 @click.argument("config", type=click.Path(path_type=Path), metavar="CONFIG")
-@click.option("--try", "is_tried", is_flag=True, help="Run one trial, and forecast time and disk.")
+@click.option("--try", "is_tried", is_flag=True, help="Run one trial, and forecast run time and disk usage.")
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0.1),
     default=10.0,
     show_default=True,
-    help="How long the trial of --try may run.",
+    help="The longest time that the trial of --try may run.",
 )
 def validate(config: Path, is_tried: bool, seconds: float) -> int:
     """Check a config as `run` does, and start nothing.
 
     All problems are listed with file:line:column and a hint (exit code 2). The tuner and the assessor are
-    constructed once, in a process of their own. With --try one trial is run for a few seconds where the
-    config says (a Ray cluster, too), with the first parameters of the tuner; nothing of it is kept. Exit
-    code 1 if it fails.
+    constructed once, in a child process. If trials run on this machine, their CPUs, memory, GPUs and command
+    must exist (else exit code 1). With --try one trial runs for a few seconds where the config says (also on a
+    Ray cluster), with the tuner's first parameters; nothing of it is kept. Exit code 1 if it fails.
     """
-    from ..making import checked_config
+    from ..making import check_startable, checked_config
 
     with Interrupts() as interrupts:
         checked = checked_config(config)
         _say(config, checked)
+        check_startable(checked)
         return _try(checked, seconds, interrupts) if is_tried else 0
 
 
 def _say(path: Path, checked: ExperimentConfig) -> None:
     tuner, assessor = checked.tuner, checked.assessor
-    click.echo(f"{path} is good: nothing is wrong with it")
+    click.echo(f"{path}: the config is valid")
     click.echo(f"  parameters    {', '.join(checked.search_space or {})}")
     click.echo(f"  tuner         {tuner.name or tuner.class_name}")
     if assessor is not None:

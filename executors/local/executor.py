@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ...runner import AttemptOrder, Ledger, ResourcesChanged, StartRefused, Totals
+from ...runner import AttemptOrder, Ledger, Request, ResourcesChanged, StartRefused, Totals
 from ...store import ExperimentFolder, runtime_directory
 from ...trial_agent import TOKEN as AGENT_TOKEN
 from ...trial_agent import FileWatch, best_watch, kill_all, mark
@@ -59,13 +59,18 @@ class LocalTrialExecutor(AgentTrialExecutor):
         self._neighbours: _Neighbours | None = None
         self._children: dict[str, subprocess.Popen[bytes]] = {}  # the agents that were made here
 
+    def totals(self, request: Request) -> Totals:
+        """Return what trials share on this machine; raise `ExecutorError` if it is too little for any trial."""
+        totals = local_totals(
+            request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom
+        )
+        if (why := Ledger(totals).infeasible(request)) is not None:
+            raise ExecutorError(f"no trial can ever run on this machine: {why}")
+        return totals
+
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         """Look at the machine; agents are started when trials need them."""
-        totals = local_totals(
-            setup.request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom
-        )
-        if (why := Ledger(totals).infeasible(setup.request)) is not None:
-            raise ExecutorError(f"no trial can ever run on this machine: {why}")
+        totals = self.totals(setup.request)
         self._setup, self._deliver = setup, deliver
         self._sockets = agent_sockets(setup.folder)
         self._sockets.mkdir(mode=0o700, exist_ok=True)

@@ -1,7 +1,7 @@
-"""The JSON API under `/api/v1`: what it answers and takes is described by its own OpenAPI document.
+"""The JSON API under `/api/v1`, described by its own OpenAPI document.
 
-Endpoints are plain functions that FastAPI runs in threads of its own: nothing that reads the store holds up the loop
-that serves everybody. Answers that many ask for are worked out once (`answers.py`).
+Endpoints are plain functions, which FastAPI runs in threads, so reading the store never blocks the server's loop.
+Responses that many clients request are computed once (`response_cache.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def api_router() -> APIRouter:
-    """All routes of the API."""
+    """Return a router with all routes of the API."""
     router = APIRouter(prefix="/api/v1", responses=PROBLEMS)
     for part in (experiments, trials, changes, events, logs, export):
         router.include_router(part.router)

@@ -1,4 +1,4 @@
-"""What changes an experiment: each is one message to its manager, which commits it before it answers."""
+"""Endpoints that change an experiment: each sends one message to its manager, which commits the change first."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ router = APIRouter(tags=["changes"])
 
 @router.patch("/experiments/{experiment}", response_model=Limits)
 def patch_experiment(request: Request, experiment: ExperimentName, change: Change) -> Response:
-    """Change limits, concurrency or the search space, while the experiment runs; limits also when it does not."""
+    """Change limits or concurrency at any time, the search space while the experiment is running."""
     view = view_of(request, experiment)
     return given(change_experiment(view.folder, change.model_dump(exclude_unset=True)))
 
 
 @router.post("/experiments/{experiment}/stop", status_code=202, response_model=dict[str, bool])
 def post_stop(request: Request, experiment: ExperimentName, stop: Stop | None = None) -> Response:
-    """End the experiment: what runs is ended with grace, and results are kept."""
+    """Stop the experiment: running trials get the grace period, and results are kept."""
     view = view_of(request, experiment)
     stop_experiment(view.folder, (stop or Stop()).reason)
     return given({"stopping": True}, 202)
@@ -37,7 +37,7 @@ def post_stop(request: Request, experiment: ExperimentName, stop: Stop | None = 
 
 @router.post("/experiments/{experiment}/trials", status_code=201, response_model=Added)
 def post_trial(request: Request, experiment: ExperimentName, trial: NewTrial) -> Response:
-    """Run a trial with parameters of one's own."""
+    """Run a trial with the user's own parameters."""
     view = view_of(request, experiment)
     return _made(view.experiment_id, add_trial(view.folder, trial.parameters))
 
@@ -51,14 +51,14 @@ def post_rerun(request: Request, experiment: ExperimentName, trial: TrialName) -
 
 @router.post("/experiments/{experiment}/trials/{trial}/kill", status_code=202, response_model=Killed)
 def post_kill(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
-    """End a trial; the experiment goes on."""
+    """Kill a trial; the experiment continues."""
     view = view_of(request, experiment)
     return given(kill_trial(view.folder, view.sequence_id(trial)), 202)
 
 
 @router.post("/experiments/{experiment}/import", response_model=Imported)
 def post_import(request: Request, experiment: ExperimentName, results: Import) -> Response:
-    """Tell the tuner results that were measured elsewhere."""
+    """Import results measured elsewhere into the tuner."""
     view = view_of(request, experiment)
     rows = [row.model_dump() for row in results.data]
     return given({"imported": import_results(view.folder, rows)})

@@ -1,4 +1,4 @@
-"""What all endpoints share: the experiment that is meant, bounded parameters, answers with a tag."""
+"""What all endpoints share: the requested experiment, bounded parameters, responses with a tag."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ExperimentName", "LogName", "Offset", "TrialName", "answered", "give
 _BIGGEST = 2**53
 ExperimentName = Annotated[
     str,
-    Path(max_length=100, description="The experiment's id, a beginning that only one has, or `current`."),
+    Path(max_length=100, description="The experiment's id, the beginning of only one id, or `current`."),
 ]
 TrialName = Annotated[str, Path(max_length=50, description="The trial's number or its id.")]
 LogName = Annotated[str, Path(max_length=100)]
@@ -23,18 +23,18 @@ Offset = Annotated[int, Query(ge=0, le=_BIGGEST)]
 
 
 def shown(request: Request, name: str) -> Shown:
-    """The experiment that is meant; raises `LookupError`."""
+    """Return the requested experiment; raise `LookupError` if there is none."""
     experiments: Experiments = request.app.state.experiments
     return experiments.shown(name)
 
 
 def view_of(request: Request, name: str) -> ExperimentView:
-    """The view of the experiment that is meant; raises `LookupError`."""
+    """Return the view of the requested experiment; raise `LookupError` if there is none."""
     return shown(request, name).view
 
 
 def given(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A value as an answer."""
+    """Return a value as a response."""
     return Response(to_json(value), status, headers, media_type="application/json")
 
 
@@ -45,8 +45,8 @@ def answered(
     work_out: Callable[[], Any],
     lasting: float = float("inf"),
 ) -> Response:
-    """An answer that is kept for all who ask the same; nothing but 304 for who has it already."""
-    answer = experiment.answers.answer(key, work_out, lasting)
+    """Return a response from the cache, or 304 to a client that has it already."""
+    answer = experiment.responses.get(key, work_out, lasting)
     headers = {"etag": f'"{answer.tag}"', "cache-control": "no-cache"}
     if answer.tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)

@@ -1,4 +1,4 @@
-"""What happens: asked for since a cursor, or told as it happens."""
+"""Events: since a cursor, or as a stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ __all__ = ["router"]
 
 router = APIRouter(tags=["events"])
 Cursor = Annotated[
-    str | None, Query(max_length=50, description="The cursor of the last answer; none: from now on.")
+    str | None,
+    Query(max_length=50, description="The cursor of the last response; without one, events from now on."),
 ]
 
 
@@ -27,7 +28,7 @@ def list_events(
     since: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Response:
-    """What has happened since a cursor."""
+    """Return the events since a cursor."""
     return given(view_of(request, experiment).events(since, limit))
 
 
@@ -38,9 +39,9 @@ async def follow_events(
     since: Cursor = None,
     last_event_id: Annotated[str | None, Header(max_length=50)] = None,
 ) -> StreamingResponse:
-    """Server-sent events as it happens: `experiment`, `trial`, `results`, and `reset` when all has to be read anew.
+    """Stream server-sent events: `experiment`, `trial`, `results`, and `reset` when everything has to be read again.
 
-    The id of each is the cursor behind it: who comes back with `Last-Event-ID` misses nothing.
+    The id of each is the cursor after it: a client that reconnects with `Last-Event-ID` misses nothing.
     """
     view = await asyncio.to_thread(view_of, request, experiment)
     return await stream_response(request, event_stream(view, last_event_id or since))

@@ -1,4 +1,4 @@
-"""Experiments: how they stand, their configuration, the best trials, importance, failures."""
+"""Experiments: status, configuration, best trials, importance, failures."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from .models import Best, ExperimentSummary, Failure, HistoryPoint, Importance
 __all__ = ["router"]
 
 router = APIRouter(tags=["experiments"])
-# Whether a manager lives is not in the store.
+# Whether the manager is alive is not in the store.
 _LASTING = 2.0
 _SUMMARY = "summary"
 
 
 @router.get("/experiments", response_model=list[ExperimentSummary])
 def list_experiments(request: Request) -> Response:
-    """All experiments that this server shows."""
+    """List the experiments of this server."""
     experiments: Experiments = request.app.state.experiments
-    told = [_summary(each) for each in experiments.all()]
-    return Response(b"[" + b",".join(filter(None, told)) + b"]", media_type="application/json")
+    summaries = [_summary(each) for each in experiments.all()]
+    return Response(b"[" + b",".join(filter(None, summaries)) + b"]", media_type="application/json")
 
 
 @router.get("/experiments/{experiment}", response_model=ExperimentSummary)
 def get_experiment(request: Request, experiment: ExperimentName) -> Response:
-    """How an experiment stands."""
+    """Return the status of an experiment."""
     meant = shown(request, experiment)
     return answered(request, meant, _SUMMARY, meant.view.summary, _LASTING)
 
 
 @router.get("/experiments/{experiment}/config", response_model=dict[str, Any])
 def get_config(request: Request, experiment: ExperimentName) -> Response:
-    """Its configuration in the canonical form, with the search space."""
+    """Return the configuration in canonical form, with the search space."""
     meant = shown(request, experiment)
     return answered(request, meant, "config", meant.view.config)
 
@@ -46,21 +46,21 @@ def get_config(request: Request, experiment: ExperimentName) -> Response:
 def get_best(
     request: Request, experiment: ExperimentName, count: Annotated[int, Query(ge=1, le=1000)] = 1
 ) -> Response:
-    """The best trials: the first `count` by one objective, the Pareto front by several."""
+    """Return the best trials: the first `count` by one objective, the Pareto front by several."""
     meant = shown(request, experiment)
     return answered(request, meant, ("best", count), lambda: {"trials": meant.view.best(count)})
 
 
 @router.get("/experiments/{experiment}/history", response_model=list[HistoryPoint])
 def get_history(request: Request, experiment: ExperimentName) -> Response:
-    """Every result in the order in which they came, with the best so far."""
+    """Return every result in order of arrival, with the best so far."""
     meant = shown(request, experiment)
     return answered(request, meant, "history", meant.view.history)
 
 
 @router.get("/experiments/{experiment}/failures", response_model=list[Failure])
 def get_failures(request: Request, experiment: ExperimentName) -> Response:
-    """The ways in which trials failed, the most frequent first."""
+    """Return the failures in groups, the most frequent first."""
     meant = shown(request, experiment)
     return answered(request, meant, "failures", meant.view.failures)
 
@@ -71,7 +71,7 @@ def get_importance(
     experiment: ExperimentName,
     objective: Annotated[str | None, Query(max_length=100)] = None,
 ) -> Response:
-    """How much each parameter matters for an objective; `why_not` says why that cannot be told."""
+    """Return how much each parameter matters for an objective; `why_not` is why this is unknown."""
     meant = shown(request, experiment)
     return answered(request, meant, ("importance", objective), lambda: _importance(meant.view, objective))
 
@@ -84,8 +84,8 @@ def _importance(view: ExperimentView, objective: str | None) -> Any:
 
 
 def _summary(meant: Shown) -> bytes:
-    """How an experiment stands, as JSON; nothing of one that cannot be read, so that it does not hide the others."""
+    """Return a summary as JSON; that of an unreadable experiment is short, so that it does not hide the others."""
     try:
-        return meant.answers.answer(_SUMMARY, meant.view.summary, _LASTING).body
+        return meant.responses.get(_SUMMARY, meant.view.summary, _LASTING).body
     except StoreError:
         return b""

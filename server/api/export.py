@@ -1,4 +1,4 @@
-"""All trials for other programs, written as they are read."""
+"""The export of all trials, written while they are read."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ router = APIRouter(tags=["export"])
                 "application/json": {"schema": {"type": "object"}},
                 "text/csv": {"schema": {"type": "string"}},
             },
-            "description": "As `pitchpipe export` writes them.",
+            "description": "The format, as of `pitchpipe export`.",
         }
     },
 )
 def export_trials(
     request: Request, experiment: ExperimentName, format: Literal["json", "csv"] = "json"
 ) -> StreamingResponse:
-    """All trials with their results: JSON with intermediate results, or CSV with a row a trial."""
+    """Export all trials: JSON with intermediate results, or CSV with a row per trial."""
     view = view_of(request, experiment)
-    view.config()  # an experiment that cannot be read is a problem, not an empty file
+    view.config()  # an unreadable experiment is an error, not an empty file
     name = f'attachment; filename="{view.experiment_id}.{format}"'
     lines, media = (
         (csv_lines(view), "text/csv") if format == "csv" else (json_lines(view), "application/json")

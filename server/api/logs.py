@@ -1,4 +1,4 @@
-"""Logs of the experiment and what trials printed: listed, read in pieces, followed."""
+"""Logs of the experiment and output of trials: listed, read in pieces, followed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["router"]
 
 router = APIRouter(tags=["logs"])
 Lines = Annotated[
-    int | None, Query(ge=0, le=100_000, description="The last so many lines, in place of `offset`.")
+    int | None, Query(ge=0, le=100_000, description="The number of last lines, instead of `offset`.")
 ]
 Limit = Annotated[int, Query(ge=4, le=1024 * 1024, description="Bytes.")]
 
 
 @router.get("/experiments/{experiment}/logs", response_model=list[LogFile])
 def list_logs(request: Request, experiment: ExperimentName) -> Response:
-    """The logs of the manager, the dispatcher and the agents."""
+    """List the logs of the manager, the dispatcher and the agents."""
     return given(view_of(request, experiment).logs())
 
 
@@ -38,7 +38,7 @@ def get_log(
     offset: Offset = 0,
     limit: Limit = 256 * 1024,
 ) -> Response:
-    """A piece of a log."""
+    """Return a piece of a log."""
     return given(view_of(request, experiment).log(name, Follow(lines, offset, limit)))
 
 
@@ -46,14 +46,14 @@ def get_log(
 async def follow_log(
     request: Request, experiment: ExperimentName, name: LogName, offset: Offset = 0
 ) -> StreamingResponse:
-    """Server-sent events with what is written to a log from byte `offset` on."""
+    """Stream what is written to a log from byte `offset` on."""
     view = await asyncio.to_thread(view_of, request, experiment)
     return await _followed(request, lambda follow: view.log(name, follow), offset)
 
 
 @router.get("/experiments/{experiment}/trials/{trial}/logs", response_model=list[LogFile])
 def list_trial_logs(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
-    """What a trial printed and was given, as far as there are files."""
+    """List the files with the output and the parameters of a trial."""
     return given(view_of(request, experiment).trial_logs(trial))
 
 
@@ -67,7 +67,7 @@ def get_trial_log(
     offset: Offset = 0,
     limit: Limit = 256 * 1024,
 ) -> Response:
-    """A piece of what a trial printed."""
+    """Return a piece of a trial's output."""
     return given(view_of(request, experiment).trial_log(trial, name, Follow(lines, offset, limit)))
 
 
@@ -75,7 +75,7 @@ def get_trial_log(
 async def follow_trial_log(
     request: Request, experiment: ExperimentName, trial: TrialName, name: LogName, offset: Offset = 0
 ) -> StreamingResponse:
-    """Server-sent events with what a trial prints from byte `offset` on."""
+    """Stream what a trial prints from byte `offset` on."""
     view = await asyncio.to_thread(view_of, request, experiment)
     return await _followed(request, lambda follow: view.trial_log(trial, name, follow), offset)
 

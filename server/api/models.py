@@ -1,4 +1,4 @@
-"""What the API takes and answers, for its OpenAPI document; answers are built as plain values, not as these."""
+"""The requests and responses of the API, for its OpenAPI document; responses are built as plain values."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ _EXAMPLE = {"lr": 0.1, "units": 32}
 
 
 class _Taken(BaseModel):
-    """A body; unknown names in it are mistakes."""
+    """A request body; unknown names in it are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Problem(BaseModel):
-    """Why a request cannot be done."""
+    """Why a request failed."""
 
     error: str
 
 
 class Change(_Taken):
-    """New limits or a new search space; what is left out stays, null lifts a bound."""
+    """New limits or a new search space; what is left out stays, null removes a limit."""
 
     model_config = ConfigDict(extra="forbid", strict=True)  # "9" and true are no numbers
 
@@ -68,7 +68,7 @@ class Change(_Taken):
 
 
 class NewTrial(_Taken):
-    """A trial with parameters of one's own."""
+    """A trial with the user's own parameters."""
 
     parameters: Annotated[Parameters, Field(examples=[_EXAMPLE])]
 
@@ -104,7 +104,7 @@ class Stop(_Taken):
 
 
 class Limits(BaseModel):
-    """The limits as they are now; null is no bound, durations are seconds."""
+    """The current limits; null is no limit, durations are in seconds."""
 
     max_trial_number: int | None
     max_experiment_duration: float | None
@@ -119,11 +119,11 @@ class Added(BaseModel):
 
 
 class Killed(Added):
-    """A trial that is being ended."""
+    """A trial that is being killed."""
 
 
 class Imported(BaseModel):
-    """How many results the tuner was told."""
+    """The number of imported results."""
 
     imported: int
 
@@ -153,7 +153,7 @@ class Trial(BaseModel):
 
 
 class TrialDetail(Trial):
-    """All about one trial."""
+    """Everything about one trial."""
 
     error: str | None
     gpus: list[int] | None
@@ -168,7 +168,7 @@ class TrialDetail(Trial):
 
 
 class TrialPage(BaseModel):
-    """Some of the trials, and how many the filters let through."""
+    """Some of the trials, and the number of those that match the filters."""
 
     trials: list[Trial]
     total: int
@@ -182,7 +182,7 @@ class Objective(BaseModel):
 
 
 class ExperimentSummary(BaseModel):
-    """How an experiment stands; times are seconds since the epoch, durations seconds."""
+    """The status of an experiment; times are seconds since the epoch, durations seconds."""
 
     id: str
     name: str | None
@@ -220,7 +220,7 @@ class HistoryPoint(BaseModel):
 
 
 class Failure(BaseModel):
-    """Trials that failed alike."""
+    """Trials that failed the same way."""
 
     count: int
     kind: str | None
@@ -255,7 +255,7 @@ class Result(BaseModel):
 
 
 class Results(BaseModel):
-    """What a trial reported since the cursor; what is numbered `keep_below` or more has to be forgotten before."""
+    """What a trial reported since the cursor; forget earlier results numbered `keep_below` or higher first."""
 
     cursor: str
     keep_below: int
@@ -279,7 +279,7 @@ class CurvePage(BaseModel):
 
 
 class Event(BaseModel):
-    """Something that has happened; the other fields depend on the kind."""
+    """Something that happened; the other fields depend on the kind."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -289,7 +289,7 @@ class Event(BaseModel):
 
 
 class EventPage(BaseModel):
-    """Events since the cursor; with `reset`, what is known has to be read anew."""
+    """Events since the cursor; with `reset`, everything has to be read again."""
 
     cursor: str
     events: list[Event]

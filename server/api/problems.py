@@ -1,4 +1,4 @@
-"""What is answered when a request cannot be done: `{"error": "a sentence"}` under the status that fits."""
+"""Error responses: `{"error": "a sentence"}` with a matching status."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .models import Problem
 __all__ = ["PROBLEMS", "add_problem_handlers"]
 
 _SAID = {
-    403: "A page of another site asked.",
-    404: "There is no such thing.",
-    409: "Not as things stand.",
+    403: "The request comes from a page of another site.",
+    404: "It does not exist.",
+    409: "The present state does not allow it.",
     413: "The body is too large.",
-    415: "The body is no JSON.",
-    422: "The request makes no sense.",
-    429: "Too many requests of this kind at once.",
-    503: "The manager or the database does not answer.",
+    415: "The body is not JSON.",
+    422: "The request is invalid.",
+    429: "Too many requests of this kind.",
+    503: "The manager or the database does not respond.",
 }
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": said} for status, said in _SAID.items()
@@ -33,7 +33,7 @@ _OF_KIND = {"unreachable": 503, "not found": 404, "conflict": 409, "invalid": 42
 
 
 def add_problem_handlers(app: FastAPI) -> None:
-    """Turn what endpoints raise into answers."""
+    """Turn the exceptions of endpoints into responses."""
     app.add_exception_handler(LookupError, _missing)
     app.add_exception_handler(QueryError, _senseless)
     app.add_exception_handler(ControlError, _refused)
@@ -44,12 +44,12 @@ def add_problem_handlers(app: FastAPI) -> None:
 
 
 def problem(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-    """A problem as an answer."""
+    """Return a problem as a response."""
     return Response(to_json({"error": message}), status, headers, media_type="application/json")
 
 
 async def _missing(_request: Request, error: Exception) -> Response:
-    return problem(404, str(error.args[0]) if error.args else "there is no such thing")
+    return problem(404, str(error.args[0]) if error.args else "not found")
 
 
 async def _senseless(_request: Request, error: Exception) -> Response:
@@ -72,11 +72,11 @@ async def _not_let_in(_request: Request, error: Exception) -> Response:
 async def _invalid(_request: Request, error: Exception) -> Response:
     found = error.errors() if isinstance(error, RequestValidationError) else []
     said = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in found[:10]]
-    return problem(422, "; ".join(said) or "the request makes no sense")
+    return problem(422, "; ".join(said) or "the request is invalid")
 
 
 async def _http(_request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         return problem(500, "the server failed: see its log")
-    status = 422 if error.status_code == 400 else error.status_code  # a body that is no JSON
+    status = 422 if error.status_code == 400 else error.status_code  # a body that is not JSON
     return problem(status, str(error.detail), dict(error.headers or {}))

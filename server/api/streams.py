@@ -1,4 +1,4 @@
-"""Server-sent events: answers that go on until who asked goes away."""
+"""Server-sent events: responses that continue until the client closes the connection."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ __all__ = ["EVENT_STREAM", "Streams", "event_stream", "log_stream", "stream_resp
 
 EVENT_STREAM: dict[str, Any] = {
     "response_class": StreamingResponse,
-    "responses": {200: {"content": {"text/event-stream": {}}, "description": "Goes on until you go away."}},
+    "responses": {
+        200: {"content": {"text/event-stream": {}}, "description": "Ends when the client disconnects."}
+    },
 }
-# SQLite and the file system tell nobody that something was written, so it is looked after: seconds.
+# SQLite and the file system send no notifications, so they are polled: seconds.
 _LOOK_EVERY = 0.25
-# A sign of life now and then keeps proxies from closing the line, and finds out who has gone away.
+# Occasional comments keep proxies from closing the connection and reveal clients that are gone.
 _ALIVE_EVERY = 15.0
 _PIECE = 64 * 1024
 
 
 class Streams:
-    """Counts the streams that are open, and ends them with the server."""
+    """Counts the open streams, and ends them with the server."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -38,12 +40,12 @@ class Streams:
         self._ended.set()
 
     def check(self) -> None:
-        """Raise `Refusal` when there are as many as there may be."""
+        """Raise `Refusal` if no further stream is allowed."""
         if self._open >= self._most:
-            raise Refusal(429, f"{self._most} streams are open already: close one")
+            raise Refusal(429, f"{self._most} streams are already open: close one")
 
     async def each(self, messages: AsyncIterator[bytes | None]) -> AsyncIterator[bytes]:
-        """The messages as they come; None is a look at which there was nothing new."""
+        """Yield the messages as they come; None where polling found nothing new."""
         self._open += 1
         idle = 0.0
         try:
@@ -62,7 +64,7 @@ class Streams:
             self._open -= 1
 
     async def _is_over(self, seconds: float) -> bool:
-        """Wait for the end of the server, at most so long."""
+        """Wait up to this long for the end of the server; return whether it came."""
         try:
             async with asyncio.timeout(seconds):
                 await self._ended.wait()
@@ -72,7 +74,7 @@ class Streams:
 
 
 async def stream_response(request: Request, messages: AsyncIterator[bytes | None]) -> StreamingResponse:
-    """A stream as an answer, once its first message or look has shown that there is something to follow."""
+    """Return a response that streams, after its first message or poll has succeeded."""
     streams: Streams = request.app.state.streams
     streams.check()
     first = await anext(messages)
@@ -81,7 +83,7 @@ async def stream_response(request: Request, messages: AsyncIterator[bytes | None
 
 
 async def event_stream(view: ExperimentView, cursor: str | None) -> AsyncIterator[bytes | None]:
-    """The events of an experiment behind a cursor."""
+    """Yield the events of an experiment after a cursor."""
     while True:
         page = await asyncio.to_thread(view.events, cursor, 500)
         if page.reset or cursor is None:
@@ -95,7 +97,7 @@ async def event_stream(view: ExperimentView, cursor: str | None) -> AsyncIterato
 
 
 async def log_stream(read: Callable[[Follow], FilePiece], offset: int) -> AsyncIterator[bytes | None]:
-    """What is written to a file behind an offset; a file that begins anew is told from its beginning."""
+    """Yield what is written to a file after an offset; a file that starts again is read from its beginning."""
     while True:
         piece = await asyncio.to_thread(read, Follow(offset=offset, limit=_PIECE))
         if piece.size < offset:

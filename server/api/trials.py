@@ -1,4 +1,4 @@
-"""Trials: the table, one of them, what they reported."""
+"""Trials: the table, single trials, their results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_TRIALS = 1000
 _MOST_CURVES = 500
 Limit = Annotated[int, Query(ge=0, le=_MOST_TRIALS)]
 Metric = Annotated[str, Query(min_length=1, max_length=200)]
-Points = Annotated[int, Query(ge=2, le=10_000, description="About so many results of each trial.")]
+Points = Annotated[int, Query(ge=2, le=10_000, description="The approximate number of results per trial.")]
 
 
 @router.get("/experiments/{experiment}/trials", response_model=TrialPage)
@@ -42,7 +42,7 @@ def list_trials(
     offset: Offset = 0,
     limit: Limit = 100,
 ) -> Response:
-    """A page of the table of trials: filtered, sorted; trials without a value come last."""
+    """Return a page of the table of trials, filtered and sorted; trials without a value come last."""
     meant = shown(request, experiment)
     key = (
         "trials",
@@ -64,7 +64,7 @@ def list_trials(
 
 @router.get("/experiments/{experiment}/trials/{trial}", response_model=TrialDetail)
 def get_trial(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
-    """All about one trial."""
+    """Return everything about one trial."""
     meant = shown(request, experiment)
     return answered(request, meant, ("trial", trial), lambda: meant.view.trial(trial))
 
@@ -74,10 +74,10 @@ def get_metrics(
     request: Request,
     experiment: ExperimentName,
     trial: TrialName,
-    since: Annotated[str | None, Query(max_length=50, description="The cursor of the last answer.")] = None,
+    since: Annotated[str | None, Query(max_length=50, description="The cursor of the last response.")] = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Response:
-    """The intermediate results of a trial since a cursor, as they were reported."""
+    """Return the intermediate results of a trial since a cursor, as they were reported."""
     return given(shown(request, experiment).view.metrics(trial, since, limit))
 
 
@@ -89,7 +89,7 @@ def get_curve(
     metric: Metric = "default",
     points: Points = 1000,
 ) -> Response:
-    """One metric of a trial's intermediate results, thinned out so that its spikes stay."""
+    """Return one metric of a trial's intermediate results, thinned out but with its spikes."""
     meant = shown(request, experiment)
     key = ("curve", trial, metric, points)
     return answered(request, meant, key, lambda: meant.view.curve(trial, metric, points))
@@ -101,16 +101,16 @@ def list_curves(
     experiment: ExperimentName,
     trial: Annotated[
         list[Annotated[int, Query(ge=0, lt=2**53)]] | None,
-        Query(max_length=_MOST_CURVES, description="Numbers of trials; none: the best."),
+        Query(max_length=_MOST_CURVES, description="Numbers of trials; without any, the best."),
     ] = None,
     metric: Metric = "default",
     points: Points = 100,
 ) -> Response:
-    """One metric of many trials; each thinned out to about `points` results."""
+    """Return one metric of many trials, each thinned out to about `points` results."""
     meant = shown(request, experiment)
     view = meant.view
     if points * len(trial or ()) > 200_000:
-        raise QueryError("so many points of so many trials are too much: ask for fewer of either")
+        raise QueryError("too many points of too many trials: request fewer of either")
 
     def work_out() -> object:
         numbers = trial or [best["sequence_id"] for best in view.best(20)]

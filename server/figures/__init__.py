@@ -1,13 +1,15 @@
 """Figures of experiments: pure functions from plain tables to plotly figures.
 
 Make a table with `ExperimentTable.of(name, objectives, trials, dimensions_of(space), curves=...)`; each `plot_...`
-draws one figure of it and takes `theme="light"` or `"dark"`. A figure is turned over by
-`figure.update_layout(template=template("dark"))` alone. plotly is imported when the first figure is drawn.
+draws one figure of it and takes `theme="light"` or `"dark"`. `figure.update_layout(template=template("dark"))` alone
+switches the theme of a figure. plotly is imported when the first figure is drawn.
 """
+
+from __future__ import annotations
 
 from .contour import plot_contour
 from .curves import plot_curves
-from .dimensions import Dimension, dimensions_of, inferred
+from .dimensions import Dimension, dimensions_of, inferred, number_or_none
 from .downsampling import chosen_numbers, downsampled
 from .drawing import base_figure, best_so_far, nothing, short, value_axis, value_name, written
 from .edf import plot_edf
@@ -42,6 +44,7 @@ __all__ = [
     "importance",
     "inferred",
     "nothing",
+    "number_or_none",
     "plot_contour",
     "plot_curves",
     "plot_edf",

@@ -22,7 +22,7 @@ __all__ = ["plot_contour", "smoothed"]
 
 _TITLE = "Contour"
 _CELLS = 48
-_MOST = 2000  # trials that the surface is worked out from
+_MOST = 2000  # trials that the surface is computed from
 _MOST_MARKS = 400
 _NEAREST_WEIGHT = 0.05
 
@@ -65,12 +65,12 @@ def plot_contour(
     figure.update_layout(coloraxis=colors, showlegend=False, height=480, hovermode="closest")
     figure.update_xaxes({**axis_of(across), "showgrid": False})
     figure.update_yaxes({**axis_of(up), "showgrid": False})
-    note(figure, "smoothed mean of the trials near by, other parameters as they were")
+    note(figure, "smoothed mean of nearby trials; other parameters vary")
     return figure
 
 
 def _colors(values: Numbers) -> tuple[Numbers, dict[str, Any]]:
-    """The numbers that are coloured, and the labels of the colour bar where those are logarithms."""
+    """Return the numbers to colour, and the labels of the colour bar where those are logarithms."""
     if not is_wide(values):
         return values, {}
     logs = np.log10(values)
@@ -94,7 +94,7 @@ def _surface(across: Dimension, up: Dimension, points: list[Any], values: Number
 
 
 def _cells(dimension: Dimension) -> tuple[list[float], Numbers]:
-    """The places of the cells along an axis, and the same in [0, 1]."""
+    """Return the positions of the cells along an axis, and the same in [0, 1]."""
     if dimension.categorical:
         count = len(dimension.options)
         return [float(number) for number in range(count)], (np.arange(count) + 0.5) / count
@@ -106,7 +106,7 @@ def _cells(dimension: Dimension) -> tuple[list[float], Numbers]:
 
 
 def smoothed(units: Numbers, values: Numbers, grid: Numbers) -> Numbers:
-    """The weighted mean of `values`, shape (n,), of points (n, 2) at the places of `grid` (m, 2); NaN far from all.
+    """Return the weighted mean of `values`, (n,), of points (n, 2) at the places of `grid` (m, 2); NaN far from all.
 
     >>> units = np.array([[0.0, 0.0], [1.0, 1.0]])
     >>> smoothed(units, np.array([1.0, 3.0]), np.array([[0.5, 0.5]]))

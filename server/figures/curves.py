@@ -31,7 +31,7 @@ def plot_curves(
     """Draw the intermediate results by step; the best trial stands out, those stopped early are grey and dotted.
 
     At most `max_curves` trials (the best ones and others evenly over time) and 20,000 points in all are drawn, however
-    many there are; what is left out is said below the figure. Intermediate results are those of the first objective.
+    many there are; a note below the figure says what is left out. The results are those of the first objective.
 
     >>> from pitchpipe.server.figures import example_table
     >>> names = [trace.name for trace in plot_curves(example_table()).data if trace.showlegend]
@@ -61,7 +61,7 @@ def plot_curves(
 
 
 def _traces(table: ExperimentTable, curves: list[Curve], records: dict[int, TrialRecord]) -> list[go.Scatter]:
-    """A trace for each curve, the best one last, so that it lies on top."""
+    """Return a trace for each curve, the best one last, so that it lies on top."""
     objective = table.objectives[0]
     sign = 1.0 if objective.direction == "minimize" else -1.0
     limit = max(_MAX_POINTS // len(curves), 4)
@@ -69,7 +69,7 @@ def _traces(table: ExperimentTable, curves: list[Curve], records: dict[int, Tria
     best = min(
         finished, key=lambda one: sign * (records[one.number].value(objective.name) or 0.0), default=None
     )
-    # Grey ones first: what was stopped must not cover what was not.
+    # Grey ones first: stopped trials must not cover the others.
     order = sorted(curves, key=lambda one: (one is best, records[one.number].status != "EARLY_STOPPED"))
     texts = _texts(table, [records[curve.number] for curve in order])
     named: set[str] = set()
@@ -86,7 +86,7 @@ def _traces(table: ExperimentTable, curves: list[Curve], records: dict[int, Tria
 
 
 def _texts(table: ExperimentTable, trials: list[TrialRecord]) -> list[str]:
-    """What is shown of each curve's trial; of very many only the number."""
+    """Return the hover text of each curve's trial; only the number if there are very many."""
     texts = Hover.of(table, trials).texts
     return [f"<b>trial {one.number}</b>" for one in trials] if texts is None else list(texts)
 

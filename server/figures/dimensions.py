@@ -1,4 +1,4 @@
-"""The parameters of a search space as axes: nested choices laid side by side, options as labels."""
+"""The parameters of a search space as axes: nested choices side by side, options as labels."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Points = Sequence[Mapping[str, Any]]
 class Dimension:
     """One parameter as an axis.
 
-    `name` is what it is called, `key` its path in the parameters of a trial, `conditions` the nested choices that must
-    have been made for it to exist: (path of the choice, name of the option). `options` are the labels of a categorical
+    `name` is its label, `key` its path in the parameters of a trial, `conditions` the nested choices that must have
+    been made for it to exist: (path of the choice, name of the option). `options` are the labels of a categorical
     one; `low` and `high` bound a numeric one and are None while nothing is known.
     """
 
@@ -51,7 +51,7 @@ class Dimension:
         return self.low is not None and (self.low != self.high or bool(self.conditions))
 
     def value(self, parameters: Mapping[str, Any]) -> float | str | None:
-        """The number, or the label of the option, that a trial has here; None if it has none.
+        """Return the number, or the label of the option, that a trial has here; None if it has none.
 
         >>> kernel = Dimension("layer.kernel", ("layer", "kernel"), conditions=((("layer",), "conv"),))
         >>> kernel.value({"layer": {"_name": "conv", "kernel": 3}}), kernel.value({"layer": {"_name": "none"}})
@@ -65,11 +65,11 @@ class Dimension:
         return number_or_none(found)
 
     def column(self, points: Points) -> list[float | str | None]:
-        """The values of many trials."""
+        """Return the values of many trials."""
         return [self.value(point) for point in points]
 
     def positions(self, points: Points) -> NDArray[np.float64]:
-        """Where trials stand on the axis, shape (n,): the number or the index of the option; NaN where inactive."""
+        """Return positions on the axis, shape (n,): the number or the index of the option; NaN where inactive."""
         index = {option: number for number, option in enumerate(self.options)}
         found = self.column(points)
         placed = [
@@ -79,7 +79,7 @@ class Dimension:
         return np.array(placed, dtype=np.float64)
 
     def units(self, points: Points) -> NDArray[np.float64]:
-        """Where trials stand between the ends of the axis, shape (n,), in [0, 1]; NaN where inactive."""
+        """Return positions between the ends of the axis, shape (n,), in [0, 1]; NaN where inactive."""
         places = self.positions(points)
         if self.categorical:
             return (places + 0.5) / max(len(self.options), 1)
@@ -98,10 +98,10 @@ _MISSING = object()
 
 
 def number_or_none(value: Any) -> float | None:
-    """A number that can be drawn as a float; None for everything else, `True` included.
+    """Return a number that can be drawn as a float; None for everything else, `True` included.
 
-    What is beyond 1e100 counts as infinite, what is below 1e-100 as 0: neither differences nor quotients of the rest
-    leave the range of floats.
+    Numbers beyond 1e100 are None as well, those below 1e-100 are 0, so that differences and quotients of the others
+    stay in the range of floats.
 
     >>> number_or_none(3), number_or_none(True), number_or_none(float("nan")), number_or_none(10**400)
     (3.0, None, None, None)
@@ -126,7 +126,7 @@ def _at(value: Any, path: Iterable[str]) -> Any:
 
 
 def label(option: Any) -> str:
-    """How an option is written: text as it is, everything else as JSON.
+    """Return the text of an option: text unchanged, everything else as JSON.
 
     >>> label("relu"), label(True), label(0.1), label([64, 32])
     ('relu', 'true', '0.1', '[64, 32]')
@@ -135,7 +135,7 @@ def label(option: Any) -> str:
 
 
 def dimensions_of(space: Any, constraints: Any = ()) -> list[Dimension]:
-    """The dimensions of a search space in NNI's form; none for what is no search space.
+    """Return the dimensions of a search space in NNI's form; none if it is invalid.
 
     >>> space = {"layer": {"_type": "choice", "_value": [
     ...     {"_name": "none"}, {"_name": "conv", "kernel": {"_type": "randint", "_value": [1, 6]}}]}}
@@ -145,7 +145,7 @@ def dimensions_of(space: Any, constraints: Any = ()) -> list[Dimension]:
     try:
         parameters = SearchSpace.parse(space, constraints).parameters
     except SearchSpaceError:
-        return []  # a tuner may read the space in a way of its own: the trials tell what there is
+        return []  # a custom tuner may read the space its own way: the trials show what there is
     shared = {path for path, count in Counter(one.path for one in parameters).items() if count > 1}
     return [_dimension(one, parameters, one.path in shared) for one in parameters]
 
@@ -196,7 +196,7 @@ def _ends(parameter: Parameter) -> tuple[float | None, float | None]:
 
 
 def completed(dimension: Dimension, points: Points) -> Dimension:
-    """The dimension, wide enough for all points: the space may have been another, parameters may be the user's own."""
+    """Return the dimension, wide enough for all points: the space may have changed, or a user added trials."""
     values = [value for value in dimension.column(points) if value is not None]
     if dimension.categorical:
         known = dict.fromkeys([*dimension.options, *map(str, values)])
@@ -210,7 +210,7 @@ def completed(dimension: Dimension, points: Points) -> Dimension:
 
 
 def inferred(points: Points) -> list[Dimension]:
-    """The dimensions that a set of points has, where no space tells of them.
+    """Return the dimensions of a set of points for which no space is known.
 
     >>> [(one.name, one.categorical, one.log) for one in inferred([{"a": 1e-6, "b": True}, {"a": 1.0, "b": False}])]
     [('a', False, True), ('b', True, False)]

@@ -17,9 +17,9 @@ Numbers = NDArray[np.float64]
 
 
 def downsampled(steps: ArrayLike, values: ArrayLike, limit: int) -> tuple[Numbers, Numbers]:
-    """At most `limit` (at least 4) points of a curve, shapes (n,): its ends, and the extremes of equal pieces of it.
+    """Return at most `limit` (at least 4) points of a curve, shapes (n,): its ends, and the extremes of equal pieces.
 
-    Extremes are kept because a spike is what one looks for; NaN and infinities are left out.
+    Extremes are kept because spikes matter most; NaN and infinities are left out.
 
     >>> steps, values = downsampled(range(1000), [0.0] * 500 + [9.0] + [0.0] * 499, 10)
     >>> len(steps) <= 10, values.max(), steps[0], steps[-1]
@@ -37,7 +37,7 @@ def downsampled(steps: ArrayLike, values: ArrayLike, limit: int) -> tuple[Number
 
 
 def chosen_numbers(trials: Sequence[TrialRecord], objective: Objective, limit: int) -> list[int]:
-    """The numbers of at most `limit` trials to show for all of them: the best tenth, and others evenly over time.
+    """Return the numbers of at most `limit` trials to show for all: the best tenth, and others evenly over time.
 
     >>> trials = [TrialRecord(n, "SUCCEEDED", {}, {"default": -n}) for n in range(100)]
     >>> chosen_numbers(trials, Objective(), 10)

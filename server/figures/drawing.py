@@ -1,4 +1,4 @@
-"""What all figures share: words for people, axes, hover texts, and the figure with nothing to show."""
+"""What all figures share: texts, axes, hover texts, and the figure with nothing to show."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 HOVER_TRIALS = (
-    3000  # more trials than these are hovered with number and result alone: texts would be megabytes
+    3000  # beyond this many trials, hover texts have only number and result: full ones would be megabytes
 )
 _GL_POINTS = 4000  # from here on points are drawn by WebGL
 _WIDE = 1000.0
@@ -52,7 +52,7 @@ Numbers = NDArray[np.float64]
 
 
 def written(value: Any) -> str:
-    """A value for people: numbers in at most four significant digits.
+    """Return a value for people: numbers in at most four significant digits.
 
     >>> written(0.123456), written(64.0), written(1e-7), written("relu"), written(None)
     ('0.1235', '64', '1e-07', 'relu', '–')
@@ -66,7 +66,7 @@ def written(value: Any) -> str:
 
 
 def shortened(text: str, longest: int = _LONGEST) -> str:
-    """A text on one line, cut in the middle when it is long.
+    """Return a text on one line, cut in the middle when it is long.
 
     >>> shortened("a" * 30 + "<b>", 12)
     'aaaaa…aaa<b>'
@@ -78,7 +78,7 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
 
 
 def short(text: str, longest: int = _LONGEST) -> str:
-    """A short text for the places where plotly reads markup: nothing in it is taken for markup.
+    """Return a short text, escaped for the places where plotly reads markup.
 
     >>> short("<b>lr</b>")
     '&lt;b&gt;lr&lt;/b&gt;'
@@ -87,14 +87,14 @@ def short(text: str, longest: int = _LONGEST) -> str:
 
 
 def base_figure(theme: ThemeName, title: str) -> go.Figure:
-    """A figure without traces, in a theme, with its title."""
+    """Return a figure without traces, in a theme, with its title."""
     import plotly.graph_objects as go
 
     return go.Figure(layout={"template": template(theme), "title": {"text": title}})
 
 
 def nothing(theme: ThemeName, title: str, why: str) -> go.Figure:
-    """A figure that says why there is nothing to see."""
+    """Return a figure that says why there is nothing to see."""
     figure = base_figure(theme, title)
     figure.add_annotation(text=why, x=0.5, y=0.5, xref="paper", yref="paper", font={"size": 14})
     hidden = {"visible": False}
@@ -102,7 +102,7 @@ def nothing(theme: ThemeName, title: str, why: str) -> go.Figure:
 
 
 def note(figure: go.Figure, text: str) -> None:
-    """Write a line, or some, below a figure, on the right."""
+    """Write one or more lines below a figure, on the right."""
     place = {"x": 1.0, "y": 0.0, "xref": "paper", "yref": "paper", "xanchor": "right", "yanchor": "top"}
     lines = text.split("\n")
     figure.add_annotation(text="<br>".join(lines), align="right", yshift=-52, **place)
@@ -110,12 +110,12 @@ def note(figure: go.Figure, text: str) -> None:
 
 
 def value_name(objective: Objective) -> str:
-    """What the axis of an objective is called."""
+    """Return the label of an objective's axis."""
     return "result" if objective.name == "default" else objective.name
 
 
 def is_wide(values: Numbers) -> bool:
-    """Whether positive numbers spread over so many orders of magnitude that only a logarithmic axis shows them.
+    """Return whether positive numbers spread over so many orders of magnitude that only a logarithmic axis shows them.
 
     >>> is_wide(np.array([0.1, 5.0])), is_wide(np.array([0.1, 5e6])), is_wide(np.array([-0.1, 5e6]))
     (False, True, False)
@@ -124,7 +124,7 @@ def is_wide(values: Numbers) -> bool:
 
 
 def value_axis(objective: Objective, values: Numbers, front: Sequence[float] = ()) -> dict[str, Any]:
-    """The axis of an objective: its name, which way is better, logarithmic where the values are wide apart.
+    """Return the axis of an objective: its name, which way is better, logarithmic where the values are far apart.
 
     Its range leaves out results so bad that the others could not be told apart, but none that is on the `front`; its
     title says how many, and a double click shows them.
@@ -139,12 +139,12 @@ def value_axis(objective: Objective, values: Numbers, front: Sequence[float] = (
     outside = int(((values < ends[0]) | (values > ends[1])).sum())
     if not outside:
         return {"title": {"text": f"{name} ({better})"}, "type": "linear"}
-    told = f"{name} ({better}; {outside:,} outside, double-click shows all)"
-    return {"title": {"text": told}, "type": "linear", "range": list(ends)}
+    title = f"{name} ({better}; {outside:,} outside, double-click shows all)"
+    return {"title": {"text": title}, "type": "linear", "range": list(ends)}
 
 
 def ranged(axis: dict[str, Any], values: Numbers, below: float, above: float = 0.05) -> dict[str, Any]:
-    """The axis with room below and above the values, as shares of their width.
+    """Return the axis with room below and above the values, as shares of their width.
 
     >>> ranged({"type": "linear"}, np.array([0.0, 10.0]), 0.2)["range"]
     [-2.0, 10.5]
@@ -159,7 +159,7 @@ def ranged(axis: dict[str, Any], values: Numbers, below: float, above: float = 0
 
 
 def within_reach(values: Numbers, direction: str) -> Numbers:
-    """The values without those that are worse than the middle half by more than ten times its width.
+    """Return the values without those that are worse than the middle half by more than ten times its width.
 
     >>> within_reach(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 400.0]), "minimize").max()
     np.float64(5.0)
@@ -174,7 +174,7 @@ def within_reach(values: Numbers, direction: str) -> Numbers:
 
 
 def axis_of(dimension: Dimension, ticks: int = 5) -> dict[str, Any]:
-    """The axis of a parameter: its range, logarithmic for log-uniform ones, options in the order of the space.
+    """Return the axis of a parameter: its range, logarithmic for log-uniform ones, options in the order of the space.
 
     A logarithmic one has about as many `ticks`, a categorical one not more than three times as many.
     """
@@ -198,14 +198,14 @@ def axis_of(dimension: Dimension, ticks: int = 5) -> dict[str, Any]:
 
 
 def _log_kind(decades: float, ticks: int = 5) -> dict[str, Any]:
-    """A logarithmic axis whose ticks are powers of ten, about so many of them."""
+    """Return a logarithmic axis with about this many ticks at powers of ten."""
     if decades < 2:
         return {"type": "log", "exponentformat": "e"}
     return {"type": "log", "exponentformat": "e", "dtick": max(math.ceil(decades / ticks), 1)}
 
 
 def best_so_far(values: Numbers, direction: str) -> Numbers:
-    """The best of all values up to each, shape (n,).
+    """Return the best of all values up to each, shape (n,).
 
     >>> best_so_far(np.array([3.0, 1.0, 2.0]), "minimize").tolist()
     [3.0, 1.0, 1.0]
@@ -215,7 +215,7 @@ def best_so_far(values: Numbers, direction: str) -> Numbers:
 
 
 def points(look: Look, x: Any, y: Any, hover: Mapping[str, Any]) -> go.Scatter | go.Scattergl:
-    """Trials as points in the look of their status; `hover` is what `Hover.at` gives. Many are drawn by WebGL."""
+    """Draw trials as points in the look of their status; `hover` comes from `Hover.at`. Many are drawn by WebGL."""
     import plotly.graph_objects as go
 
     kind = go.Scattergl if len(x) > _GL_POINTS else go.Scatter
@@ -230,7 +230,7 @@ def points(look: Look, x: Any, y: Any, hover: Mapping[str, Any]) -> go.Scatter |
 
 
 def crowded(count: int) -> dict[str, float]:
-    """Size and opacity of so many points: thousands are small and let each other through."""
+    """Return size and opacity for this many points: thousands are small and translucent."""
     if count < _CROWD:
         return {"size": 7, "opacity": 0.9}
     return {"size": 4, "opacity": 0.6}
@@ -239,7 +239,7 @@ def crowded(count: int) -> dict[str, float]:
 def panels(
     theme: ThemeName, title: str, rows: int, columns: int, *, shared_x: bool = False, marks: bool = False
 ) -> go.Figure:
-    """A figure of panels; with `marks` each has a second, hidden axis from 0 to 1 for marks along its bottom."""
+    """Make a figure of panels; with `marks` each has a second, hidden axis from 0 to 1 for marks along its bottom."""
     from plotly.subplots import make_subplots
 
     figure = make_subplots(
@@ -259,7 +259,7 @@ def panels(
 
 
 def spread(dimension: Dimension, points_of: Sequence[Any], numbers: NDArray[Any]) -> Numbers:
-    """Where trials stand on an axis, shape (n,); those of one option lie side by side, the same way every time.
+    """Return positions on an axis; those of the same option are spread side by side, the same way every time.
 
     >>> act = Dimension("act", ("act",), ("relu", "tanh"), categorical=True)
     >>> spread(act, [{"act": "tanh"}] * 3, np.arange(3)).round(2).tolist()
@@ -268,5 +268,5 @@ def spread(dimension: Dimension, points_of: Sequence[Any], numbers: NDArray[Any]
     places = dimension.positions(points_of)
     if not dimension.categorical:
         return places
-    golden = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill the interval evenly, whatever their number
+    golden = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples fill the interval evenly, however many there are
     return places + ((numbers * golden) % 1.0 - 0.5) * _JITTER

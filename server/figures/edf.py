@@ -27,8 +27,8 @@ def plot_edf(
 ) -> go.Figure:
     """Draw, for each experiment, which share of its trials is at least as good as each result.
 
-    Only trials with a finite result count. The direction is that of the first experiment. Raises `KeyError` for an
-    objective that one of them has not.
+    Only trials with a finite result count. The direction is that of the first experiment. Raise `KeyError` for an
+    objective that one of them does not have.
 
     >>> from pitchpipe.server.figures import example_table
     >>> figure = plot_edf([example_table(seed=1), example_table(seed=2)])

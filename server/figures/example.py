@@ -1,4 +1,4 @@
-"""An invented experiment, the same every time: what the documentation and the examples draw."""
+"""An invented experiment, always the same, which the documentation and the examples draw."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WORKERS = 4
 
 
 def example_table(trials: int = 60, seed: int = 0) -> ExperimentTable:
-    """A search over a network's training: nested parameters, two objectives, trials that fail or are stopped early.
+    """Return a search over a network's training: nested parameters, two objectives, failed and early-stopped trials.
 
     >>> table = example_table()
     >>> len(table.trials), [objective.name for objective in table.objectives], table.dimensions[-1].name
@@ -56,7 +56,7 @@ def example_table(trials: int = 60, seed: int = 0) -> ExperimentTable:
 
 
 def _drawn(space: SearchSpace, rng: np.random.Generator, number: int, trials: int) -> dict[str, Any]:
-    """A point; later ones are the best of more draws, as if a tuner learned."""
+    """Return a point; later ones are the best of more draws, as if a tuner learned."""
     draws = [space.sample(rng) for _ in range(1 + 6 * number // trials)]
     return min(draws, key=_loss)
 
@@ -78,7 +78,7 @@ def _loss(point: dict[str, Any]) -> float:
 def _run(
     number: int, point: dict[str, Any], loss: float, median: float, start: float, rng: np.random.Generator
 ) -> tuple[TrialRecord, Curve]:
-    """What a trial reports and how it ends."""
+    """Return what a trial reports and how it ends."""
     seconds = 5.0 * point["layers"] * (64 / point["batch_size"]) ** 0.5
     curve = loss + (2.3 - loss) * np.exp(-np.arange(_STEPS) / 4.0) + 0.01 * rng.standard_normal(_STEPS)
     is_failed = point["lr"] > 0.06

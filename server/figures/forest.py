@@ -57,7 +57,7 @@ def grow(units: Numbers, values: Numbers, rng: np.random.Generator, min_leaf: in
 def _best_split(
     units: Numbers, values: Numbers, rng: np.random.Generator, min_leaf: int
 ) -> tuple[int, float] | None:
-    """The axis and the threshold, out of one random threshold each, that lower the squared error most."""
+    """Return the axis and the threshold, out of one random threshold each, that lower the squared error most."""
     count = len(values)
     if count < 2 * min_leaf or np.ptp(values) == 0.0:
         return None
@@ -76,7 +76,7 @@ def _best_split(
 
 
 def predicted(tree: Tree, units: Numbers) -> Numbers:
-    """The values of a tree at points of the cube, shape (n, d) -> (n,)."""
+    """Return the values of a tree at points of the cube, shape (n, d) -> (n,)."""
     inside = np.ones((len(units), len(tree.values)), dtype=bool)
     for axis in range(units.shape[1]):
         place = units[:, axis, None]
@@ -87,9 +87,9 @@ def predicted(tree: Tree, units: Numbers) -> Numbers:
 
 
 def main_effects(tree: Tree) -> tuple[Numbers, float]:
-    """The share of the tree's variance that each axis explains alone, shape (d,), and what only several explain.
+    """Return the share of the tree's variance that each axis explains alone, shape (d,), and what only several explain.
 
-    Equations 8 to 10 of the paper. A tree without variance gives zeros.
+    Equations 8 to 10 of the paper. A tree without variance yields zeros.
     """
     widths = tree.high - tree.low
     volumes = widths.prod(axis=1)
@@ -102,7 +102,7 @@ def main_effects(tree: Tree) -> tuple[Numbers, float]:
 
 
 def _alone(tree: Tree, volumes: Numbers, mean: float, axis: int) -> float:
-    """The variance of the mean over all other axes, along one axis."""
+    """Return the variance of the mean over all other axes, along one axis."""
     low, high = tree.low[:, axis], tree.high[:, axis]
     edges = np.unique(np.concatenate([low, high]))
     # Each leaf adds its value to every piece between its ends: a sum of steps, up at one end and down at the other.

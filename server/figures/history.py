@@ -57,7 +57,7 @@ def plot_history(
 
 
 def _results(table: ExperimentTable, objective: Objective) -> list[Any]:
-    """The results as points, and the best so far as a line."""
+    """Draw the results as points, and the best so far as a line."""
     import plotly.graph_objects as go
 
     trials, values = table.finished(objective.name)
@@ -76,7 +76,7 @@ def _results(table: ExperimentTable, objective: Objective) -> list[Any]:
 
 
 def _marks(table: ExperimentTable, objective: Objective) -> list[Any]:
-    """Those that ended without a result, along the bottom: each way to end at a height of its own."""
+    """Mark the trials that ended without a result along the bottom: each kind of end at its own height."""
     found = []
     for height, (status, look) in enumerate(_MARKS.items()):
         lost = [one for one in table.trials if one.status == status and one.value(objective.name) is None]

@@ -1,4 +1,4 @@
-"""What is shown of a trial under the pointer."""
+"""The hover texts of trials."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tables import ExperimentTable, Objective, TrialRecord
 
 __all__ = ["HOVER_TRIALS", "Hover"]
 
-HOVER_TRIALS = 3000  # of more trials only number and result are shown: texts would be megabytes
+HOVER_TRIALS = 3000  # beyond this many trials, only number and result are shown: texts would be megabytes
 _LINES = 16
 _BRIEF = "<b>trial %{customdata}</b><br>%{y:.5g}<extra></extra>"
 
@@ -29,9 +29,9 @@ class Hover:
 
     @classmethod
     def of(cls, table: ExperimentTable, trials: Sequence[TrialRecord], panels: int = 1) -> Hover:
-        """What is shown of these trials: number, results, how they ended, parameters; markup in them is escaped.
+        """Return the texts of these trials: number, results, end, parameters; markup in them is escaped.
 
-        `panels` says how often each is drawn in the figure.
+        `panels` is how often each is drawn in the figure.
 
         >>> trials = [TrialRecord(7, "SUCCEEDED", {"x": 0.25}, {"default": 2.0})]
         >>> Hover.of(ExperimentTable.of("demo", [Objective()], trials), trials).texts[0]
@@ -45,7 +45,7 @@ class Hover:
         return cls(numbers, texts)
 
     def at(self, where: Any = slice(None), more: Sequence[str] = ()) -> dict[str, Any]:
-        """The fields of a trace for some of the trials (indices or a mask); `more` adds a line to each text."""
+        """Return the fields of a trace for some of the trials (indices or a mask); `more` adds a line to each text."""
         if self.texts is None:
             return {"customdata": self.numbers[where], "hovertemplate": _BRIEF}
         texts = self.texts[where]

@@ -1,4 +1,4 @@
-"""Parameter importance: how much of the results' variance each parameter explains, and how far that can be believed."""
+"""Parameter importance: how much of the results' variance each parameter explains, and how reliable that is."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["Importance", "importance", "plot_importance"]
 
 _TITLE = "Parameter importance"
 _FEWEST = 8
-_LEAF = 3  # trials in a leaf at least, of many trials a hundredth: finer trees would explain the noise
+_LEAF = (
+    3  # the least number of trials in a leaf; of many trials a hundredth: finer trees would explain the noise
+)
 _RESAMPLES = 12
 _TREES = 5  # for each resample
-_SAMPLE = 1000  # trials that a tree is grown on, and trials out of it that are predicted, at most
-_STOPPED = (
-    90.0  # percentile of the finished results, counted from the best, that trials stopped early are given
-)
+_SAMPLE = 1000  # the most trials that a tree is grown on, and that it then predicts
+_STOPPED = 90.0  # percentile of the finished results, from the best, that early-stopped trials are given
 _METHOD = "functional ANOVA of a forest of random trees"
 
 Numbers = NDArray[np.float64]
@@ -40,7 +40,7 @@ class Importance:
 
     `low` and `high` hold the middle 80 % of the shares when the trials are resampled (bootstrap); `interactions` is the
     share that only several parameters together explain. `fit` is R² of the forest on trials that a tree has not seen: 1
-    is perfect, at 0 the shares mean nothing. `why_not` says why there is none.
+    is perfect, at 0 the shares mean nothing. `why_not` is the reason why there is none.
     """
 
     names: tuple[str, ...] = ()
@@ -55,20 +55,20 @@ class Importance:
 
     @property
     def confidence(self) -> str:
-        """How far the shares can be believed, in a word: `high`, `medium`, `low` or `none`."""
+        """The reliability of the shares in a word: `high`, `medium`, `low` or `none`."""
         grades = ((0.7, "high"), (0.4, "medium"), (0.1, "low"))
         return next((word for bound, word in grades if self.fit >= bound), "none")
 
 
 def importance(table: ExperimentTable, objective: str | None = None, *, seed: int = 0) -> Importance:
-    """How much each parameter matters for an objective, over the whole search space; the same for the same `seed`.
+    """Return how much each parameter matters for an objective over the whole search space; deterministic by `seed`.
 
     A forest of random trees is fitted to the results; in each tree, the variance of the mean over all other
-    parameters is worked out exactly (functional ANOVA; Hutter, Hoos, Leyton-Brown 2014). Where a nested parameter does
-    not exist, it is given random values, so that it explains nothing there. Results over more than three orders of
-    magnitude count by their logarithm; outliers further than three quartile distances out are moved in to there.
-    Trials that were stopped early count as bad as the worst tenth of the others: they were, and leaving them out would
-    hide what made them so. Raises `KeyError` for an unknown objective.
+    parameters is computed exactly (functional ANOVA; Hutter, Hoos, Leyton-Brown 2014). Where a nested parameter does
+    not exist, it gets random values, so that it explains nothing there. Results over more than three orders of
+    magnitude count by their logarithm; outliers beyond three quartile distances are moved to there. Early-stopped
+    trials count as bad as the worst tenth of the others: leaving them out would hide what made them bad. Raise
+    `KeyError` for an unknown objective.
 
     >>> from pitchpipe.server.figures import example_table
     >>> importance(example_table(200)).names[0]
@@ -89,7 +89,7 @@ def importance(table: ExperimentTable, objective: str | None = None, *, seed: in
 
 
 def _with_stopped(table: ExperimentTable, objective: Objective) -> tuple[list[TrialRecord], Numbers]:
-    """The finished trials and those stopped early, and what they count as."""
+    """Return the finished and the early-stopped trials, and their values."""
     trials, values = table.finished(objective.name)
     stopped = [trial for trial in table.trials if trial.status == "EARLY_STOPPED"]
     if not trials or not stopped:
@@ -104,7 +104,7 @@ def _differs(units: Numbers) -> bool:
 
 
 def _tamed(values: Numbers) -> Numbers:
-    """Values that no single one of dominates."""
+    """Return values of which no single one dominates."""
     shown = np.log10(values) if is_wide(values) else values
     first, third = np.percentile(shown, [25, 75])
     reach = 3.0 * (third - first)
@@ -158,7 +158,7 @@ def _vote(
 
 
 def _shuffled(units: Numbers, dimensions: list[Dimension], rng: np.random.Generator) -> Numbers:
-    """The points as one tree sees them: options in another order, inactive parameters anywhere."""
+    """Return the points as one tree sees them: options in another order, inactive parameters anywhere."""
     shown = units.copy()
     for axis, dimension in enumerate(dimensions):
         if dimension.categorical:
@@ -196,7 +196,7 @@ def plot_importance(
 ) -> go.Figure:
     """Draw how much of the variance each parameter explains, with the spread between the trees and the fit.
 
-    `found` is a table, or what `importance` answered, so that it need not be worked out again.
+    `found` is a table, or a result of `importance`, so that it need not be computed again.
     """
     name = "" if not isinstance(found, ExperimentTable) else value_name(found.objective(objective))
     result = importance(found, objective) if isinstance(found, ExperimentTable) else found

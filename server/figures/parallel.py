@@ -64,7 +64,7 @@ def plot_parallel(
         _result_axis(other, [trial.values.get(other.name) for trial in trials]) for other in _last(table, one)
     ]
     figure = base_figure(theme, _TITLE)
-    # What has the larger number is drawn on top of the others, and that shall be the better result.
+    # Larger numbers are drawn on top, and those have to be the better results.
     sign = -1.0 if one.direction == "minimize" else 1.0
     line = {"color": sign * results[-1]["values"], "coloraxis": "coloraxis"}
     figure.add_trace(go.Parcoords(dimensions=axes + results, line=line, labelangle=-20, labelside="top"))
@@ -79,7 +79,7 @@ def plot_parallel(
 
 
 def _last(table: ExperimentTable, objective: Objective) -> list[Objective]:
-    """The objectives, the one that gives the colour at the end."""
+    """Return the objectives, the one that gives the colour last."""
     return [other for other in table.objectives if other.name != objective.name] + [objective]
 
 
@@ -114,7 +114,7 @@ def _number_axis(
     log: bool = False,
     integer: bool = False,
 ) -> dict[str, Any]:
-    """An axis of numbers; a logarithmic one has the logarithms as values and the numbers as labels."""
+    """Return an axis of numbers; a logarithmic one has the logarithms as values and the numbers as labels."""
     known = values[np.isfinite(values)]
     low, high = bounds or ((known.min(), known.max()) if known.size else (0.0, 1.0))
     if high - low <= 1e-9 * max(abs(low), abs(high)):
@@ -127,7 +127,7 @@ def _number_axis(
 
 
 def _ticks(low: float, high: float, *, integer: bool) -> list[float]:
-    """Round numbers between two ends, about five.
+    """Return about five round numbers between two ends.
 
     >>> _ticks(0.0, 1.0, integer=False), _ticks(1.0, 3.0, integer=True)
     ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [1.0, 2.0, 3.0])
@@ -142,7 +142,7 @@ def _ticks(low: float, high: float, *, integer: bool) -> list[float]:
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten between two logarithms, or the ends and the middle where there are fewer than two."""
+    """Return powers of ten between two logarithms, or the ends and the middle where there are fewer than two."""
     powers = list(range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1))
     if len(powers) < 2:
         return [low, (low + high) / 2, high]
@@ -151,7 +151,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def _with_inactive(axis: dict[str, Any]) -> dict[str, Any]:
-    """The axis with a place below it for the trials that have no value there."""
+    """Return the axis with a place below it for the trials that have no value there."""
     low, high = axis["range"]
     below = low - 0.15 * (high - low)
     values = np.where(np.isnan(axis["values"]), below, axis["values"])

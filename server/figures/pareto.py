@@ -1,4 +1,4 @@
-"""The Pareto front: the trials that no other one beats in every objective."""
+"""The Pareto front: the trials that no other trial dominates."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def plot_pareto(
 
     >>> from pitchpipe.server.figures import example_table
     >>> [trace.name for trace in plot_pareto(example_table()).data]
-    ['beaten', 'on the front']
+    ['dominated', 'on the front']
     """
     chosen = table.objectives if objectives is None else tuple(map(table.objective, objectives))
     if len(chosen) < 2:
-        return nothing(theme, _TITLE, "There is one objective only: no front, but a best trial.")
+        return nothing(theme, _TITLE, "A Pareto front needs two objectives.")
     results = [(trial, [trial.value(one.name) for one in chosen]) for trial in table.trials]
     usable = [(trial, values) for trial, values in results if None not in values]
     if not usable:
@@ -67,13 +67,13 @@ def _add_panel(
     at: tuple[int, int],
 ) -> None:
     row, col = at
-    for group, name in ((~front, "beaten"), (front, "on the front")):
+    for group, name in ((~front, "dominated"), (front, "on the front")):
         if not group.any():
             continue
         order = np.flatnonzero(group)[np.argsort(values[group, 0], kind="stable")]
         trace = points(STATUS_LOOKS["SUCCEEDED"], values[order, 0], values[order, 1], hover.at(order))
         trace.update(name=name, legendgroup=name, showlegend=at == (1, 1))
-        if name == "beaten":
+        if name == "dominated":
             trace.update(marker={"color": "#7d838b", "size": 6})
         else:
             trace.update(marker={"color": BEST, "size": 10, "symbol": "diamond", "opacity": 1.0})
@@ -87,7 +87,7 @@ def _axis(objective: Objective, values: Numbers, front: NDArray[np.bool_]) -> di
 
 
 def on_front(values: Numbers) -> NDArray[np.bool_]:
-    """Which points, shape (n, objectives), all to be minimised, no other point dominates; shape (n,).
+    """Return which points, shape (n, objectives), all to be minimised, no other point dominates; shape (n,).
 
     Equal points are all on the front.
 

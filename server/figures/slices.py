@@ -37,7 +37,7 @@ def plot_slice(
 ) -> go.Figure:
     """Draw the result against each parameter, coloured by the trial's number: the later, the stronger.
 
-    A trial is left out of the panel of a parameter that it has not. Without `parameters` at most 16 are drawn. Raises
+    A trial is left out of the panels of parameters it does not have. Without `parameters` at most 16 are drawn. Raises
     `KeyError` for an unknown objective or parameter.
 
     >>> from pitchpipe.server.figures import example_table

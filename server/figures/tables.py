@@ -1,4 +1,4 @@
-"""Plain tables of an experiment: all that a figure needs, read from nowhere and kept by nobody."""
+"""Plain tables of an experiment: everything a figure needs, independent of where it comes from."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TrialRecord:
     trial_id: str = ""
 
     def value(self, objective: str) -> float | None:
-        """The final result of an objective if the trial succeeded and it is a finite number."""
+        """Return the final result of an objective if the trial succeeded and it is a finite number."""
         return number_or_none(self.values.get(objective)) if self.status == "SUCCEEDED" else None
 
 
@@ -65,8 +65,8 @@ class Span:
 class ExperimentTable:
     """One experiment; make it with `ExperimentTable.of`, which completes the dimensions.
 
-    `curves` may be those of some trials only, `curve_count` says how many trials have one. `spans` are attempts that
-    came before the last one of their trial. `now` is the end of what still runs, seconds since the epoch.
+    `curves` may be those of some trials only, `curve_count` is the number of trials with one. `spans` are the attempts
+    before the last one of each trial. `now` is the end of what still runs, in seconds since the epoch.
 
     >>> trials = [TrialRecord(n, "SUCCEEDED", {"x": n / 2}, {"default": n * n}) for n in range(3)]
     >>> table = ExperimentTable.of("demo", [Objective()], trials)
@@ -96,7 +96,7 @@ class ExperimentTable:
         spans: Sequence[Span] = (),
         now: float | None = None,
     ) -> ExperimentTable:
-        """A table whose dimensions cover what the trials have; without `dimensions` they are those of the trials."""
+        """Return a table whose dimensions cover the trials; without `dimensions` they come from the trials."""
         points = [trial.parameters for trial in trials]
         found = inferred(points) if not dimensions else [completed(one, points) for one in dimensions]
         return cls(
@@ -111,7 +111,7 @@ class ExperimentTable:
         )
 
     def objective(self, name: str | None = None) -> Objective:
-        """The objective of a name, the first without one; raises `KeyError`, which says which there are."""
+        """Return the objective of a name, or the first; raise `KeyError` with the known names."""
         if name is None:
             return self.objectives[0]
         for objective in self.objectives:
@@ -120,20 +120,20 @@ class ExperimentTable:
         raise KeyError(f"there is no objective '{name}': {[one.name for one in self.objectives]}")
 
     def dimension(self, name: str) -> Dimension:
-        """The dimension of a name; raises `KeyError`, which says which there are."""
+        """Return the dimension of a name; raise `KeyError` with the known names."""
         for dimension in self.dimensions:
             if dimension.name == name:
                 return dimension
         raise KeyError(f"there is no parameter '{name}': {[one.name for one in self.dimensions]}")
 
     def chosen(self, names: Sequence[str] | None) -> tuple[Dimension, ...]:
-        """The dimensions of these names, all that vary without; raises `KeyError`."""
+        """Return the dimensions of these names, or all that vary; raise `KeyError` for an unknown name."""
         if names is not None:
             return tuple(self.dimension(name) for name in names)
         return tuple(dimension for dimension in self.dimensions if dimension.varies)
 
     def finished(self, objective: str) -> tuple[list[TrialRecord], Numbers]:
-        """The trials with a finite result of an objective, and the results, shape (n,), by number."""
+        """Return the trials with a finite result of an objective, and the results, shape (n,), by number."""
         pairs = [(trial, trial.value(objective)) for trial in self.trials]
         kept = [(trial, value) for trial, value in pairs if value is not None]
         kept.sort(key=lambda pair: pair[0].number)

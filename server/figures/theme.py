@@ -1,9 +1,9 @@
-"""How figures look: two templates, and colours that read on both and for colour-blind readers.
+"""The look of figures: two templates, and colours that work on both and for colour-blind readers.
 
 The colours of series lie between the luminances 0.12 and 0.30, so each has a contrast of at least 3:1 with the light
 and with the dark background. A figure is turned from light to dark by its `layout.template` alone; no trace knows the
-theme. Series also differ by symbol or dash. Colour scales are cut out of Cividis, the better the value the further from
-the background.
+theme. Series also differ by symbol or dash. Colour scales are parts of Cividis: the better the value, the further
+from the background.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ThemeName = Literal["light", "dark"]
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """The colours of a background, and of what is drawn in relation to it; `scale` goes from the best to the worst."""
+    """The colours of a background and of what is drawn on it; `scale` goes from the best to the worst."""
 
     name: ThemeName
     background: str
@@ -34,7 +34,7 @@ class Theme:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a group of trials is drawn and called."""
+    """The look and the name of a group of trials."""
 
     name: str
     color: str
@@ -65,7 +65,7 @@ BLUE, VERMILION, GREEN = "#1f87c8", "#d55e00", "#009e73"
 PURPLE, OCHRE, GREY = "#b55fa3", "#a37a00", "#7d838b"
 BEST = GREEN
 
-# For experiments and objectives that are laid over each other, in this order and then anew with the next dash.
+# For overlaid experiments and objectives, in this order, then again with the next dash.
 SERIES: tuple[tuple[str, str], ...] = tuple(
     (color, dash)
     for dash in ("solid", "dash", "dot", "dashdot")
@@ -85,7 +85,7 @@ STATUS_LOOKS: dict[str, Look] = {
 
 
 def theme_of(name: ThemeName) -> Theme:
-    """The theme of a name; raises `ValueError` for another word.
+    """Return the theme of a name; raise `ValueError` for an unknown one.
 
     >>> theme_of("dark").background
     '#14171b'
@@ -97,7 +97,7 @@ def theme_of(name: ThemeName) -> Theme:
 
 
 def template(name: ThemeName) -> go.layout.Template:
-    """The plotly template of a theme; setting `figure.layout.template` to the other one turns a figure over."""
+    """Return the plotly template of a theme; setting `figure.layout.template` to the other one switches the theme."""
     import plotly.graph_objects as go
 
     theme = theme_of(name)

@@ -21,13 +21,13 @@ __all__ = ["lanes", "plot_timeline"]
 
 _TITLE = "Timeline"
 _MOST_BARS = 1500  # more spans than these are drawn as lines
-_SHORTEST = 0.002  # of the whole time: a bar that is narrower is not seen
+_SHORTEST = 0.002  # of the whole time: a narrower bar is invisible
 
 
 def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.Figure:
     """Draw the attempts of all trials as bars: one row for each worker, the colour is the status.
 
-    Attempts without a worker are put into as few rows as they need. Times are those of this machine's time zone.
+    Attempts without a worker are put into as few rows as possible. Times are in this machine's time zone.
 
     >>> from pitchpipe.server.figures import example_table
     >>> sorted(set(plot_timeline(example_table()).data[0].y))
@@ -66,14 +66,14 @@ def _last_attempts(table: ExperimentTable) -> Iterable[Span]:
 
 
 def _rows(spans: Sequence[Span], now: float) -> list[str]:
-    """The row of each span: its worker, or a lane that is free at its time."""
+    """Return the row of each span: its worker, or a lane that is free at its time."""
     unplaced = [span for span in spans if not span.worker]
     numbers = iter(lanes([(span.start, span.end or now) for span in unplaced]))
     return [span.worker or str(next(numbers) + 1) for span in spans]
 
 
 def lanes(intervals: Sequence[tuple[float, float]]) -> list[int]:
-    """A lane for each interval so that none overlaps another in its lane, in as few lanes as possible.
+    """Return a lane for each interval so that none overlaps another in its lane, in as few lanes as possible.
 
     >>> lanes([(0.0, 2.0), (1.0, 3.0), (2.0, 4.0)])
     [0, 1, 0]
@@ -89,7 +89,7 @@ def lanes(intervals: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def _natural(name: str) -> tuple[Any, ...]:
-    """A key that sorts worker 10 behind worker 9."""
+    """Return a sort key that puts worker 10 after worker 9."""
     head = name.rstrip("0123456789")
     return head, int(name[len(head) :] or 0), name
 
@@ -98,7 +98,7 @@ Group = list[tuple[Span, str]]
 
 
 def _moments(seconds: Iterable[float]) -> NDArray[np.float64]:
-    """Moments as plotly reads them, in ms, shape (n,); it knows no time zones, so they are moved to the local one."""
+    """Return moments as plotly reads them, in ms, shape (n,), moved to local time because plotly has no time zones."""
     return np.array([(one + time.localtime(one).tm_gmtoff) * 1000.0 for one in seconds], dtype=np.float64)
 
 
@@ -129,7 +129,7 @@ def _bars(table: ExperimentTable, group: Group, now: float, look: Look) -> go.Ba
 
 
 def _line(group: Group, now: float, look: Look, width: int) -> go.Scattergl:
-    """Thousands of spans as one broken line: bars would take seconds to draw."""
+    """Draw thousands of spans as one broken line: bars would take seconds."""
     import plotly.graph_objects as go
 
     ends = [max(span.end or now, span.start + 0.001) for span, _ in group]

@@ -1,4 +1,6 @@
-"""The report: one HTML file that tells an experiment, with its figures, and needs nothing else to be read."""
+"""The report: one self-contained HTML file about an experiment, with its figures."""
+
+from __future__ import annotations
 
 from .pages import render_report, write_report
 

@@ -1,4 +1,4 @@
-"""Which figures a report has, each with what it shows in a sentence, packed for the page."""
+"""The figures of a report, each with a sentence about it, packed for the page."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Drawing:
 
     @property
     def height(self) -> int:
-        """How much room it takes, in pixels."""
+        """The height in pixels."""
         return self.figure.to_plotly_json()["layout"].get("height", 420)
 
 
 def drawings_of(table: ExperimentTable) -> list[Drawing]:
-    """The figures that have something to show; the first one always."""
+    """Return the figures that have something to show, and the first one always."""
     return [one for place, one in enumerate(_every(table)) if place == 0 or one.figure.data]
 
 
@@ -43,13 +43,13 @@ def _every(table: ExperimentTable) -> Iterator[Drawing]:
     found = figures.importance(table)
     yield Drawing("history", "History", "Every result, and the best so far.", figures.plot_history(table))
     if len(table.objectives) > 1:
-        caption = "Trials that no other beats in every objective."
+        caption = "The trials that no other trial dominates."
         yield Drawing("pareto", "Pareto front", caption, figures.plot_pareto(table))
     caption = "How much of the results' variance each parameter explains alone, over the whole search space."
     yield Drawing("importance", "Parameter importance", caption, figures.plot_importance(found))
     caption = "The learning curves; trials that were stopped early are grey."
     yield Drawing("curves", "Intermediate results", caption, figures.plot_curves(table))
-    caption = "Drag along an axis to see only the trials that pass there."
+    caption = "Drag along an axis to show only the trials that pass there."
     yield Drawing("parallel", "Parallel coordinates", caption, figures.plot_parallel(table))
     yield Drawing("slice", "Slices", "The result against each parameter alone.", figures.plot_slice(table))
     yield from _contour(table, found)
@@ -58,7 +58,7 @@ def _every(table: ExperimentTable) -> Iterator[Drawing]:
 
 
 def _contour(table: ExperimentTable, found: Importance) -> Iterator[Drawing]:
-    """Over the two parameters that matter most, those of the space first where nothing is known of that."""
+    """Draw the two parameters that matter most, or the first of the space if that is unknown."""
     names = list(dict.fromkeys([*found.names, *(one.name for one in table.dimensions if one.varies)]))
     if len(names) >= 2:
         caption = f"The result over {names[0]} and {names[1]}, smoothed between the trials."
@@ -66,7 +66,7 @@ def _contour(table: ExperimentTable, found: Importance) -> Iterator[Drawing]:
 
 
 def packed(text: str) -> str:
-    """A text as the page holds it: compressed, in base64, so that nothing in it can end a script element.
+    """Return a text as the page contains it: compressed, in base64, so that nothing in it can end a script element.
 
     >>> gzip.decompress(base64.b64decode(packed("</script>"))).decode()
     '</script>'
@@ -75,7 +75,7 @@ def packed(text: str) -> str:
 
 
 def packed_drawings(drawings: list[Drawing]) -> str:
-    """The figures without their titles, and the templates of both themes once for all of them."""
+    """Return the figures without their titles, and the templates of both themes once for all of them."""
     templates = {name: _plain(figures.template(name)) for name in ("light", "dark")}
     made = {one.id: _untitled(one.figure) for one in drawings}
     return packed(json.dumps({"templates": templates, "figures": made}))
@@ -86,7 +86,7 @@ def _plain(template: Any) -> Any:
 
 
 def _untitled(figure: go.Figure) -> dict[str, Any]:
-    """A figure as JSON; its heading is the page's, so the room for the title goes to the page as well."""
+    """Return a figure as JSON without its title, which the page has as a heading, and without the room for it."""
     found = json.loads(figure.to_json() or "{}")
     layout = found["layout"]
     layout.pop("template", None)
@@ -98,7 +98,7 @@ def _untitled(figure: go.Figure) -> dict[str, Any]:
 
 @cache
 def packed_plotly() -> str:
-    """plotly's own JavaScript, from its Python package (MIT license, which its first lines name); packed once."""
+    """Return plotly's own JavaScript, from its Python package (MIT license, named in its first lines); packed once."""
     from plotly.offline import get_plotlyjs
 
     return packed(get_plotlyjs())

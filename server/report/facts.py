@@ -1,4 +1,4 @@
-"""What a report says besides its figures, ready to be printed: plain texts and tables of texts."""
+"""The contents of a report besides its figures, ready to print: plain texts and tables of texts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BestTrial:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """One way to fail: how many trials did, why, where, and the numbers of the first of them."""
+    """One kind of failure: the number of trials, why, where, and the numbers of the first ones."""
 
     count: int
     kind: str
@@ -49,7 +49,7 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class TrialsTable:
-    """The trials as rows of (text, what it is sorted by); `head` has (name, is it a column of numbers)."""
+    """The trials as rows of (text, sort key); `head` contains (name, whether the column is numeric)."""
 
     head: list[tuple[str, bool]]
     rows: list[list[tuple[str, float | str]]]
@@ -57,7 +57,7 @@ class TrialsTable:
 
     @property
     def shown(self) -> int:
-        """How many trials are there."""
+        """The number of rows."""
         return len(self.rows)
 
 
@@ -83,7 +83,7 @@ class Facts:
 
 
 def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = None) -> Facts:
-    """Collect what a report says; `now` is the moment of writing, seconds since the epoch."""
+    """Collect the texts of a report; `now` is the time of writing, in seconds since the epoch."""
     summary, config = view.summary(), view.config()
     moment = time.time() if now is None else now
     best = summary["best"]
@@ -115,7 +115,7 @@ def _moment(seconds: float) -> str:
 
 
 def _length(seconds: float) -> str:
-    """A duration for people.
+    """Return a duration for people.
 
     >>> _length(3.21), _length(75), _length(7384)
     ('3.2 s', '1 min 15 s', '2 h 03 min')
@@ -129,9 +129,9 @@ def _length(seconds: float) -> str:
 
 def _state(summary: Mapping[str, Any], now: float) -> str:
     if summary["is_running"]:
-        return f"The experiment still runs: this is how it stood on {_moment(now)}."
+        return f"The experiment is still running. This report shows its state on {_moment(now)}."
     if not ExperimentStatus(summary["status"]).is_final:
-        return f"The experiment is not over and nobody runs it: pitchpipe resume {summary['id']} goes on with it."
+        return f"The experiment is not over and not running. To resume it: pitchpipe resume {summary['id']}"
     return ""
 
 
@@ -150,7 +150,7 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable) -> Pairs:
         ("Failed", f"{counts.get('FAILED', 0):,}"),
         ("Stopped early", f"{counts.get('EARLY_STOPPED', 0):,}"),
         ("Intermediate results", f"{summary['intermediate_results']:,}"),
-        ("Ran for", _length(summary["run_time"] or 0.0)),
+        ("Run time", _length(summary["run_time"] or 0.0)),
         ("Begun", _moment(summary["created"])),
     ]
     return pairs + ([("Ended", _moment(summary["end_time"]))] if summary["end_time"] else [])
@@ -168,7 +168,7 @@ def _parameters(parameters: Any, table: ExperimentTable) -> Pairs:
 
 
 def _exact(value: float | str) -> str:
-    """A value as it can be used again, in all its digits."""
+    """Return a value with all its digits, so that it can be used again."""
     if isinstance(value, str):
         return value
     value = float(value)
@@ -191,7 +191,7 @@ def _failures(group: FailureGroup) -> Failures:
 
 
 def _trials(table: ExperimentTable) -> TrialsTable:
-    """The trials by number; of more than a thousand the best tenth, and others evenly over time."""
+    """Return the trials by number; of more than a thousand the best tenth, and others evenly over time."""
     kept = set(chosen_numbers(table.trials, table.objectives[0], _MOST_TRIALS))
     dimensions = table.dimensions[:_MOST_COLUMNS]
     head = ["trial", "status", *(value_name(one) for one in table.objectives)]
@@ -223,7 +223,7 @@ def _cell(value: float | str | None) -> tuple[str, float | str]:
 
 
 def _settings(config: Mapping[str, Any], summary: Mapping[str, Any]) -> Pairs:
-    """What was set, as far as it matters for what came out."""
+    """Return the settings that matter for the results."""
     objectives = ", ".join(f"{one['direction']} {one['name']}" for one in summary["objectives"])
     service = config.get("trainingService") or {}
     known = {
@@ -231,7 +231,7 @@ def _settings(config: Mapping[str, Any], summary: Mapping[str, Any]) -> Pairs:
         "Tuner": _algorithm(config.get("tuner")),
         "Assessor": _algorithm(config.get("assessor")),
         "Seed": config.get("seed"),
-        "Trials at once": config.get("trialConcurrency"),
+        "Concurrent trials": config.get("trialConcurrency"),
         "Platform": service.get("platform") if isinstance(service, Mapping) else None,
         "Command": config.get("trialCommand"),
         "Code directory": config.get("trialCodeDirectory"),
@@ -250,7 +250,7 @@ def _algorithm(found: Any) -> str:
 
 
 def _environment() -> Pairs:
-    """Where the report was written, which is where the experiment was read, not always where it ran."""
+    """Describe the machine that wrote the report, which is not always the one that ran the experiment."""
     return [
         ("Pitchpipe", version("pitchpipe")),
         ("Python", platform.python_version()),
@@ -260,7 +260,7 @@ def _environment() -> Pairs:
 
 
 def shown_of(table: TrialsTable) -> str:
-    """A sentence about trials that are left out; empty if none is."""
+    """Return a sentence about trials that are left out; empty if there are none."""
     if table.shown == table.total:
         return ""
     return f"{table.shown:,} of {table.total:,} trials: the best tenth of these, and others evenly over time."

@@ -1,4 +1,4 @@
-"""The report as a page: facts and figures put into one HTML file, which nothing outside it is needed for."""
+"""The report as a page: facts and figures in one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["render_report", "write_report"]
 
 
 def write_report(folder: Path, path: Path) -> int:
-    """Write the report of an experiment's folder to a file, all of it or nothing; answers its size in bytes.
+    """Write the report of an experiment's folder to a file, all of it or nothing; return its size in bytes.
 
-    Raises `StoreError` if the experiment cannot be read and `OSError` if the file cannot be written.
+    Raise `StoreError` if the experiment cannot be read and `OSError` if the file cannot be written.
     """
     with ExperimentView(folder) as view:
         page = render_report(view).encode("utf-8")
@@ -34,7 +34,7 @@ def write_report(folder: Path, path: Path) -> int:
 
 
 def render_report(view: ExperimentView) -> str:
-    """The page of an experiment. All that comes from the experiment is escaped by the template, or packed."""
+    """Return the page of an experiment. Everything from the experiment is escaped by the template, or packed."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -53,7 +53,7 @@ def render_report(view: ExperimentView) -> str:
         "js": Markup(_own("report.js")),
         "plotly": packed_plotly(),
         "figures": packed_drawings(drawings),
-        # Scripts without this word are not run, wherever they come from.
+        # Scripts without this word do not run, wherever they come from.
         "nonce": secrets.token_urlsafe(16),
     }
     return environment.from_string(_own("report.html.j2")).render(values)

@@ -1,4 +1,4 @@
-"""How an experiment, or its best trial, is done again."""
+"""How to reproduce an experiment or its best trial."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = ["Step", "configuration_text", "steps_of"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do, in a sentence, and the commands or the text for it."""
+    """An instruction in a sentence, with its commands or text."""
 
     what: str
     text: str = ""
 
 
 def steps_of(view: ExperimentView) -> list[Step]:
-    """How to see the experiment, to run its best trial again, and to run all of it again."""
+    """Return how to view the experiment, rerun its best trial, and run all of it again."""
     config, folder = view.config(), view.folder
     name = f"{folder.experiment_id} --dir {shlex.quote(str(folder.path.parent))}"
-    steps = [Step("See it in the browser, offline, nothing has to run:", f"pitchpipe ui {name}")]
+    steps = [Step("View it in a browser, offline:", f"pitchpipe ui {name}")]
     for row in view.best(1)[:1]:
         number = row["sequence_id"]
         steps += [
             Step(
-                f"Run trial {number} again, with its parameters, its environment and its code directory:",
+                f"Rerun trial {number} with its parameters, environment and code directory:",
                 f"pitchpipe trial rerun {folder.experiment_id} {number} --dir {shlex.quote(str(folder.path.parent))}",
             ),
-            Step("The best parameters, for a script of your own:", json.dumps(row["parameters"], indent=2)),
+            Step("The best parameters, for your own script:", json.dumps(row["parameters"], indent=2)),
         ]
     return [*steps, _again(config, folder.path)]
 
@@ -44,21 +44,21 @@ def _again(config: Mapping[str, Any], folder: Path) -> Step:
     seed = config.get("seed")
     if config.get("trialCommand") is None:
         return Step(
-            "The trial is a Python function or class: run the program again that made the experiment."
+            "The trial is a Python function or class: run the program that made the experiment again."
         )
     directory = config.get("trialCodeDirectory") or "."
     exact = (
         "With the same seed the tuner proposes the same parameters as long as the same results come in the same order; "
         "with several trials at once their order is a matter of time."
         if seed is not None
-        else "It had no seed: another run proposes other parameters."
+        else "It had no seed, so another run suggests other parameters."
     )
     text = f"cd {shlex.quote(str(directory))}\npitchpipe run {shlex.quote(str(folder / 'experiment.yml'))}"
-    return Step(f"Run all of it again. {exact}", text)
+    return Step(f"Run the whole experiment again. {exact}", text)
 
 
 def configuration_text(view: ExperimentView) -> str:
-    """The configuration as it was given, or as it is stored; nothing secret in it."""
+    """Return the original configuration, or the stored one, without secrets."""
     given = view.folder.path / "experiment.yml"
     if given.is_file():
         return hidden(given.read_text(encoding="utf-8", errors="replace"))

@@ -1,4 +1,4 @@
-"""Reports are handed on: what looks like a password or a key is not printed in them."""
+"""Hides passwords and keys in reports, which are passed on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["hidden", "hidden_values"]
 
 _HIDDEN = "(hidden)"
 _WORD = r"(?:password|passwd|secret|token|credential|api[-_]?key|access[-_]?key|private[-_]?key)"
-# Names are bounded and begin at the border of a word, so that long lines are gone through once.
+# Names have a maximal length and begin at a word boundary, so that long lines are scanned once.
 _NAME = rf"(?<![\w.-])[\w.-]{{0,80}}{_WORD}[\w.-]{{0,80}}"
 _SECRET_NAME = re.compile(rf"[\w.-]*{_WORD}[\w.-]*", re.IGNORECASE)
 # NAME: value, NAME=value, "NAME": "value", --name value
@@ -22,7 +22,7 @@ _IN_ADDRESS = re.compile(r"((?<!\w)\w{1,20}://[^\s/:@]{0,200}:)[^\s/@]{1,500}@")
 
 
 def hidden(text: str) -> str:
-    """A text without the values of what is named like a secret, and without passwords in addresses.
+    """Return a text without values that are named like secrets, and without passwords in addresses.
 
     >>> print(hidden('API_KEY: "abc" lr: 0.1 s3://me:pw@host/x --token=t1'))
     API_KEY: (hidden) lr: 0.1 s3://me:(hidden)@host/x --token=(hidden)
@@ -31,7 +31,7 @@ def hidden(text: str) -> str:
 
 
 def hidden_values(value: Any) -> Any:
-    """JSON without the values of what is named like a secret.
+    """Return JSON without values that are named like secrets.
 
     >>> hidden_values({"trialEnvironment": {"WANDB_API_KEY": "abc", "N": "2"}, "urls": ["http://a:b@c"]})
     {'trialEnvironment': {'WANDB_API_KEY': '(hidden)', 'N': '2'}, 'urls': ['http://a:(hidden)@c']}

@@ -1,7 +1,7 @@
-"""The pages: experiments, and of each one overview, trials, plots, settings and logs.
+"""The web pages: the list of experiments, and for each one overview, trials, plots, settings and logs.
 
-They are written in Python on NiceGUI, which keeps a connection to each open page; everything they need is served
-from this machine. They read an experiment through `ExperimentView`, and ask its manager for changes.
+They are built on NiceGUI, which keeps a connection to each open page; all their files come from this machine. They
+read an experiment through `ExperimentView` and request changes from its manager.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Changes that are asked for on a page: made in a thread, and a refusal shown as the sentence it is."""
+"""Changes requested on a page: made in a thread; a refusal is shown as a sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["answered", "confirmed", "made", "say", "tell_refusal"]
 
 
 async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> bool:
-    """Make a change with one of the functions of `manager.steering`, and say that it is `done`, or why it is not."""
+    """Make a change with a function of `manager.control`; report that it is `done`, or why it failed."""
     from ...manager.control import ControlError
     from ...store import StoreError
 
@@ -32,7 +32,7 @@ def say(text: str) -> None:
 
 
 def tell_refusal(text: str) -> None:
-    """Tell the user, in a sentence, that something cannot be done; it stays until it is closed."""
+    """Tell the user why something cannot be done; the message stays until it is closed."""
     from nicegui import ui
 
     sentence = text[:1].upper() + text[1:]
@@ -42,7 +42,7 @@ def tell_refusal(text: str) -> None:
 
 
 async def confirmed(question: str, explanation: str, yes: str) -> bool:
-    """Ask before something that cannot be undone."""
+    """Ask for confirmation of something that cannot be undone."""
     from nicegui import html, ui
 
     with ui.dialog() as dialog, ui.card().props("role=alertdialog"):
@@ -55,7 +55,7 @@ async def confirmed(question: str, explanation: str, yes: str) -> bool:
 
 
 async def answered(dialog: Any) -> Any:
-    """Show a dialog until it is answered, and remove it; None where its page is left, which has removed it."""
+    """Show a dialog until it is answered, and remove it; return None if its page was left, which has removed it."""
     answer = await dialog
     if not dialog.is_deleted:
         dialog.delete()

@@ -1,4 +1,4 @@
-"""Some trials side by side: parameters, results and curves; what differs is marked."""
+"""Several trials side by side: parameters, results and curves, with the differences marked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = tuple[str, list[str]]
 
 
 async def compare_page(site: Site, experiment_id: str, trials: str = "") -> None:
-    """Show the trials whose numbers or ids are given, joined by commas."""
+    """Show the trials with these numbers or ids, joined by commas."""
     from nicegui import html
 
     names = [word for word in trials.split(",") if word][:_MOST]
@@ -96,8 +96,8 @@ def _cell(value: str, *, differs: bool) -> None:
 
 def _result_rows(found: list[dict[str, Any]]) -> Iterator[Row]:
     for name in sorted({name for trial in found for name in trial["values"]}):
-        told = [number_text(trial["values"].get(name, "")) for trial in found]
-        yield "Result" if name == "default" else name, told
+        texts = [number_text(trial["values"].get(name, "")) for trial in found]
+        yield "Result" if name == "default" else name, texts
     yield "Why it ended", [trial["reason"] for trial in found]
     took = [trial["duration"] for trial in found]
     yield "Took", ["" if seconds is None else duration_text(seconds) for seconds in took]

@@ -20,7 +20,7 @@ _FEW = 10
 def curve_figure(
     curves: Sequence[Curve], names: Mapping[int, str], metric: str, theme: ThemeName = "light"
 ) -> go.Figure:
-    """Draw curves by the number of the result; `names` says what each trial is called.
+    """Draw curves by the number of the result; `names` maps trials to their labels.
 
     >>> figure = curve_figure([Curve(7, [0, 1], [0.5, 0.25], 2)], {7: "trial 7"}, "default")
     >>> figure.data[0].name, figure.data[0].y

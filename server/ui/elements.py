@@ -1,4 +1,4 @@
-"""Small parts that several pages are made of: badges, facts, panels, buttons with names."""
+"""Small elements of several pages: badges, facts, panels, named buttons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["action", "badge", "facts", "figures", "panel", "parameter_facts", "s
 
 
 def badge(text: str, tone: str = "") -> Element:
-    """A word in a coloured pill; the word tells all, the colour helps."""
+    """Make a coloured pill around a word; the word says everything, the colour helps."""
     from nicegui import html
 
     return html.span(text).classes(f"pp-status {tone}")
@@ -28,7 +28,7 @@ def set_badge(made: ui.label, text: str, tone: str = "") -> None:
 
 @contextmanager
 def panel(title: str, *, classes: str = "", level: int = 2) -> Iterator[Element]:
-    """A framed section with a heading, which names it for screen readers, too."""
+    """Make a framed section with a heading, which also names it for screen readers."""
     from nicegui import html
 
     with html.section().classes(f"pp-panel {classes}") as section:
@@ -38,7 +38,7 @@ def panel(title: str, *, classes: str = "", level: int = 2) -> Iterator[Element]
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> None:
-    """Names with values, one a line; pairs without a value are left out."""
+    """Show names with values, one per line; leave out pairs without a value."""
     from nicegui import html
 
     with html.dl().classes("pp-facts"):
@@ -49,7 +49,7 @@ def facts(pairs: Iterable[tuple[str, object]]) -> None:
 
 
 def parameter_facts(parameters: Any) -> None:
-    """The parameters of a trial, nested ones with dots, a nested choice by its name."""
+    """Show the parameters of a trial, nested ones with dots, a nested choice by its name."""
     from ...store.reading import flat, number_text
 
     named = {name.removesuffix("._name"): value for name, value in flat(parameters).items()}
@@ -57,7 +57,7 @@ def parameter_facts(parameters: Any) -> None:
 
 
 def figures(names: Iterable[str]) -> Mapping[str, ui.label]:
-    """A row of boxes, each with a name and a value that is set later: the labels by name."""
+    """Make a row of boxes, each with a name and a value set later; return the value labels by name."""
     from nicegui import html, ui
 
     labels = dict[str, Any]()
@@ -71,7 +71,7 @@ def figures(names: Iterable[str]) -> Mapping[str, ui.label]:
 
 
 def table(heads: Iterable[str], caption: str = "") -> Element:
-    """An HTML table with its head; the rows are made inside the element that is answered."""
+    """Make an HTML table with its head and return the element for the rows."""
     from nicegui import html
 
     with html.div().classes("pp-scroll"), html.table().classes("pp-table") as made:
@@ -86,7 +86,7 @@ def table(heads: Iterable[str], caption: str = "") -> Element:
 def action(
     text: str, handler: Callable[..., Any], *, icon: str = "", kind: str = "flat", tip: str = ""
 ) -> ui.button:
-    """A button; `kind` is Quasar's (flat, outline, unelevated) with a colour if need be."""
+    """Make a button; `kind` is Quasar's (flat, outline, unelevated), optionally with a colour."""
     from nicegui import ui
 
     button = ui.button(text, on_click=handler, icon=icon or None).props(

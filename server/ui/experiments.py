@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["experiments_page"]
 
 _PERIOD = 2.0
-_HEADS = ("Experiment", "Status", "Trials", "Best", "Began", "Ran for")
+_HEADS = ("Experiment", "Status", "Trials", "Best", "Began", "Run time")
 
 
 async def experiments_page(site: Site) -> None:
@@ -38,14 +38,14 @@ async def experiments_page(site: Site) -> None:
 
 
 class _Listing:
-    """The table; it is made anew only when something in it has changed."""
+    """The table; it is rebuilt only when something in it has changed."""
 
     def __init__(self, site: Site) -> None:
         from nicegui import html
 
         self._site = site
         self._body = table(_HEADS, "Experiments")
-        self._none = html.p("There are no experiments here yet: pitchpipe run experiment.yml makes one.")
+        self._none = html.p("There are no experiments here yet. To start one: pitchpipe run experiment.yml")
         self._shown: list[dict[str, Any]] | None = None
 
     def show(self, rows: list[dict[str, Any]]) -> None:
@@ -76,7 +76,7 @@ class _Listing:
 
 
 def _read(site: Site) -> list[dict[str, Any]]:
-    """What the list shows of each experiment; one that cannot be read says why."""
+    """Read what the list shows of each experiment; an unreadable one has the reason."""
     from ...store import StoreError
 
     found = []

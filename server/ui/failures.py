@@ -1,4 +1,4 @@
-"""Why trials failed: those that failed alike together, with the last lines they left."""
+"""Why trials failed: grouped by failure, with the last lines of their output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LINES = 6
 
 
 class FailuresPanel:
-    """The panel of the overview; it is there as soon as a trial has failed."""
+    """The panel of the overview; it appears once a trial has failed."""
 
     def __init__(self, where: Where) -> None:
         from nicegui import html
@@ -32,7 +32,7 @@ class FailuresPanel:
         self._panel.set_visibility(False)
 
     def show(self, groups: list[FailureGroup], failed: int) -> None:
-        """Show these groups; `failed` is how many trials there are in them."""
+        """Show these groups; `failed` is the number of trials in them."""
         shown = [(group.count, group.reason) for group in groups]
         if shown == self._shown:
             return
@@ -85,11 +85,11 @@ def _rest(groups: list[FailureGroup], failed: int, where: Where) -> None:
 
 
 def _sentence(group: FailureGroup) -> str:
-    """Why, with the last line where that is not the reason already."""
+    """Return the reason, with the last line unless that is the reason already."""
     return group.reason if group.last_line in group.reason else f"{group.reason}: {group.last_line}"
 
 
 def _lines_before(group: FailureGroup) -> str:
-    """The lines that stand before the last one of the traceback."""
+    """Return the lines before the last one of the traceback."""
     lines = [line for line in (group.error or "").rstrip().splitlines() if line.strip()][:-1]
     return "\n".join(lines[-_LINES:])

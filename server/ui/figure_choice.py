@@ -1,4 +1,4 @@
-"""Which figure is shown, and what was chosen for it."""
+"""The figure that is shown, and its options."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TAKES: Mapping[str, frozenset[str]] = MappingProxyType(
 
 @dataclass(slots=True)
 class Choice:
-    """What the user has chosen; what a figure does not take is kept for the others."""
+    """The user's choices; those that the current figure does not use are kept for the others."""
 
     figure: str
     objective: str | None = None
@@ -53,7 +53,7 @@ class Choice:
     others: tuple[str, ...] = ()
 
     def takes(self, name: str) -> bool:
-        """Does the figure understand a choice of this name?"""
+        """Return whether the figure uses a choice of this name."""
         return name in _TAKES.get(self.figure, ())
 
 

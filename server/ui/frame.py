@@ -1,4 +1,4 @@
-"""What every page has: the bar at the top, the way to its content, the theme, and how a missing thing is told."""
+"""What every page has: the bar at the top, the skip link, the theme, and the page for missing things."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PAGES", "Where", "add_style", "experiment_frame", "page_frame", "shown_status", "tell_missing"]
 
-# Path below an experiment, and the name in the bar.
+# The path below an experiment, and the name in the bar.
 PAGES = (
     ("", "Overview"),
     ("trials", "Trials"),
@@ -32,7 +32,7 @@ PAGES = (
 
 @dataclass(slots=True)
 class Where:
-    """The experiment that a page is about; `badge` is the element in the bar that shows how it stands."""
+    """The experiment of a page; `badge` is the element in the bar that shows its status."""
 
     root: str
     experiment_id: str
@@ -40,7 +40,7 @@ class Where:
     badge: Any = None
 
     def path(self, page: str = "") -> str:
-        """The address of a page of the experiment.
+        """Return the address of a page of the experiment.
 
         >>> Where("/ui", "k3x9a2bq", "digits").path("trials/7")
         '/ui/k3x9a2bq/trials/7'
@@ -48,13 +48,13 @@ class Where:
         return f"{self.root}/{self.experiment_id}/{page}".rstrip("/")
 
     def show_status(self, summary: dict[str, Any]) -> None:
-        """Show in the bar how the experiment stands now."""
+        """Update the status in the bar."""
         status = shown_status(summary)
         set_badge(self.badge, status.replace("_", " "), EXPERIMENT_TONES.get(status, ""))
 
 
 def shown_status(summary: dict[str, Any]) -> str:
-    """The status of an experiment, or that nobody runs what should run.
+    """Return the status of an experiment, or ABANDONED if it should be running and is not.
 
     >>> shown_status({"status": "RUNNING", "is_running": False}), shown_status({"status": "DONE", "is_running": False})
     ('ABANDONED', 'DONE')
@@ -66,7 +66,7 @@ def shown_status(summary: dict[str, Any]) -> str:
 
 
 def add_style() -> None:
-    """Give every page the style sheet, in its head: nothing is drawn without it."""
+    """Add the style sheet to the head of every page, so that it is there before anything is drawn."""
     from nicegui import ui
 
     style = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
@@ -75,7 +75,7 @@ def add_style() -> None:
 
 @contextmanager
 def page_frame(title: str, root: str, where: Where | None = None, here: str | None = None) -> Iterator[None]:
-    """The frame of a page; what is made inside is its content. `here` is its path below the experiment."""
+    """Make the frame of a page around the `with` block; `here` is its path below the experiment."""
     from nicegui import html, ui
 
     ui.page_title(f"{title} · Pitchpipe")
@@ -100,11 +100,11 @@ def page_frame(title: str, root: str, where: Where | None = None, here: str | No
 async def experiment_frame(
     site: Site, experiment_id: str, title: str, here: str
 ) -> AsyncIterator[tuple[ExperimentView, Where, Live]]:
-    """The frame of a page about an experiment, kept up to date; raises `LookupError` if there is no such experiment."""
+    """Make the frame of an experiment's page, and keep it up to date; raise `LookupError` if there is no experiment."""
     from nicegui import html
 
     view = site.view(experiment_id)
-    live = Live(view, lambda why: _show_trouble(notice, why))
+    live = Live(view, lambda why: _show_failure(notice, why))
     await live.begin()
     summary = await asyncio.to_thread(view.summary)
     where = Where(site.root, view.experiment_id, summary["name"] or "")
@@ -117,13 +117,13 @@ async def experiment_frame(
 
 
 def tell_missing(message: str, root: str) -> None:
-    """The page of something that does not exist, or cannot be read."""
+    """Show the page of something that does not exist or cannot be read."""
     from nicegui import html, ui
 
     ui.context.client.content.clear()
     ui.status_code(404)
     with page_frame("Not found", root), html.section().classes("pp-panel pp-notice"):
-        html.h1("There is nothing to see here")
+        html.h1("Page not found")
         html.p(message)
         html.a("All experiments", href=f"{root}/")
 
@@ -138,10 +138,10 @@ def _navigation(where: Where, here: str | None) -> None:
                 link.props("aria-current=page")
 
 
-def _show_trouble(notice: Any, why: str) -> None:
+def _show_failure(notice: Any, why: str) -> None:
     from nicegui import html
 
     notice.clear()
     notice.set_visibility(True)
     with notice:
-        html.p(f"This page is not up to date any more: {why}")
+        html.p(f"This page is no longer up to date: {why}")

@@ -13,7 +13,7 @@ __all__ = ["Column", "columns_of"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: `field` is the field of a trial query, `head` its name for people.
+    """A column: `field` is the field of a trial query, `head` its heading.
 
     `kind` is `number`, `text`, or empty for a column that cannot be filtered; `path` leads to a parameter's value.
     """
@@ -27,7 +27,7 @@ class Column:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What AG Grid is told."""
+        """The definition for AG Grid."""
         return {
             "colId": self.field,
             "field": self.field,
@@ -68,7 +68,7 @@ _FILTERS: Mapping[str, dict[str, Any]] = {
 
 
 def columns_of(config: Mapping[str, Any], objectives: Sequence[Mapping[str, str]]) -> list[Column]:
-    """All columns, in the order in which they are shown."""
+    """Return all columns, in the order in which they are shown."""
     return [
         Column("sequence_id", "Trial", "number", 90),
         Column("status", "Status", "", 130),

@@ -1,4 +1,4 @@
-"""The rows of the table of trials: what the grid in the browser asks for, as a query of the store and as texts."""
+"""The rows of the table of trials: a request of the grid as a query of the store, the answer as texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SYMBOLS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class GridRequest:
-    """What the grid asks for: rows `start` to `end` - 1 of those that are left by search, statuses and filters."""
+    """A request of the grid: rows `start` to `end` - 1 that match search, statuses and filters."""
 
     start: int = 0
     end: int = 100
@@ -42,7 +42,7 @@ class GridRequest:
 
     @classmethod
     def parse(cls, start: int, end: int, search: str, status: str, sort: str, filters: str) -> GridRequest:
-        """Read the query of the address; `sort` and `filters` are AG Grid's models as JSON. Raises `QueryError`."""
+        """Parse the query of the address, with AG Grid's models `sort` and `filters` as JSON; raise `QueryError`."""
         statuses = [word for word in status.split(",") if word]
         try:
             models = json.loads(sort or "[]"), json.loads(filters or "{}")
@@ -53,7 +53,7 @@ class GridRequest:
         return cls(start, end, search, statuses, models[0], models[1])
 
     def query(self) -> TrialQuery:
-        """The same as a query of the store; raises `QueryError`.
+        """Return the equivalent query of the store; raise `QueryError` if there is none.
 
         >>> request = GridRequest(filters={"parameters.lr": {"type": "lessThan", "filter": 0.1}})
         >>> request.query().conditions
@@ -86,13 +86,15 @@ def _conditions(name: str, model: Mapping[str, Any]) -> Iterator[Condition]:
     elif kind in _SYMBOLS:
         yield Condition(name, _SYMBOLS[kind], value)
     else:
-        raise QueryError(f"'{kind}' is no filter: one of {', '.join(_SYMBOLS)}, inRange, blank, notBlank")
+        raise QueryError(
+            f"'{kind}' is not a filter; valid are {', '.join(_SYMBOLS)}, inRange, blank, notBlank"
+        )
 
 
 def read_rows(
     view: ExperimentView, columns: Sequence[Column], request: GridRequest, trial_root: str
 ) -> dict[str, Any]:
-    """The rows as texts by field, and how many there are in all; each row has the address of its trial's page."""
+    """Return the rows as texts by field, and their total number; each row has the address of its trial's page."""
     page = view.trials(request.query())
     return {"rows": [_row(trial, columns, trial_root) for trial in page.trials], "total": page.total}
 
@@ -104,13 +106,13 @@ def _row(trial: dict[str, Any], columns: Sequence[Column], trial_root: str) -> d
     for column in columns:
         if (text := _text(trial, column)) is not None:
             row[column.field] = text
-    # The only cell that is HTML: made of a number and of our own address.
+    # The only HTML cell: made of a number and an address of these pages.
     row["sequence_id"] = f'<a href="{address}">{number}</a>'
     return row
 
 
 def _text(trial: dict[str, Any], column: Column) -> str | None:
-    """What a cell shows; None for nothing."""
+    """Return the text of a cell; None for an empty one."""
     head, _, name = column.field.partition(".")
     if column.path:
         value = trial["parameters"]

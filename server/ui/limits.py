@@ -1,4 +1,4 @@
-"""The limits of an experiment as text fields: how each is written, and what has been changed."""
+"""The limits of an experiment as text fields: their texts, and the changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"\d+(\.\d*)?")
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit that can be changed while an experiment runs; an empty field lifts it where it `may_be_empty`."""
+    """A limit that can be changed; an empty field removes it if it `may_be_empty`."""
 
     name: str
     label: str
@@ -24,7 +24,7 @@ class Limit:
     may_be_empty: bool = True
 
     def text(self, value: float | None) -> str:
-        """How a value is written in the field.
+        """Return the text of a value in the field.
 
         >>> [LIMITS[1].text(seconds) for seconds in (None, 5400, 7200.0, 90)]
         ['', '90m', '2h', '90s']
@@ -39,7 +39,7 @@ class Limit:
         return f"{value:g}s"
 
     def value(self, text: str) -> Any:
-        """What the manager is told for a text; it has the last word about durations. Raises `ValueError`."""
+        """Return the value of a text for the manager, which checks durations; raise `ValueError` if it is invalid."""
         if not text:
             if not self.may_be_empty:
                 raise ValueError(f"{self.label} cannot be empty")
@@ -47,24 +47,24 @@ class Limit:
         if self.is_duration:
             return float(text) if _NUMBER.fullmatch(text) else text
         if not text.isdecimal():
-            raise ValueError(f"{self.label} has to be a whole number, not '{text}'")
+            raise ValueError(f"{self.label} must be a whole number, not '{text}'")
         return int(text)
 
 
 LIMITS = (
-    Limit("max_trial_number", "Number of trials", "No new trials after this many; empty: no bound"),
+    Limit("max_trial_number", "Number of trials", "No new trials after this many; empty: no limit"),
     Limit(
         "max_experiment_duration",
         "Duration of the experiment",
-        "Such as 90m, 12h or 2d, from its beginning; empty: no bound",
+        "Such as 90m, 12h or 2d, from its start; empty: no limit",
         is_duration=True,
     ),
-    Limit("trial_concurrency", "Trials at a time", "How many may run at once", may_be_empty=False),
+    Limit("trial_concurrency", "Trials at a time", "How many trials run at once", may_be_empty=False),
 )
 
 
 def changes_of(typed: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, Any]:
-    """What differs from what is stored, by the names of the limits; raises `ValueError` with the first problem.
+    """Return what differs from the stored limits; raise `ValueError` with the first problem.
 
     >>> changes_of({"max_trial_number": "20", "trial_concurrency": "2"}, {"trial_concurrency": "2"})
     {'max_trial_number': 20}

@@ -1,4 +1,4 @@
-"""Keeps a page up to date while its experiment runs: one question a second to the store, answered in a thread."""
+"""Keeps a page up to date while its experiment runs: a query of the store every second, in a thread."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ _MOST = 5000
 class Live:
     """Calls the parts of a page with what has happened since the last time.
 
-    An update gets the events of the feed; an empty list says that anything may have changed. Nothing is called while
-    nothing happens. What goes wrong is told by `on_trouble`, once, and asked again.
+    An update gets the events of the feed; an empty list means that anything may have changed. Nothing is called without
+    events. A failure is reported once by `on_failure`, and the query is repeated.
     """
 
-    def __init__(self, view: ExperimentView, on_trouble: Callable[[str], None]) -> None:
+    def __init__(self, view: ExperimentView, on_failure: Callable[[str], None]) -> None:
         self._view = view
-        self._on_trouble = on_trouble
+        self._on_failure = on_failure
         self._updates: list[Update] = []
         self._ticks: list[Callable[[], Awaitable[None]]] = []
         self._cursor: str | None = None
         self._trouble = ""
 
     def on_change(self, update: Update) -> None:
-        """Have `update` called when something has happened."""
+        """Call `update` when something has happened."""
         self._updates.append(update)
 
     def on_tick(self, tick: Callable[[], Awaitable[None]]) -> None:
-        """Have `tick` called once a second, for what changes without the store, such as a log."""
+        """Call `tick` once a second, for what changes without the store, such as a log."""
         self._ticks.append(tick)
 
     async def begin(self) -> None:
-        """Note where the experiment stands: what happens from now on is told, also while the page is being made."""
+        """Note the present state: events from now on are delivered, also those during the building of the page."""
         self._cursor = (await asyncio.to_thread(self._view.events)).cursor
 
     def keep_up(self) -> None:
-        """Look once a second, as long as the page is open; it belongs to the part of the page that is being made."""
+        """Query once a second while the page is open; the timer belongs to the element being built."""
         from nicegui import ui
 
         ui.timer(_PERIOD, self._look, immediate=False)
@@ -63,7 +63,7 @@ class Live:
         except (StoreError, OSError) as error:
             if str(error) != self._trouble:
                 self._trouble = str(error)
-                self._on_trouble(self._trouble)
+                self._on_failure(self._trouble)
 
     async def _tell(self, page: EventPage) -> None:
         for update in self._updates:

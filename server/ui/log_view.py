@@ -1,4 +1,4 @@
-"""A log on a page: its last lines at once, and what is written to it while one looks."""
+"""A log on a page: its last lines at once, and new ones as they are written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST = 4000
 
 
 class LogView:
-    """Shows a file that grows; `read` answers a piece of it, and raises `LookupError` while there is no such file."""
+    """Shows a growing file; `read` returns a piece of it, and raises `LookupError` while there is no file."""
 
     def __init__(self, name: str, read: Read, *, tall: bool = False) -> None:
         from nicegui import ui
@@ -36,7 +36,7 @@ class LogView:
         self._empty = ui.label("Nothing has been written yet.").classes("pp-dim")
 
     async def look(self) -> None:
-        """Show what has been written since the last time; one look at a time, so that nothing is shown twice."""
+        """Show what has been written since the last time; calls do not overlap, so that nothing is shown twice."""
         if not self._is_looking:
             self._is_looking = True
             try:
@@ -51,19 +51,19 @@ class LogView:
         except LookupError:
             return
         if self._offset is not None and piece.size < self._offset:
-            self._offset, self._rest = None, ""  # it was begun anew
+            self._offset, self._rest = None, ""  # the file was started again
             return
         self._offset = piece.next_offset
         self._add(piece.text)
 
     def start_with(self, read: Read) -> None:
-        """Show another file instead."""
+        """Switch to another file."""
         self._read, self._offset, self._rest = read, None, ""
         self._log.clear()
         self._empty.set_visibility(True)
 
     def end(self) -> None:
-        """Show the last line although it does not end: nobody writes to the file any more."""
+        """Show the last line although it is incomplete: the file no longer grows."""
         if self._rest:
             self._add("\n")
 
@@ -78,7 +78,7 @@ class LogView:
 
 
 def clean_line(line: str) -> str:
-    """A line as a terminal would leave it: what was written over is gone, and so are colours.
+    """Return a line as a terminal would leave it: without overwritten text and colours.
 
     >>> clean_line("10 %\\r50 %\\r\\x1b[32m100 %\\x1b[0m")
     '100 %'

@@ -1,4 +1,4 @@
-"""The logs of the manager, the dispatcher and the agents, while they are written."""
+"""The logs of the manager, the dispatcher and the agents, as they are written."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 __all__ = ["logs_page"]
 
 _MEANINGS = {
-    "manager.log": "manager: what it did, and what went wrong",
-    "dispatcher.log": "dispatcher: the tuner and the assessor, and what they print",
-    "dispatcher.out": "dispatcher: what it said before its log began",
-    "agents.log": "agents: what ran the trials, and what functions print",
+    "manager.log": "manager: its actions and errors",
+    "dispatcher.log": "dispatcher: the tuner, the assessor and their output",
+    "dispatcher.out": "dispatcher: output before its log started",
+    "agents.log": "agents: the processes that run trials, and the output of functions",
 }
 
 
 async def logs_page(site: Site, experiment_id: str, name: str = "") -> None:
-    """Show one of the logs, and go on showing it; `name` is the one to begin with."""
+    """Show one of the logs as it grows; `name` is the one to start with."""
     from nicegui import html, ui
 
     async with experiment_frame(site, experiment_id, "Logs", "logs") as (view, where, live):

@@ -1,4 +1,4 @@
-"""What has to be said first about an experiment: that it failed, lost its manager, ended early, or cannot go on."""
+"""The most important facts about an experiment: that it failed, lost its manager, ended early, or is blocked."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["Notice", "notices_of"]
 
 _PATIENCE = 2.0
-# So many seconds may pass between the parameters of a trial and its start without a word.
+# A trial that waits this many seconds for its start is normal.
 _USUAL_WAIT = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence, the traceback that belongs to it, and whether it is bad."""
+    """A sentence, its traceback, and whether it is bad."""
 
     text: str
     error: str = ""
@@ -29,13 +29,13 @@ class Notice:
 
 
 def notices_of(summary: dict[str, Any], view: ExperimentView) -> list[Notice]:
-    """The notices about an experiment, the worst first; a running one is asked what troubles it."""
+    """Return the notices about an experiment, the worst first; a running manager is asked for its warnings."""
     status, reason = summary["status"], summary["reason"]
     if shown_status(summary) == "ABANDONED":
         return [
             Notice(
-                "The manager of this experiment is gone, perhaps killed. Trials may go on for a while; "
-                f"pitchpipe resume {summary['id']} goes on with it.",
+                "The manager of this experiment is gone, perhaps killed. Trials may continue for a while; "
+                f"pitchpipe resume {summary['id']} resumes the experiment.",
                 is_bad=True,
             )
         ]
@@ -45,25 +45,27 @@ def notices_of(summary: dict[str, Any], view: ExperimentView) -> list[Notice]:
                 f"The experiment failed: {reason or 'no reason was given'}.", summary["error"], is_bad=True
             )
         ]
-    found = [Notice(trouble) for trouble in _troubles(summary, view)]
+    found = [Notice(warning) for warning in _warnings(summary, view)]
     if reason and status != "RUNNING":
         found.append(Notice(f"It ended early: {reason}."))
     return found
 
 
-def _troubles(summary: dict[str, Any], view: ExperimentView) -> list[str]:
-    """What the manager of a running experiment complains of, and why nothing runs, if so."""
+def _warnings(summary: dict[str, Any], view: ExperimentView) -> list[str]:
+    """Return the warnings of a running experiment's manager, and why nothing runs."""
     from ...manager.control import ControlError, ask_manager
 
     if not summary["is_running"]:
         return []
     try:
-        told = ask_manager(view.folder.path, {"op": "status"}, timeout=_PATIENCE)
+        answer = ask_manager(view.folder.path, {"op": "status"}, timeout=_PATIENCE)
     except ControlError as error:
-        return [f"What follows may be old: {error}."]
-    troubles: list[str] = [*told.get("troubles", ())]
-    reasons: dict[str, str] = told.get("waiting", {})
+        return [f"This page may be out of date: {error}."]
+    warnings: list[str] = [*answer.get("troubles", ())]
+    reasons: dict[str, str] = answer.get("waiting", {})
     first = view.trials(TrialQuery(statuses=("WAITING",), limit=1)).trials
     if first and not summary["counts"].get("RUNNING") and time.time() - first[0]["created"] > _USUAL_WAIT:
-        troubles.append(f"Nothing runs: {reasons.get(first[0]['trial_id']) or 'a trial waits to be started'}")
-    return troubles
+        warnings.append(
+            f"Nothing is running: {reasons.get(first[0]['trial_id']) or 'a trial waits to be started'}"
+        )
+    return warnings

@@ -1,4 +1,4 @@
-"""The overview of an experiment: how it stands, how the best result came to be, what failed."""
+"""The overview of an experiment: its status, its best results over time, its failures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["overview_page"]
 
-_BOXES = ("Trials that ended", "Best so far", "Throughput", "Time left", "Ran for")
+_BOXES = ("Finished trials", "Best so far", "Throughput", "Time left", "Run time")
 _OPEN = ("WAITING", "RUNNING", "PAUSED")
 _STATUSES = (
     "RUNNING",
@@ -43,7 +43,7 @@ _STATUSES = (
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """All that the page shows, read at once; the page is there before its `history` and Pareto `front` are read."""
+    """What the page shows, read at once; `history` and the Pareto `front` follow after the page is up."""
 
     summary: dict[str, Any]
     history: list[dict[str, Any]] | None
@@ -61,7 +61,7 @@ class _Snapshot:
 
 
 async def overview_page(site: Site, experiment_id: str) -> None:
-    """Show how the experiment stands, and go on showing it."""
+    """Show the status of the experiment, and keep it up to date."""
     from nicegui import ui
 
     async with experiment_frame(site, experiment_id, "Overview", "") as (view, where, live):
@@ -77,7 +77,7 @@ async def overview_page(site: Site, experiment_id: str) -> None:
 
 
 class _Overview:
-    """The parts of the page, each of which can be shown anew."""
+    """The parts of the page, each of which can be updated."""
 
     def __init__(self, where: Where) -> None:
         from nicegui import html
@@ -115,7 +115,7 @@ class _Overview:
         self._figure.show(progress_figure(found.history, objective, self._theme, found.front))
 
     async def tick(self) -> None:
-        """Let the clock go on between two changes."""
+        """Advance the clock between two changes."""
         summary = self._summary
         if summary.get("is_running"):
             summary["run_time"] += 1.0
@@ -128,11 +128,11 @@ class _Overview:
         total = summary["limits"].get("max_trial_number")
         left = summary["remaining"]
         texts = {
-            "Trials that ended": f"{ended} of {total}" if total is not None else str(ended),
+            "Finished trials": f"{ended} of {total}" if total is not None else str(ended),
             "Best so far": _best_text(summary),
             "Throughput": rate_text(_rate(summary, ended)) if ended else "–",
             "Time left": "–" if left is None else left_text(left, at_most=False).removesuffix(" left"),
-            "Ran for": duration_text(summary["run_time"]),
+            "Run time": duration_text(summary["run_time"]),
         }
         for name, text in texts.items():
             self._boxes[name].set_text(text)
@@ -178,7 +178,7 @@ class _Overview:
             for trial in summary["best"][:10]:
                 _best_trial(trial, self._where)
             if len(summary["best"]) > 10:
-                html.p(f"and {len(summary['best']) - 10} more that none beats in every objective: see Plots")
+                html.p(f"and {len(summary['best']) - 10} more on the Pareto front: see Plots")
 
 
 def _best_trial(trial: dict[str, Any], where: Where) -> None:
@@ -202,7 +202,7 @@ def _best_text(summary: dict[str, Any]) -> str:
 
 
 def _rate(summary: dict[str, Any], ended: int) -> float:
-    """Trials a second: of the last minute while it runs, of the whole time after."""
+    """Return the trials per second: over the last minute while it runs, over the whole time afterwards."""
     if summary["is_running"]:
         return summary["trials_per_minute"] / 60.0
     return ended / max(summary["run_time"], 1e-3)

@@ -1,4 +1,4 @@
-"""Puts the pages on a web application."""
+"""The routes of the pages on a web application."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _JSON = "application/json"
 
 
 def add_pages(app: FastAPI, site: Site) -> None:
-    """Serve the pages below `site.root`; once a process, because NiceGUI keeps its pages for itself."""
+    """Serve the pages below `site.root`; once per process, because NiceGUI keeps its pages globally."""
     from nicegui import app as pages
     from nicegui import ui
 
@@ -96,7 +96,7 @@ def _add_routes(site: Site) -> None:
 
 
 def _add_rows(site: Site) -> None:
-    """The address from which the table of trials fetches its rows."""
+    """Add the address from which the table of trials fetches its rows."""
     from fastapi import Response
     from nicegui import app as pages
 
@@ -114,7 +114,7 @@ def _add_rows(site: Site) -> None:
 
 
 def _rows(site: Site, experiment: str, asked: tuple[int, int, str, str, str, str]) -> bytes:
-    """A block of rows as JSON, or `{"error": why not}`."""
+    """Return a block of rows as JSON, or `{"error": reason}`."""
     import orjson
 
     from ...store import StoreError
@@ -130,7 +130,7 @@ def _rows(site: Site, experiment: str, asked: tuple[int, int, str, str, str, str
 
 
 async def _shown(site: Site, page: Awaitable[None]) -> None:
-    """Show a page, or say in a sentence why there is nothing to show."""
+    """Show a page, or a sentence on why it cannot be shown."""
     from ...store import StoreError
 
     try:
@@ -140,7 +140,7 @@ async def _shown(site: Site, page: Awaitable[None]) -> None:
 
 
 def _warm_up() -> None:
-    """Load plotly while nobody waits for it."""
+    """Load plotly ahead of the first figure."""
     import threading
     from importlib import import_module
 

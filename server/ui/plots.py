@@ -1,4 +1,4 @@
-"""The figures of an experiment, one at a time, each with its choices, kept up to date while it runs."""
+"""The figures of an experiment, one at a time, each with its options, kept up to date while it runs."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 __all__ = ["plots_page"]
 
-# Drawing costs time on both sides: a running experiment is drawn anew when so many seconds have passed, and so many
-# times what the last drawing took.
+# Drawing costs time on both sides: a running experiment is redrawn after this many seconds and this many times the
+# duration of the last drawing.
 _PERIOD = 5.0
 _SHARE = 10.0
 _MOST_COMPARED = 8
 
 
 async def plots_page(site: Site, experiment_id: str, figure: str = "") -> None:
-    """Show a figure; `figure` is the one to begin with."""
+    """Show a figure; `figure` is the one to start with."""
     from nicegui import html, ui
 
     async with experiment_frame(site, experiment_id, "Plots", "plots") as (view, where, live):
         html.h1("Plots").classes("pp-hidden")
         page = _Plots(site, view, figure if figure in FIGURES else "history")
         page.build()
-        # The page is there at once; reading and drawing an experiment of many trials takes longer.
+        # The page appears at once; reading and drawing an experiment of many trials takes longer.
         ui.timer(0.01, page.begin, once=True)
 
         async def refresh(_events: list[Event]) -> None:
@@ -50,7 +50,7 @@ async def plots_page(site: Site, experiment_id: str, figure: str = "") -> None:
 
 
 class _Plots:
-    """The figure that is shown, and the choices it offers."""
+    """The current figure and its options."""
 
     def __init__(self, site: Site, view: ExperimentView, figure: str) -> None:
         self._site = site
@@ -83,7 +83,7 @@ class _Plots:
                 tell_refusal(str(error))
 
     def build(self) -> None:
-        """Make the tabs, the choices and the place of the figure."""
+        """Make the tabs, the options and the place of the figure."""
         from nicegui import html, ui
 
         with html.section().classes("pp-panel").props('aria-label="Figure"'):
@@ -99,21 +99,21 @@ class _Plots:
                 self._figure = FigureView("Figure of the experiment", classes="pp-wide")
 
     async def tick(self) -> None:
-        """Draw anew when something has happened since, but not all the time."""
+        """Redraw after a change, but not all the time."""
         if self.is_stale and time.monotonic() >= self._due:
             self.is_stale = False
             await self.read()
             await self.draw()
 
     async def draw(self) -> None:
-        """Draw the chosen figure; it is worked out in a thread."""
+        """Draw the chosen figure in a thread."""
         if self._table is None:
             return
         began = time.monotonic()
         self._drawing.set_visibility(True)
         choice = replace(self._choice)
         made = await asyncio.to_thread(draw, choice, self._table, self._others, self._theme)
-        if choice == self._choice:  # nothing else has been chosen meanwhile
+        if choice == self._choice:  # the choice has not changed meanwhile
             self._figure.show(made)
             self._drawing.set_visibility(False)
         took = time.monotonic() - began
@@ -125,7 +125,7 @@ class _Plots:
         await self.draw()
 
     def _show_controls(self) -> None:
-        """The choices that the figure understands."""
+        """Show the options of the figure."""
         table = self._table
         self._controls.clear()
         if table is None:

@@ -1,4 +1,4 @@
-"""Figures on a page: drawn anew in place, named for screen readers."""
+"""Figures on a page: redrawn in place, named for screen readers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONFIG = {
 
 
 class FigureView:
-    """A place for a figure; what the user has zoomed to stays when it is drawn anew."""
+    """A place for a figure; the user's zoom survives a redraw."""
 
     def __init__(self, name: str, classes: str = "") -> None:
         from nicegui import ui
@@ -30,7 +30,7 @@ class FigureView:
 
     def show(self, figure: go.Figure) -> None:
         """Draw a figure."""
-        figure.update_layout(paper_bgcolor=_CLEAR, plot_bgcolor=_CLEAR)  # the panel's own colour shows
+        figure.update_layout(paper_bgcolor=_CLEAR, plot_bgcolor=_CLEAR)  # show the colour of the panel
         made: dict[str, Any] = figure.to_plotly_json()
         self._plot.style(f"height: {made['layout'].get('height', 420)}px")
         self._plot.update_figure({**made, "config": _CONFIG})

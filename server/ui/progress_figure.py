@@ -1,10 +1,9 @@
-"""The figure of the overview: every result when it came, and the best so far."""
+"""The figure of the overview: every result by time, and the best so far."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from ..figures import (
     best_so_far,
     downsampled,
     nothing,
+    number_or_none,
     value_axis,
 )
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["progress_figure"]
 
-# So many results are drawn one by one; of more, the extremes of each stretch.
+# Up to this many results are drawn one by one; of more, the extremes of each interval.
 _MOST_POINTS = 600
 
 
@@ -38,7 +38,7 @@ def progress_figure(
 ) -> go.Figure:
     """Draw results by time, and the best so far; `history` is that of `ExperimentView.history`.
 
-    `front` are the numbers of trials that are drawn however many there are, and however bad by this objective.
+    The trials whose numbers are in `front` are always drawn, however bad they are by this objective.
 
     >>> history = [{"sequence_id": n, "time": 1e9 + n, "value": float(n % 3), "best": 0.0} for n in range(9)]
     >>> [len(trace.x) for trace in progress_figure(history, Objective()).data]
@@ -46,7 +46,7 @@ def progress_figure(
     """
     import plotly.graph_objects as go
 
-    known = [row for row in history if row["time"] is not None and isfinite(row["value"])]
+    known = [row for row in history if row["time"] is not None and number_or_none(row["value"]) is not None]
     if not known:
         return nothing(theme, "", "No trial has succeeded yet.").update_layout(height=300)
     values = np.array([row["value"] for row in known])
@@ -70,7 +70,7 @@ def progress_figure(
 
 
 def _best_line(known: Sequence[dict[str, Any]], values: np.ndarray, objective: Objective) -> go.Scatter:
-    """The best so far as steps: a corner where it changed, and the end."""
+    """Add the best so far as steps: a corner where it changed, and the end."""
     import plotly.graph_objects as go
 
     best = best_so_far(values, objective.direction)
@@ -89,5 +89,5 @@ def _best_line(known: Sequence[dict[str, Any]], values: np.ndarray, objective: O
 
 
 def _moment(seconds: float) -> datetime:
-    """Local time without a zone: plotly shows it as it is."""
+    """Return the local time without a zone: plotly shows it unchanged."""
     return datetime.fromtimestamp(seconds)

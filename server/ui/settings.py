@@ -1,4 +1,4 @@
-"""The settings of an experiment: limits and search space can be changed while it runs, and it can be stopped."""
+"""The settings of an experiment: change limits and search space, or stop it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["settings_page"]
 
 
 async def settings_page(site: Site, experiment_id: str) -> None:
-    """Show what can be changed, and the config as it was given."""
+    """Show what can be changed, and the original config."""
     from nicegui import html
 
     async with experiment_frame(site, experiment_id, "Settings", "settings") as (view, where, live):
@@ -30,7 +30,7 @@ async def settings_page(site: Site, experiment_id: str) -> None:
         html.h1("Settings").classes("pp-hidden")
         page = _Settings(view, where)
         page.build(summary, config)
-        with panel("The config as it was given"):
+        with panel("The original config"):
             html.pre(given)
 
         async def refresh(_events: list[Event]) -> None:
@@ -41,14 +41,12 @@ async def settings_page(site: Site, experiment_id: str) -> None:
 
 def _read(view: ExperimentView) -> tuple[dict[str, Any], dict[str, Any], str]:
     path = view.folder.path / "experiment.yml"
-    given = (
-        path.read_text(errors="replace") if path.is_file() else "It was made from Python: there is no file."
-    )
+    given = path.read_text(errors="replace") if path.is_file() else "Made from Python, without a config file."
     return view.summary(), view.config(), given
 
 
 class _Settings:
-    """The forms; what they hold is the user's, so only what has not been touched follows the store."""
+    """The forms; untouched fields follow the store, edited ones keep the user's text."""
 
     def __init__(self, view: ExperimentView, where: Where) -> None:
         self._view = view
@@ -75,7 +73,7 @@ class _Settings:
         self.show(summary)
 
     def show(self, summary: dict[str, Any]) -> None:
-        """Show the limits as they are now, and whether they can be changed."""
+        """Show the current limits, and whether they can be changed."""
         self._where.show_status(summary)
         for limit in LIMITS:
             text = limit.text(summary["limits"].get(limit.name))
@@ -87,8 +85,8 @@ class _Settings:
             control.set_enabled(summary["is_running"])
         self._over.set_visibility(not summary["is_running"])
         self._over.set_text(
-            "Nothing runs this experiment. Limits that are changed here count when it goes on:"
-            f" pitchpipe resume {summary['id']}, in a terminal."
+            "Not running. Changes take effect when you resume the experiment in a terminal:"
+            f" pitchpipe resume {summary['id']}"
         )
 
     def _limit_form(self, summary: dict[str, Any]) -> None:
@@ -119,25 +117,29 @@ class _Settings:
     async def _change_space(self, editor: SpaceEditor) -> None:
         space = editor.read()
         if space is not None:
-            told = "The tuner has been told of the new search space"
-            await made(change_experiment, self._view.folder, {"search_space": space}, done=told)
+            done = "The search space has been changed"
+            await made(change_experiment, self._view.folder, {"search_space": space}, done=done)
 
     def _stop_form(self) -> None:
         from nicegui import html
 
-        html.p("Its trials get their grace, what is done is kept, and it can be resumed.").classes("pp-dim")
+        html.p("Running trials get the grace period. Results are kept, and you can resume later.").classes(
+            "pp-dim"
+        )
         button = action("Stop the experiment", self._stop, icon="stop", kind="outline color=negative")
         self._controls.append(button.style("margin-top: .6rem"))
 
     async def _stop(self) -> None:
         question = f"Stop experiment {self._where.name or self._where.experiment_id}?"
-        told = "Trials that run are stopped and count as cancelled. What is done is kept; resume goes on."
-        if await confirmed(question, told, "Stop it"):
+        consequence = (
+            "Running trials are stopped and become cancelled. Results are kept, and you can resume later."
+        )
+        if await confirmed(question, consequence, "Stop it"):
             await made(stop_experiment, self._view.folder, done="The experiment is being stopped")
 
 
 def _field(limit: Limit, text: str) -> Any:
-    """A field with its text from the start: one that is set later would overwrite what is typed as the page opens."""
+    """Make a field with its text: text set later would overwrite what the user types while the page opens."""
     from nicegui import ui
 
     return ui.input(limit.label, value=text).props(f'outlined dense autocomplete=off hint="{limit.hint}"')

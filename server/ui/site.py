@@ -1,4 +1,4 @@
-"""What the pages show: the experiments of a server, below one path."""
+"""The experiments that the pages show, and the path of the pages."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Site:
 
     @property
     def place(self) -> Path:
-        """Where the experiments are, as people are told."""
+        """The place of the experiments, for people."""
         return self.experiments.directory
 
     def view(self, name: str) -> ExperimentView:
-        """The view of an experiment; raises `LookupError` if there is none."""
+        """Return the view of an experiment; raise `LookupError` if there is none."""
         return self.experiments.view(name)
 
     def views(self) -> list[ExperimentView]:
-        """The views of all experiments there are."""
+        """Return the views of all experiments."""
         return self.experiments.views()

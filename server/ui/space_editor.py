@@ -1,4 +1,4 @@
-"""The search space as text that can be edited, with what is wrong with it below."""
+"""The search space as editable text, with its problems below."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ __all__ = ["SpaceEditor"]
 
 
 class SpaceEditor:
-    """A text field with the search space as JSON, one parameter a line."""
+    """A text field with the search space as JSON, one parameter per line."""
 
     def __init__(self, space: Mapping[str, Any]) -> None:
         from nicegui import html, ui
 
-        html.p(
-            "What the tuner proposes from now on comes from here; trials that are made stay as they are."
-        ).classes("pp-dim")
+        html.p("Applies to new trials only.").classes("pp-dim")
         self._text = ui.textarea("Search space (JSON)", value=_written(space)).classes("pp-mono")
         self._text.props("outlined autogrow spellcheck=false").style("width: 100%; margin: .5rem 0")
         self._problems = html.div().classes("pp-bad").props("role=alert")
 
     def read(self) -> dict[str, Any] | None:
-        """The search space that has been typed; None if something is wrong with it, which is shown."""
+        """Return the search space that was typed; None if it is invalid, which is shown."""
         from nicegui import html
 
         space, problems = _examined(self._text.value or "")
@@ -35,7 +33,7 @@ class SpaceEditor:
 
 
 def _written(space: Mapping[str, Any]) -> str:
-    """The search space as JSON, one parameter a line.
+    """Write the search space as JSON, one parameter per line.
 
     >>> print(_written({"x": {"_type": "uniform", "_value": [0, 1]}}))
     {
@@ -47,15 +45,15 @@ def _written(space: Mapping[str, Any]) -> str:
 
 
 def _examined(text: str) -> tuple[dict[str, Any], list[str]]:
-    """The search space in a text, and what is wrong with it.
+    """Return the search space in a text, and its problems.
 
     >>> _examined('{"x": {"_type": "uniform"')[1]
-    ["this is not JSON: Expecting ',' delimiter in line 1, column 26"]
+    ["invalid JSON: Expecting ',' delimiter in line 1, column 26"]
     """
     from ...search_space import check
 
     try:
         space = json.loads(text)
     except json.JSONDecodeError as error:
-        return {}, [f"this is not JSON: {error.msg} in line {error.lineno}, column {error.colno}"]
+        return {}, [f"invalid JSON: {error.msg} in line {error.lineno}, column {error.colno}"]
     return space, [str(problem) for problem in check(space)]

@@ -1,4 +1,4 @@
-"""Light and dark: what the user chose is in a cookie, what the system wants in another."""
+"""Light and dark: the user's choice is in one cookie, the preference of the system in another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SYSTEM_THEME_SCRIPT", "theme_button", "theme_name", "use_theme"]
 _CHOSEN = "pitchpipe-theme"
 _SYSTEM = "pitchpipe-system-theme"
 _LASTING = "path=/; max-age=31536000; SameSite=Strict"
-# The server cannot see what the system of the browser is set to: each page tells it for the next.
+# The server cannot see the preference of the browser's system: each page stores it for the next.
 SYSTEM_THEME_SCRIPT = (
     f"document.cookie = '{_SYSTEM}=' + (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')"
     f" + '; {_LASTING}'"
@@ -20,7 +20,7 @@ SYSTEM_THEME_SCRIPT = (
 
 
 def use_theme() -> None:
-    """Show the page in the theme that was chosen, else in that of the system."""
+    """Show the page in the chosen theme, else in that of the system."""
     from nicegui import ui
 
     chosen = _cookie(_CHOSEN)
@@ -28,12 +28,12 @@ def use_theme() -> None:
 
 
 def theme_name() -> ThemeName:
-    """The theme in which figures are drawn."""
+    """Return the theme of the figures."""
     return "dark" if (_cookie(_CHOSEN) or _cookie(_SYSTEM)) == "dark" else "light"
 
 
 def theme_button() -> None:
-    """A button that turns the page over, and remembers it."""
+    """Make a button that switches the page's theme and remembers it."""
     from nicegui import ui
 
     other = "light" if theme_name() == "dark" else "dark"

@@ -1,4 +1,4 @@
-"""The page of one trial: its parameters, its curve, its log, why it ended, and how to run it again."""
+"""The page of one trial: its parameters, curve, log, end, and how to run it again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Snapshot:
 
 
 async def trial_page(site: Site, experiment_id: str, name: str) -> None:
-    """Show a trial, named by its number or id, and go on showing it."""
+    """Show a trial, given by number or id, and keep it up to date."""
     from nicegui import ui
 
     async with experiment_frame(site, experiment_id, f"Trial {name}", "trials") as (view, where, live):
@@ -75,7 +75,7 @@ async def trial_page(site: Site, experiment_id: str, name: str) -> None:
 
 
 class _TrialPage:
-    """The parts of the page, each of which can be shown anew."""
+    """The parts of the page, each of which can be updated."""
 
     def __init__(self, view: ExperimentView, where: Where, found: _Snapshot, actions: TrialActions) -> None:
         from nicegui import html
@@ -98,7 +98,7 @@ class _TrialPage:
                 self._metric_field(found.metrics)
             self._figure = FigureView("Intermediate results of the trial")
         self._log = TrialLog(view, where, found.trial, is_function=not found.config.get("trialCommand"))
-        with panel("Environment, and how to run it again"):
+        with panel("Environment and rerun"):
             _environment(view, found)
         self._attempts = html.div()
 
@@ -120,7 +120,7 @@ class _TrialPage:
         self._show_attempts(trial["earlier_attempts"])
 
     async def tick(self) -> None:
-        """Look whether something has been printed."""
+        """Check for new output."""
         await self._log.look(self._trial)
 
     def _heading(self, found: _Snapshot, actions: TrialActions) -> None:
@@ -182,13 +182,13 @@ class _TrialPage:
         with self._attempts, panel("Earlier attempts"), table(heads, "Earlier attempts"):
             for row in attempts:
                 with html.tr():
-                    told = (row["attempt"], row["outcome"], row["reason"], row["kind"], row["agent"])
-                    for value in (*told, moment_text(row["end_time"])):
+                    cells = (row["attempt"], row["outcome"], row["reason"], row["kind"], row["agent"])
+                    for value in (*cells, moment_text(row["end_time"])):
                         html.td("" if value is None else str(value))
 
 
 def _metrics(results: list[dict[str, Any]]) -> list[str]:
-    """The names of the numbers in a result; `default` comes first."""
+    """Return the names of the numbers in a result; `default` comes first."""
     value = results[0]["value"] if results else None
     names = (
         [key for key, inner in value.items() if isinstance(inner, int | float)]
@@ -204,7 +204,7 @@ def _environment(view: ExperimentView, found: _Snapshot) -> None:
     command = _rerun_command(view, found.trial["sequence_id"])
     facts(_environment_facts(found.config))
     with html.div().classes("pp-row").style("margin-top: .7rem"):
-        html.span("Again, in a terminal:").classes("pp-dim")
+        html.span("To rerun it in a terminal:").classes("pp-dim")
         html.code(command).classes("pp-box").mark("rerun-command")
         action("Copy", lambda: ui.clipboard.write(command), icon="content_copy").props(
             'aria-label="Copy the command"'
@@ -217,7 +217,7 @@ def _rerun_command(view: ExperimentView, number: int) -> str:
 
 
 def _environment_facts(config: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    yield "Command", config.get("trialCommand") or "a function or class of Python"
+    yield "Command", config.get("trialCommand") or "a Python function or class"
     yield "Code", config.get("trialCodeDirectory")
     service = config.get("trainingService") or {}
     yield "Runs on", service.get("platform")

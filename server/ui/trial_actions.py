@@ -1,4 +1,4 @@
-"""What can be done with trials: kill, rerun, compare, copy their parameters, and add one."""
+"""Actions on trials: kill, rerun, compare, copy their parameters, add one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_COMPARED = 20
 
 
 class TrialActions:
-    """The actions of one page; `chosen` tells which trials are meant when one is asked for."""
+    """The actions of one page; `chosen` returns the trials to act on."""
 
     def __init__(self, site: Site, view: ExperimentView, where: Where) -> None:
         self._site = site
@@ -34,7 +34,7 @@ class TrialActions:
         self._form: TrialForm | None = None
 
     def toolbar(self, chosen: Chosen) -> None:
-        """The buttons above the table; those that need selected trials wake when there are some."""
+        """Make the buttons above the table; some need selected trials."""
         self._buttons = [
             action(
                 "Compare",
@@ -46,33 +46,31 @@ class TrialActions:
             action(
                 "Rerun", lambda: self.rerun(chosen), icon="replay", tip="Run again with the same parameters"
             ),
-            action("Kill", lambda: self.kill(chosen), icon="cancel", tip="End the selected trials"),
+            action("Kill", lambda: self.kill(chosen), icon="cancel", tip="Kill the selected trials"),
         ]
         for button in self._buttons:
             button.disable()
         action("Add trial", lambda: self.add(chosen), icon="add", kind="outline")
 
     async def show_selected(self, chosen: Chosen) -> None:
-        """Wake or lull the buttons."""
+        """Enable or disable the buttons."""
         some = bool(await chosen())
         for button in self._buttons:
             button.set_enabled(some)
 
     async def compare(self, chosen: Chosen) -> None:
-        """Go to the page that shows the trials side by side."""
+        """Open the page that shows the trials side by side."""
         from nicegui import ui
 
         numbers = await chosen()
         if len(numbers) > _MOST_COMPARED:
-            tell_refusal(
-                f"{len(numbers)} trials are too many to be compared: select at most {_MOST_COMPARED}"
-            )
+            tell_refusal(f"{len(numbers)} trials are too many to compare: select at most {_MOST_COMPARED}")
             return
         address = f"{self._where.path('compare')}?trials={','.join(map(str, numbers))}"
-        ui.navigate.to(address.removeprefix(self._where.root))  # which it adds by itself
+        ui.navigate.to(address.removeprefix(self._where.root))  # navigation adds the root itself
 
     async def copy(self, chosen: Chosen) -> None:
-        """Put the parameters of the trials on the clipboard: an object, or a list of objects."""
+        """Copy the parameters of the trials to the clipboard: an object, or a list of objects."""
         from nicegui import ui
 
         numbers = await chosen()
@@ -81,41 +79,41 @@ class TrialActions:
         say(f"The parameters of {_named(numbers)} are on the clipboard")
 
     async def kill(self, chosen: Chosen) -> None:
-        """End the trials, after a question."""
+        """Kill the trials after a confirmation."""
         numbers = await chosen()
         what = _named(numbers)
         if await confirmed(
             f"Kill {what}?",
-            "The processes get their grace and end; the experiment goes on with others.",
+            "The processes get the grace period to end. The experiment continues.",
             "Kill",
         ):
             for trial in await self._trials(numbers):
-                told = f"Trial {trial['sequence_id']} is being killed"
-                await made(kill_trial, self._view.folder, trial["trial_id"], done=told)
+                done = f"Trial {trial['sequence_id']} is being killed"
+                await made(kill_trial, self._view.folder, trial["trial_id"], done=done)
 
     async def rerun(self, chosen: Chosen) -> None:
-        """Have the same parameters tried again, as new trials."""
+        """Run the same parameters again, as new trials."""
         for trial in await self._trials(await chosen()):
-            told = f"The parameters of trial {trial['sequence_id']} are run again"
-            await made(rerun_trial, self._view.folder, trial["trial_id"], done=told)
+            done = f"The parameters of trial {trial['sequence_id']} will run again"
+            await made(rerun_trial, self._view.folder, trial["trial_id"], done=done)
 
     async def add(self, chosen: Chosen) -> None:
-        """Show the form of a new trial, filled in from the first selected one, else from the best."""
+        """Show the form of a new trial, filled in from the first selected trial, else from the best."""
         numbers = await chosen()
         config = await asyncio.to_thread(self._view.config)
         filled = await self._trials(numbers[:1]) or await asyncio.to_thread(self._view.best)
         form = TrialForm(config, filled[0]["parameters"] if filled else {})
         parameters = await form.ask()
         if parameters is not None:
-            told = "The trial has been added: it runs as soon as there is room"
-            await made(add_trial, self._view.folder, parameters, done=told)
+            done = "The trial has been added: it starts as soon as resources are free"
+            await made(add_trial, self._view.folder, parameters, done=done)
 
     async def _trials(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
         return await asyncio.to_thread(lambda: [self._view.trial(number) for number in numbers])
 
 
 def _named(numbers: Sequence[int]) -> str:
-    """Trials as a sentence names them.
+    """Name trials in a sentence.
 
     >>> _named([3]), _named([3, 5]), _named(range(30))
     ('trial 3', 'trials 3 and 5', '30 trials')

@@ -1,4 +1,4 @@
-"""The form of a new trial: one field for each parameter of the search space, nested ones below their choice."""
+"""The form of a new trial: one field per parameter of the search space, nested ones below their choice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = Callable[[], Any]
 
 
 class TrialForm:
-    """Asks for the parameters of a trial, with those of another filled in."""
+    """Asks for the parameters of a trial, filled in with those of another."""
 
     def __init__(self, config: Mapping[str, Any], filled: Mapping[str, Any]) -> None:
         self._space: Mapping[str, Any] = config.get("searchSpace") or {}
@@ -23,12 +23,12 @@ class TrialForm:
         self._problems: Any = None
 
     async def ask(self) -> dict[str, Any] | None:
-        """Show the form until it is sent with parameters of the search space; None if it was cancelled."""
+        """Show the form until valid parameters are sent; return None if it was cancelled."""
         from nicegui import html, ui
 
         with ui.dialog() as dialog, ui.card().style("min-width: min(30rem, 92vw)"):
             html.h2("Add a trial")
-            html.p("It runs with exactly these parameters, before what the tuner proposes.").classes("pp-dim")
+            html.p("It runs with exactly these parameters, before those from the tuner.").classes("pp-dim")
             with html.div().classes("pp-stack").style("width: 100%; gap: .4rem"):
                 read = _Fields(self._space, self._filled).read
             self._problems = html.div().classes("pp-bad").props("role=alert")
@@ -50,7 +50,7 @@ class TrialForm:
             dialog.submit(parameters)
 
     def _problems_of(self, parameters: dict[str, Any]) -> list[str]:
-        """What is wrong with the parameters, in sentences."""
+        """Return the problems of the parameters, as sentences."""
         from ...search_space import SearchSpace
 
         space = SearchSpace.parse(self._space, self._constraints)
@@ -69,7 +69,7 @@ class _Fields:
                 self._values[name] = _field(name, parameter, filled.get(name))
 
     def read(self) -> dict[str, Any]:
-        """What has been filled in."""
+        """Return what has been filled in."""
         return {name: value() for name, value in self._values.items()}
 
 
@@ -94,7 +94,7 @@ def _number_field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value
 
 
 def _number(text: Any) -> Any:
-    """The number that was typed; the text itself where it is none, for the search space to refuse.
+    """Return the number that was typed, or the text if it is not one, for the search space to refuse.
 
     >>> _number("16"), _number(" 1e-3"), _number("many")
     (16, 0.001, 'many')

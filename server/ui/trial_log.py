@@ -1,4 +1,4 @@
-"""What a trial prints, as it prints it."""
+"""The output of a trial, as it is printed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES = {"stdout": "Output", "stderr": "Errors"}
 
 
 class TrialLog:
-    """The panel with what the trial wrote to stdout and to stderr; functions share the log of their agents."""
+    """The panel with the output of a trial on stdout and stderr; functions share the log of their agents."""
 
     def __init__(
         self, view: ExperimentView, where: Where, trial: dict[str, Any], *, is_function: bool
@@ -31,7 +31,7 @@ class TrialLog:
         self._logs: dict[str, LogView] = {}
         with panel("Log"):
             if is_function:
-                html.span("What functions print is in ").classes("pp-dim")
+                html.span("The output of functions is in ").classes("pp-dim")
                 html.a("the log of the agents", href=f"{where.path('logs')}?name=agents.log")
             else:
                 self._add_tabs()
@@ -49,7 +49,7 @@ class TrialLog:
                     self._logs[file] = LogView(f"{name} of the trial", partial(self._read, file))
 
     async def look(self, trial: dict[str, Any]) -> None:
-        """Show what has been printed since the last time; `trial` is how it stands now."""
+        """Show what has been printed since the last time; `trial` is its present state."""
         self._trial = trial
         is_over = trial["end_time"] is not None
         for log in self._logs.values():
@@ -58,7 +58,7 @@ class TrialLog:
                 log.end()
 
     def _read(self, file: str, follow: Follow) -> FilePiece:
-        """A piece of what it prints; from its agent if it runs on a node that does not see the folder."""
+        """Return a piece of the output; from the agent if the trial runs on a node that does not see the folder."""
         from ...manager.control import read_running
 
         trial, folder = self._trial, self._view.folder

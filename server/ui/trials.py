@@ -1,4 +1,4 @@
-"""The table of trials: the rows are fetched as they come into sight, sorted and filtered by the store."""
+"""The table of trials: rows are fetched as they scroll into view, sorted and filtered by the store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BLOCK = 100
 
 
 async def trials_page(site: Site, experiment_id: str, search: str = "", status: str = "") -> None:
-    """Show the trials; `search` and `status` (several joined by commas) are what to begin with."""
+    """Show the trials; `search` and `status` (several joined by commas) are the initial filters."""
     from nicegui import html
 
     async with experiment_frame(site, experiment_id, "Trials", "trials") as (view, where, live):
@@ -56,7 +56,7 @@ async def trials_page(site: Site, experiment_id: str, search: str = "", status: 
 
 @dataclass(slots=True)
 class _Choice:
-    """Which trials the user wants to see, besides the filters of the columns."""
+    """The trials to show, besides the filters of the columns."""
 
     search: str = ""
     statuses: list[str] = field(default_factory=list)
@@ -91,11 +91,11 @@ class _Table:
         ui.on("rows_refused", lambda event: ui.notify(str(event.args), type="negative", multi_line=True))
 
     def refresh(self) -> None:
-        """Have the rows in sight fetched again; what is selected and where one is stays."""
+        """Fetch the visible rows again; selection and scroll position stay."""
         self._grid.run_grid_method("refreshInfiniteCache")
 
     async def selected(self) -> list[int]:
-        """The numbers of the selected trials."""
+        """Return the numbers of the selected trials."""
         rows = await self._grid.get_selected_rows()
         return sorted(row["number"] for row in rows or () if row)
 
@@ -115,7 +115,7 @@ class _Table:
 
     def _search(self, text: str | None) -> None:
         self._choice.search = (text or "").strip()
-        self._ask_anew()
+        self._fetch_again()
 
     def _status_field(self) -> None:
         from nicegui import ui
@@ -127,7 +127,7 @@ class _Table:
 
     def _choose(self, statuses: list[str] | None) -> None:
         self._choice.statuses = list(statuses or ())
-        self._ask_anew()
+        self._fetch_again()
 
     def _column_menu(self) -> None:
         from nicegui import ui
@@ -146,11 +146,11 @@ class _Table:
     def _show_column(self, name: str, visible: bool) -> None:
         self._grid.run_grid_method("setColumnsVisible", [name], visible)
 
-    def _ask_anew(self) -> None:
+    def _fetch_again(self) -> None:
         self._grid.run_grid_method("setGridOption", "datasource", self._source())
 
     def _source(self) -> dict[str, Any]:
-        """AG Grid's data source: each block of rows is one request."""
+        """Return AG Grid's data source: each block of rows is one request."""
         chosen = {"search": self._choice.search, "status": ",".join(self._choice.statuses)}
         address = json.dumps(f"{self._where.path('rows')}?{urlencode(chosen)}&")
         return {":getRows": _FETCH.replace("ADDRESS", address)}

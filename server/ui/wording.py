@@ -1,4 +1,4 @@
-"""Status words for the pages, and the tone in which each is shown."""
+"""Status words for the pages, and their tones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...store.reading import STATUS_WORDS
 
 __all__ = ["EXPERIMENT_TONES", "TRIAL_TONES", "trial_word"]
 
-# Tones are classes of style.css; what is not here is shown without one.
+# Tones are classes of style.css; other statuses have none.
 TRIAL_TONES: Mapping[str, str] = MappingProxyType(
     {"RUNNING": "move", "SUCCEEDED": "good", "EARLY_STOPPED": "warn", "FAILED": "bad"}
 )
@@ -19,7 +19,7 @@ EXPERIMENT_TONES: Mapping[str, str] = MappingProxyType(
 
 
 def trial_word(status: str) -> str:
-    """A trial's status in words.
+    """Return a trial's status in words.
 
     >>> trial_word("EARLY_STOPPED"), trial_word("SOMETHING_NEW")
     ('stopped early', 'something new')

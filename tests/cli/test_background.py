@@ -53,7 +53,7 @@ def test_create_returns_when_trials_can_run_and_stop_ends_them(
     assert stopped.out.startswith("experiment e is STOPPED")
     assert started.left() == []
     assert exported(call)["experiment"]["reason"] == "stopped by the user"
-    assert call("stop", "e").out == "experiment e does not run\n"
+    assert call("stop", "e").out == "experiment e is not running\n"
 
 
 def test_create_says_how_to_follow_and_to_stop(
@@ -63,7 +63,7 @@ def test_create_says_how_to_follow_and_to_stop(
     assert called.out.startswith(f"experiment e runs in {directory / 'e'} (process ")
     assert "to stop it: pitchpipe stop e\n" in called.out
     assert call("stop", "--all").out.startswith("experiment e is STOPPED")
-    assert call("stop", "--all").out == f"no experiment runs in {directory}\n"
+    assert call("stop", "--all").out == f"no experiment is running in {directory}\n"
 
 
 def test_create_with_a_bad_config_starts_nothing(
@@ -122,7 +122,7 @@ def test_what_a_killed_manager_left_running_is_told_and_ended(
     psutil.Process(told["pid"]).wait(10)
     assert "its manager is gone: pitchpipe resume e" in call("status", "e").out
     refused = call("trial", "kill", "e", "0")
-    assert (refused.code, "does not run" in refused.err) == (1, True)
+    assert (refused.code, "is not running" in refused.err) == (1, True)
 
     stopped = start("stop", "e").finish()
     assert (stopped.code, stopped.out.split(",")[0]) == (0, "experiment e is STOPPED")
@@ -153,7 +153,7 @@ def test_a_stopped_experiment_goes_on_to_its_end(
     hint = "to extend it: pitchpipe resume e --max-trial-number N"
     assert (again.code, again.err) == (
         2,
-        f"error: experiment e is DONE: there is nothing to go on with; {hint}\n",
+        f"error: experiment e is DONE: there is nothing to continue; {hint}\n",
     )
 
 

@@ -94,7 +94,7 @@ def test_delete_refuses_one_that_runs_and_spares_the_others(
     finally:
         folder.disown()
     assert called.code == 1
-    assert f"experiment two is run by process {os.getpid()}" in called.err
+    assert f"experiment two is running in process {os.getpid()}" in called.err
     assert sorted(os.listdir(directory)) == ["one", "two"]
 
 

@@ -47,11 +47,12 @@ def test_doctor_tells_experiments_that_lost_their_manager_or_cannot_be_read(
     stored().write("torn", [])
     (directory / "torn" / "experiment.db").write_bytes(b"no database" * 100)
     finding = found(directory)["experiments"]
-    torn = f"torn is unreadable: {directory}/torn/experiment.db is damaged (file is not a database)"
-    assert (finding.level, finding.text) == (
-        "warn",
-        f"without a manager: left; {torn}: restore it from a copy",
-    )
+    assert finding.level == "warn"
+    assert finding.text.startswith("without a manager: left; unreadable: torn (")
+    continuing, restoring = finding.hint.split("; ")
+    assert "pitchpipe resume ID" in continuing
+    assert "delete ID" in restoring
+    assert "resume" not in restoring
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -79,13 +80,13 @@ def test_doctor_fails_with_sockets_that_others_can_reach(
 def test_forecast_counts_rounds_of_concurrent_trials() -> None:
     [time, disk] = lines_of(tried(), max_trial_number=10, trial_concurrency=4)
     assert time == "time 18 s for 10 trials, 4 at a time"
-    assert disk == "disk 6 kB a trial, 60 kB in all"
+    assert disk == "disk 6 kB per trial, 60 kB in all"
 
 
 def test_forecast_is_a_lower_bound_for_a_trial_that_was_stopped() -> None:
     [time, disk] = lines_of(tried("SYS_CANCELED"), max_trial_number=1)
     assert time == "time more than 6.0 s for 1 trial, 1 at a time"
-    assert disk.startswith("disk more than 6 kB a trial")
+    assert disk.startswith("disk more than 6 kB per trial")
 
 
 def test_forecast_heeds_max_experiment_duration() -> None:
@@ -127,6 +128,34 @@ def test_try_stops_a_trial_after_its_seconds(call: Callable[..., Any], config: P
     assert called.code == 0
     assert "and was stopped" in called.out
     assert "more than" in called.out
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("trial_gpu_number: 1", "a trial needs 1 GPU, and there are 0 in all"),
+        ("trial_cpu_number: 10000", "a trial needs 10000 CPU"),
+        ("trial_command: pyton train.py", "command not found: pyton"),
+    ],
+)
+def test_config_that_this_machine_cannot_run_is_refused(
+    call: Callable[..., Any], config: Path, monkeypatch: pytest.MonkeyPatch, change: str, words: str
+) -> None:
+    monkeypatch.setenv("PITCHPIPE_GPUS", "")
+    kept = config.read_text().replace(
+        "trial_command: sh trial.sh\n", "" if "command" in change else "trial_command: sh trial.sh\n"
+    )
+    config.write_text(f"{kept}{change}\n")
+    called = call("validate", config)
+    assert (called.code, words in called.err) == (1, True), called.err
+
+
+def test_config_for_a_cluster_is_not_checked_against_this_machine(
+    call: Callable[..., Any], config: Path
+) -> None:
+    text = config.read_text().replace("platform: local", "platform: ray")
+    config.write_text(f"{text}trial_gpu_number: 1\ntrial_cpu_number: 10000\n")
+    assert call("validate", config).code == 0
 
 
 def test_try_of_a_bad_config_starts_nothing(call: Callable[..., Any], config: Path) -> None:

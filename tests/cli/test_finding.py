@@ -69,7 +69,7 @@ def test_without_a_name_the_only_running_one_is_meant(two: list[Any], call: Call
     run_by_us(two[0])
     called = call("status")
     assert called.out.startswith("experiment abc: ")
-    assert "abc (which runs" in called.err
+    assert "abc (which is running" in called.err
 
 
 def test_without_a_name_several_running_ones_are_listed(two: list[Any], call: Callable[..., Any]) -> None:
@@ -77,7 +77,7 @@ def test_without_a_name_several_running_ones_are_listed(two: list[Any], call: Ca
         run_by_us(folder)
     called = call("status")
     assert called.code == 2
-    assert "which one? abc, abd" in called.err
+    assert "give the ID of one: abc, abd" in called.err
 
 
 def test_another_directory_is_named_by_option(

@@ -57,8 +57,8 @@ def test_init_proposes_ranges_around_the_defaults(call: Callable[..., Any], scri
     }
     assert config.trial_command == "python train.py"
     assert (config.max_trial_number, config.objectives[0].direction) == (7, "maximize")
-    assert "left out, because it has a structure: solver" in called.out
-    assert "act has one option so far" in called.out
+    assert "left out, because it is nested: solver" in called.out
+    assert "act has only one option" in called.out
     assert "report_intermediate_result" in called.out
     assert "report_final_result" not in called.out
 
@@ -83,7 +83,7 @@ def test_init_by_options_alone(call: Callable[..., Any], tmp_path: Path) -> None
     assert config.trial_command == "sh run.sh"
     assert (config.tuner.name or "").lower() == "random"
     assert config.assessor is not None
-    assert "lower results are taken to be better" in called.out
+    assert "assuming that lower results are better" in called.out
 
 
 def test_init_takes_the_options_of_a_command_line_where_nothing_is_looked_up(
@@ -115,9 +115,9 @@ def test_init_writes_the_command_relative_to_the_file(call: Callable[..., Any], 
         (["train.py", "--param", "lr=uniform:2:1"], "--param lr=uniform:2:1: "),
         (["train.py", "--tuner", "Randm"], "did you mean"),
         (["nowhere.py"], "there is no file nowhere.py"),
-        (["broken.py"], "broken.py is not a Python script that can be read"),
+        (["broken.py"], "broken.py is not a readable Python script"),
         (["empty.py"], "no parameters were found"),
-        (["unknown.py"], "what may a be? add --param a=..."),
+        (["unknown.py"], "unknown ranges: a; add --param a=..."),
         (["train.py", "-o", "there.yml"], "there.yml exists already"),
         ([], "give a SCRIPT, or a --command"),
     ],

@@ -110,7 +110,7 @@ def test_a_frame_that_the_terminal_broke_is_wiped(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setenv("COLUMNS", "50")
         display.draw(HALF)
     # 6 lines, of which all but the head and the failure have become two rows each.
-    assert terminal.getvalue()[before:].startswith("\x1b[9A\x1b[1G\x1b[J\n\n\n\n\n")
+    assert terminal.getvalue()[before:].startswith("\x1b[8A\x1b[1G\x1b[J\n\n\n\n\n")
 
 
 def test_text_of_trials_is_not_taken_for_markup() -> None:
@@ -203,7 +203,7 @@ def test_meter_before_the_start(manager: Any) -> None:
     meter = ProgressMeter(manager)
     assert meter.read(0.0) == Progress("e", "", "STARTING", "", 0.0, {}, 20)
     manager.config.training_service.platform = "ray"
-    assert plain_line(meter.read(7.0)) == "7.0 s: STARTING; 0/20 trials; waiting: Ray starts"
+    assert plain_line(meter.read(7.0)) == "7.0 s: STARTING; 0/20 trials; waiting: Ray is starting"
 
 
 def test_meter_forecasts_from_the_throughput(manager: Any) -> None:

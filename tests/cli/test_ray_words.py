@@ -30,17 +30,17 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
 @pytest.mark.parametrize(
     ("more", "lines"),
     [
-        ({}, ["used by  nobody", "leaves   in 4 min 10 s, if no experiment comes"]),
+        ({}, ["used by  no experiment", "stops    in 4 min 10 s, unless an experiment uses it"]),
         (
             {"leases": 2, "seconds_left": None, "agents": ["k3x9a2bq/1-0", "k3x9a2bq/2-0", "other/1-0"]},
             [
                 "used by  experiment k3x9a2bq (2 agents), experiment other (1 agent)",
-                "leaves   5 min after the last experiment",
+                "stops    5 min after the last experiment",
             ],
         ),
         (
             {"leases": 1, "seconds_left": None, "idle_timeout": 0.0},
-            ["used by  1 experiment", "leaves   with the last experiment"],
+            ["used by  1 experiment", "stops    with the last experiment"],
         ),
     ],
 )
@@ -49,7 +49,7 @@ def test_ray_status_in_words(
 ) -> None:
     answers({**RUNS, **more})
     first, process, *others, files = call("ray", "status").out.splitlines()
-    assert first == "a private Ray runs at 10.0.0.1:6379 (ray 2.40.0, python 3.11)"
+    assert first == "a private Ray is running at 10.0.0.1:6379 (ray 2.40.0, python 3.11)"
     assert process.startswith("  process  123, since 2023-11-1")
     assert [line.strip() for line in others] == lines
     assert files == "  files    /tmp/pitchpipe-ray-1"
@@ -59,9 +59,9 @@ def test_a_ray_that_starts_and_one_that_is_not_there(
     answers: Callable[[Any], None], call: Callable[..., Any]
 ) -> None:
     answers({"pid": 5, "starting": True})
-    assert call("ray", "status").out == "a private Ray starts (process 5)\n"
+    assert call("ray", "status").out == "a private Ray is starting (process 5)\n"
     answers(None)
-    assert call("ray", "status").out == "no private Ray runs\n"
+    assert call("ray", "status").out == "no private Ray is running\n"
 
 
 def test_a_ray_that_stays_is_announced(answers: Callable[[Any], None]) -> None:

@@ -443,7 +443,7 @@ def test_a_file_that_is_named_csv_gets_csv(
     assert call("export", "-o", tmp_path / "u.csv", "--format", "json").code == 0
     assert "experiment" in json.loads((tmp_path / "u.csv").read_text())
     refused = call("export", "-o", tmp_path / "t.xlsx")
-    assert (refused.code, "what is .xlsx? add --format" in refused.err) == (2, True)
+    assert (refused.code, "unknown file ending .xlsx: add --format" in refused.err) == (2, True)
     assert not (tmp_path / "t.xlsx").exists()
 
 

@@ -31,7 +31,7 @@ def test_experiment_whose_manager_fails_is_not_said_to_be_stopped(
     called = call("stop", "e1")
     assert called.code == 1
     assert (
-        "experiment e1 was not stopped in order: the manager failed: RuntimeError: no such move" in called.err
+        "experiment e1 was not stopped properly: the manager failed: RuntimeError: no such move" in called.err
     )
     assert "manager.log" in called.err
     assert "STOPPED" not in called.out

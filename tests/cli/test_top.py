@@ -82,7 +82,7 @@ def test_top_is_left_by_q_and_restores_the_terminal(folder: ExperimentFolder, di
         while b"running (1)" not in said:
             said += os.read(ours, 65536)
         os.write(ours, b"q")
-        while b"pitchpipe status tells more" not in said:
+        while b"for details, see pitchpipe status" not in said:
             said += os.read(ours, 65536)
         assert process.wait(timeout=30) == 0
         assert termios.tcgetattr(its) == before

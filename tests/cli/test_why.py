@@ -43,7 +43,7 @@ def test_why_of_a_stopped_trial_compares_it_at_its_step(call: Callable[..., Any]
     assert said[0] == "trial 2 (T0002): it was stopped early"
     assert "0.3 below the median 0.7 of 2 trials at step 1" in said
     assert (
-        "At result 1 it had 0.3; of the 2 other trials that came so far, 1 had a better one, the best 0.8."
+        "At result 1 it had 0.3; of the 2 other trials that got there, 1 had a better one, the best 0.8."
         in said
     )
 
@@ -52,11 +52,11 @@ def test_why_of_a_stopped_trial_compares_it_at_its_step(call: Callable[..., Any]
 def test_why_of_a_failed_trial_has_the_error_and_who_failed_alike(call: Callable[..., Any]) -> None:
     said = lines(call, 4)
     assert said[0] == "trial 4 (T0004): why it failed"
-    assert "2 trials failed alike, the first of them trial 3." in said
+    assert "2 trials failed the same way; the first was trial 3." in said
     assert said[-2:] == ["error", "ValueError: 4"]
 
 
 @pytest.mark.usefixtures("experiment")
 def test_why_of_a_trial_that_succeeded_has_its_rank(call: Callable[..., Any]) -> None:
-    assert lines(call, 0)[-1] == "It is number 1 of the 2 that have succeeded."
-    assert lines(call, 1)[-1] == "It is number 2 of the 2 that have succeeded."
+    assert lines(call, 0)[-1] == "It ranks 1 among the 2 that succeeded."
+    assert lines(call, 1)[-1] == "It ranks 2 among the 2 that succeeded."

@@ -56,4 +56,4 @@ def test_status_and_stop_take_a_zombie_for_a_manager_that_is_gone(
     assert "its manager is gone" in call("status", "e1").out
     stored(status="DONE").write("e2", [])
     (folder.path.parent / "e2" / "manager.json").write_text(json.dumps(facts))
-    assert call("stop", "e2").out == "experiment e2 does not run\n"
+    assert call("stop", "e2").out == "experiment e2 is not running\n"

@@ -11,8 +11,8 @@ import pytest
 
 from pitchpipe.cli.app import run
 from pitchpipe.manager.control.connection import ControlError
-from pitchpipe.server.answers import Answers
 from pitchpipe.server.experiments import Experiments
+from pitchpipe.server.response_cache import ResponseCache
 
 from .asking import Asking
 from .made_stores import MadeExperiment, a_trial, results
@@ -198,10 +198,10 @@ def test_who_has_the_answer_is_told_so_until_something_changes(made: MadeExperim
 
 def test_answer_is_worked_out_once_a_change() -> None:
     now, version, worked = [0.0], [1], list[int]()
-    answers = Answers(lambda: version[0], lambda: now[0])
+    responses = ResponseCache(lambda: version[0], lambda: now[0])
 
     def ask(lasting: float = 100.0) -> Any:
-        return json.loads(answers.answer("key", lambda: worked.append(1) or len(worked), lasting).body)
+        return json.loads(responses.get("key", lambda: worked.append(1) or len(worked), lasting).body)
 
     assert [ask(), ask()] == [1, 1]
     version[0] = 2
@@ -215,7 +215,7 @@ def test_answer_is_worked_out_once_a_change() -> None:
 
 def test_answer_that_takes_long_is_kept_longer() -> None:
     now, version, worked = [0.0], [1], list[int]()
-    answers = Answers(lambda: version[0], lambda: now[0])
+    responses = ResponseCache(lambda: version[0], lambda: now[0])
 
     def work_out() -> int:
         now[0] += 0.1
@@ -224,15 +224,15 @@ def test_answer_that_takes_long_is_kept_longer() -> None:
 
     for moment, expected in ((0.0, 1), (0.9, 1), (1.2, 2)):
         now[0], version[0] = moment, version[0] + 1
-        assert json.loads(answers.answer("key", work_out).body) == expected
+        assert json.loads(responses.get("key", work_out).body) == expected
 
 
 def test_answers_do_not_grow_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pitchpipe.server.answers._MOST_BYTES", 1000)
-    answers = Answers(lambda: 1)
+    monkeypatch.setattr("pitchpipe.server.response_cache._MOST_BYTES", 1000)
+    responses = ResponseCache(lambda: 1)
     for number in range(100):
-        answers.answer(number, lambda: "x" * 100)
-    assert sum(len(kept.answer.body) for kept in answers._kept.values() if kept.answer) <= 1000
+        responses.get(number, lambda: "x" * 100)
+    assert sum(len(entry.response.body) for entry in responses._entries.values() if entry.response) <= 1000
 
 
 def test_folder_made_anew_under_the_same_id_is_seen(made: MadeExperiment, asking: Asking) -> None:

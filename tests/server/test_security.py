@@ -101,7 +101,7 @@ def test_no_host_header_confuses_the_guard(host: str) -> None:
 def test_page_of_another_site_can_ask_nothing(asking: Asking, origin: str) -> None:
     assert asking.get(WHERE, {"origin": origin}).status == 403
     reply = asking.ask("POST", f"{WHERE}/stop", {}, {"origin": origin})
-    assert (reply.status, "another site" in reply.error) == (403, True)
+    assert (reply.status, "other sites" in reply.error) == (403, True)
     assert asking.open_websocket("/ui/_nicegui_ws/socket.io/", {"origin": origin}).closed_with == 1008
 
 

@@ -11,8 +11,8 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,21 @@ def served(made: MadeExperiment, limits: Limits) -> Iterator[Serving]:
         thread.join()
 
 
+@asynccontextmanager
+async def serving_app(app: Any, protocol: Any) -> AsyncIterator[int]:
+    """Serve an application in this loop; yields the port."""
+    config = uvicorn.Config(app, port=0, http=protocol, log_level="warning")
+    server = uvicorn.Server(config)
+    config.load()
+    server.lifespan = config.lifespan_class(config)
+    await server.startup()
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        await server.shutdown()
+
+
 def received(connection: socket.socket) -> bytes:
     """Everything that comes until the server closes the connection."""
     with connection:
@@ -157,6 +172,36 @@ def test_stream_outlives_the_deadline_of_a_head(made: MadeExperiment) -> None:
         events.close()
 
 
+def test_client_that_does_not_read_its_response_is_disconnected() -> None:
+    async def flood(scope: Any, receive: Any, send: Any) -> None:
+        async def pour() -> None:
+            while True:
+                await send({"type": "http.response.body", "body": b"x" * 1_000_000, "more_body": True})
+                await asyncio.sleep(0)
+
+        if scope["type"] == "lifespan":
+            return
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        pouring = asyncio.create_task(pour())
+        said.append((await receive())["type"])
+        pouring.cancel()
+        ended.set()
+
+    async def connect() -> None:
+        async with serving_app(flood, http_protocol(60.0, 0.05)) as port:
+            _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
+            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            try:
+                await asyncio.wait_for(ended.wait(), 20)
+            finally:
+                writer.transport.abort()
+
+    said, ended = list[str](), asyncio.Event()
+    asyncio.run(connect())
+    assert said == ["http.disconnect"]
+
+
 def test_websocket_outlives_the_deadline_of_a_head() -> None:
     async def echo(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "websocket":
@@ -165,21 +210,15 @@ def test_websocket_outlives_the_deadline_of_a_head() -> None:
             await send({"type": "websocket.send", "text": (await receive())["text"]})
 
     async def talk() -> str:
-        config = uvicorn.Config(echo, port=0, http=http_protocol(0.05), log_level="warning")
-        server = uvicorn.Server(config)
-        config.load()
-        server.lifespan = config.lifespan_class(config)
-        await server.startup()
-        port = server.servers[0].sockets[0].getsockname()[1]
-        async with websockets.asyncio.client.connect(f"ws://127.0.0.1:{port}") as websocket:
+        async with (
+            serving_app(echo, http_protocol(0.05, 60.0)) as port,
+            websockets.asyncio.client.connect(f"ws://127.0.0.1:{port}") as websocket,
+        ):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             assert await reader.read() == b""  # it came later than the websocket
             writer.close()
             await websocket.send("still here")
-            said = await websocket.recv()
-        server.should_exit = True
-        await server.shutdown()
-        return str(said)
+            return str(await websocket.recv())
 
     assert asyncio.run(talk()) == "still here"
 

@@ -203,6 +203,16 @@ def test_overview_draws_the_front_among_many_results() -> None:
     assert "1 outside" in figure.layout.yaxis.title.text
 
 
+@pytest.mark.parametrize("values", [[1e308, -1e308, 1.0], [1.7e308] * 3, [5e-324, 0.0, 1e-308]])
+def test_overview_survives_results_at_the_ends_of_floats(values: list[float]) -> None:
+    from pitchpipe.server.ui.progress_figure import progress_figure
+
+    history = [
+        {"sequence_id": n, "time": 1e9 + n, "value": values[n % 3], "best": values[0]} for n in range(30)
+    ]
+    json.loads(progress_figure(history, Objective()).to_json(), parse_constant=pytest.fail)
+
+
 def test_hover_has_number_result_and_parameters_escaped() -> None:
     figure = figures.plot_history(table([trial(3, parameters={"<lr>": 0.12345678, "act": "a&b"})]), "default")
     (text,) = figure.data[0].text

@@ -119,7 +119,7 @@ def test_report_tells_the_experiment(finished: MadeExperiment) -> None:
         "Trials 12",
         "Best result 0.09091",
         "Best trial 10",
-        "Ran for 1 min 15 s",
+        "Run time 1 min 15 s",
         "7 succeeded",
         "3 failed",
         "2 stopped early",
@@ -209,7 +209,7 @@ def test_experiment_that_failed_has_a_report_with_its_error(made: MadeExperiment
 
 def test_experiment_that_nobody_runs_says_how_to_go_on(made: MadeExperiment) -> None:
     fill(made)
-    assert "nobody runs it: pitchpipe resume made1234 goes on with it" in page_of(made).text
+    assert "To resume it: pitchpipe resume made1234" in page_of(made).text
 
 
 def test_experiment_that_runs_says_when_it_was_looked_at(made: MadeExperiment) -> None:
@@ -217,7 +217,7 @@ def test_experiment_that_runs_says_when_it_was_looked_at(made: MadeExperiment) -
     folder = ExperimentFolder(made.folder.path)
     folder.own()
     try:
-        assert "The experiment still runs: this is how it stood on" in page_of(made).text
+        assert "The experiment is still running. This report shows its state on" in page_of(made).text
     finally:
         folder.disown()
 

@@ -31,7 +31,7 @@ def test_running_experiment_tells_its_troubles_and_why_nothing_runs(
         running = {**view.summary(), "is_running": True}
         assert [notice.text for notice in notices_of(running, view)] == [
             "the disk is full",
-            "Nothing runs: no GPU is free",
+            "Nothing is running: no GPU is free",
         ]
         running["counts"] = {"RUNNING": 1, "WAITING": 1}
         assert [notice.text for notice in notices_of(running, view)] == ["the disk is full"]
@@ -44,13 +44,13 @@ def test_manager_that_does_not_answer_is_told(made: MadeExperiment, monkeypatch:
     monkeypatch.setattr("pitchpipe.manager.control.ask_manager", refuse)
     with ExperimentView(made.folder) as view:
         (notice,) = notices_of({**view.summary(), "is_running": True}, view)
-    assert notice.text == "What follows may be old: the manager of waits does not answer."
+    assert notice.text == "This page may be out of date: the manager of waits does not answer."
 
 
 @pytest.mark.parametrize(
     ("status", "reason", "text", "is_bad"),
     [
-        ("RUNNING", "", "pitchpipe resume waits goes on with it.", True),
+        ("RUNNING", "", "pitchpipe resume waits resumes the experiment.", True),
         ("ERROR", "the tuner failed", "The experiment failed: the tuner failed.", True),
         ("STOPPED", "interrupted", "It ended early: interrupted.", False),
     ],
@@ -78,5 +78,5 @@ def test_ends_of_trials_in_sentences(made: MadeExperiment) -> None:
     assert (found[1].sentence, found[1].notes) == ("exit code 3: no data", ("USER_ERROR, 2 attempts",))
     assert found[2].title == "It was stopped early"
     assert found[2].sentence == "0.1 below the median 0.5 of 3 trials at step 2"
-    assert found[3].sentence == "The experiment does not run."
+    assert found[3].sentence == "The experiment is not running."
     assert found[4].notes == ("USER_ERROR",)

@@ -18,7 +18,7 @@ PAGES = {
     "trials/T0004": "It was stopped early",
     "compare?trials=1,2,4": "Side by side",
     "plots": "History",
-    "settings": "Nothing runs this experiment.",
+    "settings": "Not running. Changes take effect",
     "logs": "the manager said so",
 }
 # Tabs, and the titles of what they draw.
@@ -162,7 +162,7 @@ def test_experiment_without_its_manager_says_how_to_go_on(
     gallery: str, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(f"{gallery}/lost")
-    page.get_by_text("pitchpipe resume lost goes on with it.").wait_for()
+    page.get_by_text("pitchpipe resume lost resumes the experiment.").wait_for()
     assert page.get_by_role("status").get_by_text("ABANDONED").is_visible()
 
 
