@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 from synthetic_experiment import make
 
 from pitchpipe.executors.base import Deliver, RunSetup, TrialExecutor
-from pitchpipe.manager.control.connection.extension import Extension, extend_experiment
+from pitchpipe.manager.control.extension import Extension, extend_experiment
 from pitchpipe.manager.experiments import resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.effects import AttemptOrder

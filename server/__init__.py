@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..store.reading import Condition, ExperimentView, QueryError, TrialQuery
     from .__main__ import TOKEN_VARIABLE
     from .experiment_table import read_table
     from .experiments import Experiments
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from .tune import TuneClient, TuneServer
 
 _HOMES = {
+    "Condition": "..store.reading",
+    "ExperimentView": "..store.reading",
     "Experiments": ".experiments",
+    "QueryError": "..store.reading",
     "SecurityError": ".security",
     "ServerError": ".process",
     "ServerProcess": ".process",
@@ -27,6 +31,7 @@ _HOMES = {
     "Serving": ".serving",
     "ServingError": ".serving",
     "TOKEN_VARIABLE": ".__main__",
+    "TrialQuery": "..store.reading",
     "TuneClient": ".tune",
     "TuneServer": ".tune",
     "ending_of": ".trial_story",
@@ -36,13 +41,17 @@ _HOMES = {
 
 __all__ = [
     "TOKEN_VARIABLE",
+    "Condition",
+    "ExperimentView",
     "Experiments",
+    "QueryError",
     "SecurityError",
     "ServerError",
     "ServerProcess",
     "ServerSettings",
     "Serving",
     "ServingError",
+    "TrialQuery",
     "TuneClient",
     "TuneServer",
     "ending_of",
@@ -51,9 +60,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # a type checker must see which names there are
 
-    return getattr(import_module(_HOMES[name], __name__), name)
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name], __name__), name)

@@ -75,7 +75,9 @@ def test_types_sees_planted_errors_in_every_package(copied_tree: Path) -> None:
     source = '"""Planted."""\n\nfrom {} import encode_frame\n\nbad: int = encode_frame("no", 1)\n'
     plant(copied_tree, source.format("..protocol"))
     (copied_tree / "pitchpipe" / "planted.py").write_text(source.format(".protocol"))
-    source = '"""Planted."""\n\nfrom ..manager.folder import no_such_name\n\n\ndef f(x):\n    return no_such_name, x\n'
+    source = (
+        '"""Planted."""\n\nfrom ..manager import no_such_name\n\n\ndef f(x):\n    return no_such_name, x\n'
+    )
     (copied_tree / "cli" / "unknown.py").write_text(source)
 
     result = make(copied_tree, "types")

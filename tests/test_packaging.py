@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-FOLDERS = ["protocol", "search_space", "tuners", "assessors", "trial_agent", "dispatcher", "manager"]
-FOLDERS += ["server", "cli"]
+FOLDERS = ["protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent", "runner"]
+FOLDERS += ["dispatcher", "store", "executors", "manager", "server", "cli"]
 
 IMPORT_ALL = """
 import importlib, json, sys

@@ -169,7 +169,7 @@ def _launch_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> Keeper
             raise OSError(f"nobody can connect to {place.socket}")
         subprocess.run(
             [
-                *(sys.executable, "-P", "-m", f"{__package__}.ray_keeper"),
+                *(sys.executable, "-P", "-m", f"{__package__}.keeper"),
                 *("--directory", str(place.directory)),
                 *("--listen-fd", str(listener.fileno())),
                 *("--resources", json.dumps(dict(resources))),

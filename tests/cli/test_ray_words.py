@@ -24,9 +24,7 @@ RAY = {"trainingService": {"platform": "ray"}}
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
     """A function that sets what the keeper answers."""
-    return lambda answer: monkeypatch.setattr(
-        "pitchpipe.executors.private_ray.lease.ray_status", lambda: answer
-    )
+    return lambda answer: monkeypatch.setattr("pitchpipe.executors.private_ray.ray_status", lambda: answer)
 
 
 @pytest.mark.parametrize(

@@ -315,4 +315,4 @@ def test_check_prints_one_line_of_json_whatever_plug_ins_print(odd):
 
 def test_check_of_a_good_configuration_has_no_problems():
     result = run("--check", "--exp_params", encode_exp_params({**RANDOM, "searchSpace": SPACE}))
-    assert loads(result.stdout) == {"problems": []}
+    assert loads(result.stdout) == {"problems": [], "directions": {}}

@@ -22,7 +22,7 @@ import pytest
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.control.connection.connection import ControlError, ask_manager
+from pitchpipe.manager.control.connection import ControlError, ask_manager
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_status import ExperimentStatus

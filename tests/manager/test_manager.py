@@ -15,7 +15,7 @@ import pytest
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.control.connection.extension import Extension, ExtensionError, extend_experiment
+from pitchpipe.manager.control.extension import Extension, ExtensionError, extend_experiment
 from pitchpipe.manager.dispatcher_link.process import DispatcherProcess
 from pitchpipe.manager.dispatcher_link.session import DispatcherSession
 from pitchpipe.manager.experiments import create_experiment, resume_experiment

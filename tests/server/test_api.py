@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.control.connection.connection import ControlError
+from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.server.answers import Answers
 from pitchpipe.server.experiments import Experiments
 

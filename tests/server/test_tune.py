@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import pitchpipe
-from pitchpipe.manager.control.connection.connection import ControlError
+from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.tune import TuneServerError
 from pitchpipe.server.variants import variants

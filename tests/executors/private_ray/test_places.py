@@ -77,7 +77,7 @@ def test_leftovers_of_a_dead_keeper_are_removed(place):
     folder = make_temp_directory()
     (folder / "session").mkdir()
     stray = sleeper(f"--dir={folder}")
-    keeper = sleeper("ray_keeper")
+    keeper = sleeper("keeper")
     created = psutil.Process(keeper.pid).create_time()
     place.write_state(KeeperState(keeper.pid, created, str(folder)))
     place.socket.touch()

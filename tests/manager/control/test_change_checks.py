@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pitchpipe.config import ExperimentConfig
-from pitchpipe.manager.control.connection.connection import ControlError
-from pitchpipe.manager.control.connection.extension import Extension, ExtensionError, extend_experiment
-from pitchpipe.manager.control.connection.operations import changed_config
+from pitchpipe.manager.control.connection import ControlError
+from pitchpipe.manager.control.extension import Extension, ExtensionError, extend_experiment
+from pitchpipe.manager.control.operations import changed_config
 from pitchpipe.store.folder import ExperimentFolder
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.control.connection.connection import (
+from pitchpipe.manager.control.connection import (
     ControlError,
     ControlServer,
     ask_manager,

@@ -15,9 +15,9 @@ import pytest
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.control.connection.connection import ControlError, ControlServer
-from pitchpipe.manager.control.connection.operations import LiveChanges, checked_import
-from pitchpipe.manager.control.connection.steering import (
+from pitchpipe.manager.control.connection import ControlError, ControlServer
+from pitchpipe.manager.control.operations import LiveChanges, checked_import
+from pitchpipe.manager.control.steering import (
     add_trial,
     change_experiment,
     import_results,

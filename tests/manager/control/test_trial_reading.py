@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from pitchpipe.manager.control.connection.connection import ControlError
-from pitchpipe.manager.control.connection.trial_reading import tell_part
+from pitchpipe.manager.control.connection import ControlError
+from pitchpipe.manager.control.trial_reading import tell_part
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.effects import AttemptOrder
 

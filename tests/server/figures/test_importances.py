@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 
 from pitchpipe.search_space import SearchSpace
-from pitchpipe.server.figures import ExperimentTable, Objective, TrialRecord, dimensions_of, plot_importance
-from pitchpipe.server.figures import importances as importance
+from pitchpipe.server.figures import (
+    ExperimentTable,
+    Objective,
+    TrialRecord,
+    dimensions_of,
+    importance,
+    plot_importance,
+)
 from pitchpipe.server.figures.forest import Tree, main_effects
 
 Function = Callable[[dict[str, Any]], float]

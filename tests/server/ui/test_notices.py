@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.manager.control.connection.connection import ControlError
+from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.server.trial_story import ending_of
 from pitchpipe.server.ui.notices import notices_of
 from pitchpipe.store.reading.view import ExperimentView
@@ -26,7 +26,7 @@ def test_running_experiment_tells_its_troubles_and_why_nothing_runs(
     waiting = a_trial(0, "WAITING", start_time=None)
     made.commit(waiting)
     told = {"troubles": ["the disk is full"], "waiting": {waiting.trial_id: "no GPU is free"}}
-    monkeypatch.setattr("pitchpipe.manager.control.connection.ask_manager", lambda *_, **__: told)
+    monkeypatch.setattr("pitchpipe.manager.control.ask_manager", lambda *_, **__: told)
     with ExperimentView(made.folder) as view:
         running = {**view.summary(), "is_running": True}
         assert [notice.text for notice in notices_of(running, view)] == [
@@ -41,7 +41,7 @@ def test_manager_that_does_not_answer_is_told(made: MadeExperiment, monkeypatch:
     def refuse(*_: Any, **__: Any) -> None:
         raise ControlError("the manager of waits does not answer")
 
-    monkeypatch.setattr("pitchpipe.manager.control.connection.ask_manager", refuse)
+    monkeypatch.setattr("pitchpipe.manager.control.ask_manager", refuse)
     with ExperimentView(made.folder) as view:
         (notice,) = notices_of({**view.summary(), "is_running": True}, view)
     assert notice.text == "What follows may be old: the manager of waits does not answer."

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.server import Condition, ExperimentView, QueryError, TrialQuery
+from pitchpipe.store.reading import Condition, ExperimentView, QueryError, TrialQuery
 from pitchpipe.store.reading.log_files import NoSuchFile, read_piece
 from pitchpipe.store.reading.view import Follow
 from pitchpipe.store.store import StoreError
