@@ -119,7 +119,10 @@ def test_check_of_a_config_from_python_has_paths_alone() -> None:
             "import sys; print('x'); sys.exit('no module named x')",
             "ended with exit code 1: no module named x",
         ),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "ended with signal 9: it printed nothing"),
+        (
+            "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+            "ended with signal 9: it printed nothing",
+        ),
         ("import os; os.write(2, b'\\xff'); print({'problems': 3})", "ended with exit code 0: "),
     ],
 )

@@ -24,7 +24,7 @@ def test_examples_run() -> None:
 def test_every_built_in_has_its_row() -> None:
     overview = PAGE.read_text(encoding="utf-8").split("From Python")[0]
     rows = re.findall(r"^\| `(\w+)` \|", overview, re.MULTILINE)
-    assert sorted(rows) == sorted(tuners.registry.REGISTRY.built_in)
+    assert sorted(rows) == sorted(tuners.REGISTRY.built_in)
 
 
 def test_defaults_of_tpe() -> None:
@@ -42,7 +42,7 @@ def as_told(default: Any) -> str:
 OTHERWISE = {"Auto", "Batch", "BOHB", "DEHB", "TPE"}
 
 
-@pytest.mark.parametrize("name", sorted(set(tuners.registry.REGISTRY.built_in) - OTHERWISE))
+@pytest.mark.parametrize("name", sorted(set(tuners.REGISTRY.built_in) - OTHERWISE))
 def test_arguments_and_defaults(name: str) -> None:
     section = PAGE.read_text(encoding="utf-8").split(f"## {name}\n")[1].split("\n## ")[0]
     told = dict(re.findall(r"^\| `(\w+)` \| `?([^|`]+?)`? \|", section, re.MULTILINE))
