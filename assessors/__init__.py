@@ -1,4 +1,4 @@
-"""Early-stopping rules: one file each, pure; created by name through :func:`create`."""
+"""Early-stopping rules: one file each, pure; created by name through `create`."""
 
 from __future__ import annotations
 

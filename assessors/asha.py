@@ -1,4 +1,4 @@
-"""Asynchronous successive halving: a trial goes on from a rung if it is among the best 1 / eta that got there.
+"""Asynchronous successive halving: a trial continues from a rung if it is among the best 1 / eta that reached it.
 
 Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020. This is the form that stops trials, as
 in Ray Tune and Optuna; the form that pauses and promotes them is the tuner of the same name.
@@ -15,10 +15,10 @@ _ENDLESS = 2**40  # results; without max_t there are rungs up to here
 class ASHAAssessor(HalvingAssessor):
     """Judges trials after grace_period, grace_period eta, grace_period eta^2 ... results, and stops all but the best.
 
-    At each of these rungs the best 1 / ``eta`` of the trials that have been there go on, and always the best one.
-    ``max_t`` is how many results a full trial makes: there and beyond nobody is judged. Bracket s of ``brackets``
-    begins s rungs later and gets eta^-s of the trials. The first ``min_competitors`` - 1 trials at a rung do not go
-    on. ``reduction_factor`` is another name of ``eta``, whose default is 3. NaN is the worst value. Raises ValueError
+    At each of these rungs the best 1 / `eta` of the trials that reached it continue, and always the best one.
+    `max_t` is how many results a full trial makes: from there on no trial is judged. Bracket s of `brackets`
+    begins s rungs later and gets eta^-s of the trials. The first `min_competitors` - 1 trials at a rung do not
+    continue. `reduction_factor` is another name of `eta`, whose default is 3. NaN is the worst value. Raises ValueError
     for other arguments.
 
     >>> rule = ASHAAssessor(optimize_mode="maximize", eta=3)

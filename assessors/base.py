@@ -1,4 +1,4 @@
-"""What an assessor is: the base class with NNI's method names, and its three verdicts."""
+"""The base class of assessors, with NNI's method names, and the three verdicts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class AssessResult(Enum):
 
 
 class Assessor:
-    """Judges running trials; subclass it and override ``assess_trial``.
+    """Judges running trials; subclass it and override `assess_trial`.
 
-    ``__init__`` of this class need not be called. Calls are never concurrent.
+    `__init__` of this class need not be called. Calls are never concurrent.
 
     >>> class Impatient(Assessor):
     ...     def assess_trial(self, trial_job_id, trial_history):
@@ -37,20 +37,20 @@ class Assessor:
     reason: str | None = None
 
     def update_search_space(self, search_space: Any) -> None:
-        """Take the search space in its JSON form; few assessors care."""
+        """Take the search space in its JSON form; few assessors need it."""
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult | bool:
         """Return the verdict on a trial by its intermediate results so far, oldest first."""
         raise NotImplementedError(f"{type(self).__name__} does not override assess_trial")
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
-        """Hear that a trial ended; ``success`` is False for a trial that failed or was stopped."""
+        """Note that a trial ended; `success` is False if it failed or was stopped."""
 
     def load_checkpoint(self) -> None:
-        """Restore what ``save_checkpoint`` wrote; called at the start of a resumed run."""
+        """Restore what `save_checkpoint` wrote; called at the start of a resumed run."""
 
     def save_checkpoint(self) -> None:
-        """Write state of one's own; assessors that pickle do not need it."""
+        """Save the assessor's state; assessors that pickle do not need this."""
 
     def get_checkpoint_path(self) -> str | None:
         """Return the folder for checkpoints, or None when there is none."""

@@ -1,4 +1,4 @@
-"""The conformance suite of assessors: what every rule must do, as pytest tests that anybody can inherit.
+"""The conformance suite of assessors: what every rule must do, as pytest tests to inherit.
 
 In a test file of a plug-in::
 
@@ -9,8 +9,8 @@ In a test file of a plug-in::
         def make(self):
             return MyAssessor(optimize_mode="maximize")
 
-The rule under test has to maximise. Class attribute ``stops`` is False for a rule that need not stop a trial
-which is far worse than twenty others. ``many_trials`` may be smaller for a rule that computes much.
+The rule under test must maximise. The class attribute `stops` is False for a rule that need not stop a trial that is
+far worse than twenty others; that test is then not collected. Lower `many_trials` for a slow rule.
 """
 
 # ruff: noqa: D102 - the names of the tests are sentences
@@ -48,7 +48,7 @@ def _judge(assessor: Assessor, trial: str, history: list[Any]) -> Any:
 
 
 class AssessorConformance:
-    """Inherit this as ``class Test...`` and override :meth:`make`."""
+    """The suite: inherit it as `class Test...` and override `make`."""
 
     stops: ClassVar[bool] = True
     many_trials: ClassVar[int] = 10_000

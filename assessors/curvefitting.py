@@ -1,4 +1,4 @@
-"""Curve fitting: a trial is stopped when its learning curve will not come near the best trial so far.
+"""Curve fitting: a trial is stopped if its learning curve is not expected to come near the best trial so far.
 
 Domhan, Springenberg and Hutter, IJCAI 2015, with NNI's arguments and its test against a share of the best result.
 """
@@ -17,10 +17,10 @@ from .learning_curve import extrapolate
 
 
 class CurvefittingAssessor(Assessor):
-    """Predicts each trial's result at ``epoch_num`` and stops it if that is below ``threshold`` of the best.
+    """Predicts each trial's result at `epoch_num` and stops it if that is below `threshold` of the best.
 
-    Trials are judged after ``start_step`` results and then every ``gap`` results, once a trial has succeeded; the best
-    is the best last intermediate result of those. With ``threshold`` 0.95 and a best of 0.9, trials predicted below
+    Trials are judged after `start_step` results and then every `gap` results, once a trial has succeeded; the best
+    is the best last intermediate result of those. With `threshold` 0.95 and a best of 0.9, trials predicted below
     0.855 are stopped; when minimising, those above the best by the same share of its size. Raises ValueError for other
     arguments. NaN is left out of a curve; a trial that reports nothing else is stopped.
 
@@ -54,7 +54,7 @@ class CurvefittingAssessor(Assessor):
         self.reason: str | None = None
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
-        """Return Bad when the trial's curve will not come near the best, else Good."""
+        """Return Bad when the curve is not expected to come near the best, else Good."""
         self.reason = None
         count = len(trial_history)
         if count == 0:
@@ -74,7 +74,7 @@ class CurvefittingAssessor(Assessor):
             self._best = last
 
     def _is_due(self, trial: str, count: int) -> bool:
-        """Whether a trial is judged now, and note it; the same number of results again gets the same answer."""
+        """Return whether to judge a trial now, and note it; the same count again gives the same answer."""
         before = self._judged.get(trial, 0)
         if count < self._start_step or 0 < before < count < before + self._gap:
             return False

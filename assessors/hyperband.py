@@ -15,7 +15,7 @@ from .rungs import Bracket, HalvingAssessor, Ladder, Rung
 class HyperbandAssessor(HalvingAssessor):
     """Spreads trials over brackets that begin to judge early, later, or never, and halves each asynchronously.
 
-    ``R`` is how many results a full trial makes, ``eta`` how many compete for one place. Of s_max + 1 brackets, bracket
+    `R` is how many results a full trial makes, `eta` how many compete for one place. Of s_max + 1 brackets, bracket
     s judges after R / eta^s results and every eta times as many, below R; it gets the share of trials that it has in
     Hyperband, where it starts ceil((s_max + 1) / (s + 1) eta^s) of them (Li et al. 2018, algorithm 1). So some trials
     are never judged. NaN is the worst value. Raises ValueError for other arguments.

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _MOST_POINTS = 64  # of a curve are fitted; a longer one is thinned out evenly
-_FLOOR = 3e-4  # noise that is taken for granted, as a share of the range of the curve
-_LARGEST = 1e150  # what is larger counts as no number: squares must stay finite
+_FLOOR = 3e-4  # noise that is assumed, as a share of the range of the curve
+_LARGEST = 1e150  # larger values are left out: squares must stay finite
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a curve is expected to come to: mean and standard deviation over families and shapes."""
+    """The expected final value of a curve: mean and standard deviation over families and shapes."""
 
     mean: float
     deviation: float

@@ -35,7 +35,7 @@ class _Curve:
 class MedianstopAssessor(Assessor):
     """Stops a trial whose best result is worse than the median of the finished trials' averages.
 
-    ``optimize_mode`` is ``maximize`` or ``minimize``; a trial is judged from ``start_step`` results on. Only
+    `optimize_mode` is `maximize` or `minimize`; a trial is judged from `start_step` results on. Only
     succeeded trials count; the average is over their results up to that step. NaN is the worst value. Raises
     ValueError for other arguments. The cost of a verdict does not depend on the number of trials.
 
@@ -58,14 +58,14 @@ class MedianstopAssessor(Assessor):
         self.reason: str | None = None
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
-        """Return Bad when the best of ``trial_history`` is worse than the median at this step, else Good."""
+        """Return Bad when the best of `trial_history` is worse than the median at this step, else Good."""
         self.reason = None
         curve = self._extended(trial_job_id, trial_history)
         step = len(trial_history)
         if step == 0 or step < self._start_step or step > len(self._finished):
             return AssessResult.Good
         averages = self._finished[step - 1]
-        # The lower of the two middle values: in doubt, the trial goes on.
+        # The lower of the two middle values: if in doubt, the trial continues.
         median = averages[(len(averages) - 1) // 2]
         if curve.best >= median:
             return AssessResult.Good

@@ -1,4 +1,4 @@
-"""A wrapper that gives trials more time: another rule decides, but a trial that still improves goes on."""
+"""A wrapper that gives trials more time: another rule decides, but a trial that still improves continues."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from .registry import create, find
 
 
 class PatientAssessor(Assessor):
-    """Asks the rule ``assessor``, and stops a trial only if it has not improved for ``patience`` results either.
+    """Asks the rule `assessor`, and stops a trial only if it has not improved for `patience` results either.
 
-    ``assessor`` is a name, and ``assessor_args`` its class_args; ``optimize_mode`` is handed on to it. An improvement
-    is one by more than ``min_delta`` over the trial's best. A trial that was let go on is stopped at the next result
-    that the rule finds bad after the patience has run out; rules that look at some results only (ASHA) are asked at
-    those only.
+    `assessor` is a name, and `assessor_args` its class_args; `optimize_mode` is passed on to it. An improvement
+    is one by more than `min_delta` over the trial's best. After the patience has run out, a trial is stopped at the
+    next result that the rule finds bad; rules that judge only at some results (ASHA) are asked only there.
     Raises ValueError for other arguments, and what the rule raises for its own.
 
     >>> rule = PatientAssessor(assessor="Medianstop", optimize_mode="maximize", patience=2)
@@ -47,7 +46,7 @@ class PatientAssessor(Assessor):
         self.reason: str | None = None
 
     def update_search_space(self, search_space: Any) -> None:
-        """Hand the search space on."""
+        """Pass the search space on."""
         self._rule.update_search_space(search_space)
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
@@ -65,7 +64,7 @@ class PatientAssessor(Assessor):
         return verdict
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
-        """Hand the end on, and forget the trial."""
+        """Pass the end on, and forget the trial."""
         self._rule.trial_end(trial_job_id, success)
         self._progress.forget(trial_job_id)
 

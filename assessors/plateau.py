@@ -15,10 +15,10 @@ from .progress import Progress
 
 
 class PlateauAssessor(Assessor):
-    """Stops a trial whose best result has not been improved on by more than ``min_delta`` for ``patience`` results.
+    """Stops a trial whose best result has not been improved on by more than `min_delta` for `patience` results.
 
-    It is judged from ``start_step`` results on, by itself alone: other trials do not matter. NaN is the worst value.
-    ``optimize_mode`` is ``maximize`` or ``minimize``. Raises ValueError for other arguments.
+    It is judged from `start_step` results on, by itself alone: other trials do not matter. NaN is the worst value.
+    `optimize_mode` is `maximize` or `minimize`. Raises ValueError for other arguments.
 
     >>> rule = PlateauAssessor(optimize_mode="minimize", patience=2)
     >>> rule.assess_trial("t", [0.9, 0.5, 0.6]), rule.assess_trial("t", [0.9, 0.5, 0.6, 0.5])
@@ -41,7 +41,7 @@ class PlateauAssessor(Assessor):
         self.reason: str | None = None
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
-        """Return Bad when the last ``patience`` results brought nothing, else Good."""
+        """Return Bad when the last `patience` results brought nothing, else Good."""
         self.reason = None
         count = len(trial_history)
         state = self._progress.follow(trial_job_id, count, lambda i: gain_of(trial_history[i], self._sign))

@@ -1,4 +1,4 @@
-"""How long a trial has not improved on its own best result: what the plateau and the patient rule look at."""
+"""How long a trial has not improved on its own best result: for the plateau and the patient rule."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Progress:
         self._trials: dict[str, _Trial] = {}
 
     def follow(self, trial: str, count: int, gain_at: Callable[[int], float]) -> _Trial:
-        """Take the results that a trial has now, `count` in all, and return how it stands; each is read once.
+        """Read the new results of a trial that has `count` in total, and return its state.
 
-        Fewer than before, or as many, are those of a new attempt.
+        If there are no more than before, they are those of a new attempt.
         """
         state = self._trials.setdefault(trial, _Trial())
         if count <= state.count:

@@ -1,7 +1,7 @@
-"""The rungs of successive halving: at each, a trial goes on if it is among the best 1 / eta that came so far.
+"""The rungs of successive halving: at each, a trial continues if it is among the best 1 / eta so far.
 
 Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020 (ASHA), in its stopping form: no trial
-waits for others, so one that comes early may go on with less than it would need later.
+waits for others, so an early one may continue with a result that would not suffice later.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Rung:
         insort(self.gains, new)
 
     def places(self, eta: float, least: int) -> int:
-        """How many of those that came may go on: the best 1 / eta, one at least, and nobody before `least` came."""
+        """Return how many may continue: the best 1 / eta, at least one; none before `least` have arrived."""
         return max(1, int(len(self.gains) / eta)) if len(self.gains) >= least else 0
 
 
@@ -50,7 +50,7 @@ class Bracket:
 
 @dataclass(slots=True)
 class _Running:
-    """A trial under way: its bracket, and what it had at each rung that it reached."""
+    """A running trial: its bracket, and its gain at each rung it has reached."""
 
     bracket: Bracket
     gains: list[float] = field(default_factory=list)
@@ -58,9 +58,9 @@ class _Running:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a trial is not to go on: its gain, the rung, and how many of how many may go on from there.
+    """Why a trial is stopped: its gain, the rung, and how many of how many may continue there.
 
-    `places` is 0 where nobody goes on before `least` have come.
+    `places` is 0 if none continues before `least` have arrived.
     """
 
     gain: float
@@ -75,7 +75,7 @@ class Stop:
 class Ladder:
     """Brackets of rungs and the trials in them; a judgement costs O(log n) comparisons for n trials.
 
-    `eta` is how many compete for one place, `least` how many must have come to a rung before anybody goes on from it.
+    `eta` trials compete for one place; none continues from a rung before `least` have reached it.
     A new trial goes to the bracket that is furthest behind its share.
 
     >>> ladder = Ladder([Bracket(0, [Rung(1), Rung(3)])], eta=2)
@@ -88,9 +88,9 @@ class Ladder:
         self._running: dict[str, _Running] = {}
 
     def judge(self, trial: str, count: int, gain_at: Callable[[int], float]) -> Stop | None:
-        """Note what a trial had at the rungs that it has reached now; return why it is to stop, or None.
+        """Record a trial's gains at the rungs it has reached; return why to stop it, or None.
 
-        `count` is how many results it has, `gain_at(i)` the i-th from 0, larger being better and NaN made the worst.
+        `count` is the number of its results, `gain_at(i)` the gain of the i-th from 0.
         """
         running = self._running.get(trial)
         if running is None:
@@ -107,7 +107,7 @@ class Ladder:
         return stop
 
     def end(self, trial: str) -> None:
-        """Forget a trial that ended; what it had at the rungs stays there."""
+        """Forget a trial that ended; its gains at the rungs stay."""
         self._running.pop(trial, None)
 
     def _enter(self, running: _Running, i: int, gain: float) -> Stop | None:

@@ -11,10 +11,10 @@ from .base import Assessor, AssessResult
 
 
 class ThresholdAssessor(Assessor):
-    """Stops a trial whose latest result is below ``lower``, above ``upper``, or NaN.
+    """Stops a trial whose latest result is below `lower`, above `upper`, or NaN.
 
-    From ``start_step`` results on each result is looked at; of ``lower`` and ``upper`` at least one is needed.
-    ``optimize_mode`` is accepted so that all assessors have it, and changes nothing. Raises ValueError for other
+    From `start_step` results on each result is looked at; of `lower` and `upper` at least one is needed.
+    `optimize_mode` is accepted so that all assessors have it, and changes nothing. Raises ValueError for other
     arguments.
 
     >>> rule = ThresholdAssessor(upper=10.0, start_step=2)

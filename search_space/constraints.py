@@ -18,9 +18,9 @@ class Constraint:
     run: Run
 
     def holds(self, point: Mapping[str, Any]) -> bool:
-        """Whether a point meets the condition; one about an inactive parameter is met.
+        """Return whether a point meets the condition; one about an inactive parameter is met.
 
-        Raises ExpressionError if the condition has no answer at this point (a division by zero, say).
+        Raises `ExpressionError` if the condition cannot be evaluated at this point (such as a division by zero).
         """
         try:
             return bool(self.run(point))
@@ -30,7 +30,7 @@ class Constraint:
             raise ExpressionError(str(error)) from error
 
     def met(self, point: Mapping[str, Any]) -> bool:
-        """Whether a point meets the condition; a condition without an answer is not met."""
+        """Return whether a point meets the condition; one that cannot be evaluated is not met."""
         try:
             return self.holds(point)
         except ExpressionError:

@@ -157,7 +157,7 @@ class _Reader:
 
 
 def _looks_nested(option: Any) -> bool:
-    """Whether an opaque option is most likely a branch of a nested choice whose `_name` was forgotten."""
+    """Return whether an opaque option is most likely a branch of a nested choice whose `_name` was forgotten."""
     if not isinstance(option, dict) or "_name" in option:
         return False
     return any(isinstance(item, dict) and "_type" in item and "_value" in item for item in option.values())

@@ -36,7 +36,7 @@ class Node:
     branches: tuple[Branch, ...]
 
     def branch_of(self, label: Any) -> Branch:
-        """The branch with this `_name`, which must be one of them."""
+        """Return the branch with this `_name`, which must exist."""
         wanted = identity(label)
         return next(branch for branch in self.branches if identity(branch.label) == wanted)
 

@@ -205,12 +205,12 @@ class _Grid:
         return cls(q, low, high, 0 if parameter.log else -_MAX_GRID, _MAX_GRID)
 
     def step(self, value: float) -> int:
-        """The k of the value nearest to a number."""
+        """Return the k of the value nearest to a number."""
         k = value / self.q
         return round(self.first if k < self.first else self.last if k > self.last else k)
 
     def value(self, k: int) -> float:
-        """The value of k: a float, also where q and the bounds are integers."""
+        """Return the value of k: a float, even if q and the bounds are integers."""
         value = k * self.q
         return self.low if value < self.low else self.high if value > self.high else value
 
@@ -225,7 +225,7 @@ def _grid(parameter: Parameter) -> UnitMap:
         return 0.5 * (edge(k - 0.5, 0.0) + edge(k + 0.5, 1.0))
 
     def edge(steps: float, end: float) -> float:
-        """The unit at which the rounding turns; beyond the bounds, the end of the interval."""
+        """Return the unit at which the rounding changes; beyond the bounds, the end of the interval."""
         value = steps * grid.q
         return cdf(value) if grid.low < value < grid.high else end
 

@@ -1,4 +1,4 @@
-"""Search algorithms: one file each, pure, seeded; created by name through :func:`create`.
+"""Search algorithms: one file each, pure, seeded; created by name through `create`.
 
 Importing this package imports neither numpy nor an algorithm; the classes are loaded when first asked for.
 """

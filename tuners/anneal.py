@@ -23,9 +23,9 @@ _FEW_VALUES = 32
 class AnnealTuner(LearningTuner):
     """Takes one of the best trials and moves every parameter within a neighbourhood that shrinks.
 
-    ``optimize_mode`` is ``minimize`` or ``maximize``, ``seed`` an integer of at least 0. With ``parallel_optimize``
-    running trials count as results, as good as the best (``constant_liar_type`` ``min``), the mean or the worst
-    (``max``) so far. Raises ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
+    `optimize_mode` is `minimize` or `maximize`, `seed` an integer of at least 0. With `parallel_optimize`
+    running trials count as results, as good as the best (`constant_liar_type` `min`), the mean or the worst
+    (`max`) so far. Raises ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
 
     >>> tuner = AnnealTuner(seed=1)
     >>> tuner.update_search_space({"x": {"_type": "uniform", "_value": [-5, 5]}})

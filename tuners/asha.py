@@ -52,12 +52,12 @@ class _Rung:
 
 
 class ASHATuner(ScheduledTuner):
-    """Trains new configurations on a small budget, and promotes from each rung the best 1 / ``eta`` so far.
+    """Trains new configurations on a small budget, and promotes from each rung the best 1 / `eta` so far.
 
-    Budgets are intermediate results: ``grace_period``, ``grace_period`` eta, and so on, and ``R`` for a full run. At
+    Budgets are intermediate results: `grace_period`, `grace_period` eta, and so on, and `R` for a full run. At
     the end of a rung a trial is paused. Whenever a rung has grown, those that wait there and are now among its best
-    1 / ``eta`` go on from their checkpoints; other free places go to new configurations. These come from ``tuner``, the
-    name of one, with the class_args ``tuner_args``; it is given ``optimize_mode`` and ``seed``. Raises ValueError for
+    1 / `eta` go on from their checkpoints; other free places go to new configurations. These come from `tuner`, the
+    name of one, with the class_args `tuner_args`; it is given `optimize_mode` and `seed`. Raises ValueError for
     other arguments.
 
     >>> tuner = ASHATuner(R=9, eta=3, tuner="Random", seed=1)
@@ -170,7 +170,7 @@ class ASHATuner(ScheduledTuner):
 
     def _promote(self, member: _Climber) -> None:
         member.rung += 1
-        self._let_go_on(member, self._rungs[member.rung].budget)
+        self._continue(member, self._rungs[member.rung].budget)
 
 
 def _made(name: Any, arguments: Any, optimize_mode: str, seed: int | None) -> Tuner:

@@ -10,7 +10,7 @@ from .base import NoMoreTrialError, Tuner
 
 
 class BatchTuner(Tuner):
-    """Serves the options of the one ``choice`` of the space; each is a complete set of parameters.
+    """Serves the options of the one `choice` of the space; each is a complete set of parameters.
 
     Raises ValueError for any other space, NoMoreTrialError at the end of the list.
 

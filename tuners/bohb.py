@@ -51,11 +51,11 @@ class _Model:
 class BOHBTuner(HyperbandTuner):
     """Hyperband with a model: new configurations are drawn where good results are dense and bad ones are rare.
 
-    Budgets go from ``min_budget`` to ``max_budget`` intermediate results by factors of ``eta``. On the largest budget
-    with enough results, the best ``top_n_percent`` and the others (each ``min_points_in_model`` at least, by default
-    one more than there are parameters) are modelled by kernel densities; of ``num_samples`` draws from the good one,
-    widened by ``bandwidth_factor``, that with the highest ratio is taken. A share ``random_fraction`` of the
-    configurations is drawn at random. Bandwidths are at least ``min_bandwidth`` of the range. Raises ValueError for
+    Budgets go from `min_budget` to `max_budget` intermediate results by factors of `eta`. On the largest budget
+    with enough results, the best `top_n_percent` and the others (each `min_points_in_model` at least, by default
+    one more than there are parameters) are modelled by kernel densities; of `num_samples` draws from the good one,
+    widened by `bandwidth_factor`, that with the highest ratio is taken. A share `random_fraction` of the
+    configurations is drawn at random. Bandwidths are at least `min_bandwidth` of the range. Raises ValueError for
     other arguments.
 
     >>> tuner = BOHBTuner(max_budget=9, seed=1)

@@ -29,9 +29,9 @@ _TIE = 1e-14  # between equal results, as the package does not take a generation
 class CMAESTuner(LearningTuner):
     """Adapts a distribution over the unit cube from generation to generation.
 
-    ``optimize_mode`` is ``minimize`` or ``maximize``, ``seed`` an integer of at least 0. ``population_size`` is the
-    number of results in a generation (None: by the dimension, 4 + 3 log d), ``sigma`` the first standard deviation as
-    a part of each range. With ``restart`` ``ipop``, the search begins anew with twice the population when it has
+    `optimize_mode` is `minimize` or `maximize`, `seed` an integer of at least 0. `population_size` is the
+    number of results in a generation (None: by the dimension, 4 + 3 log d), `sigma` the first standard deviation as
+    a part of each range. With `restart` `ipop`, the search begins anew with twice the population when it has
     converged; None goes on. Any number of trials may run at once: results count in the order they come. Raises
     ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
 
@@ -220,7 +220,7 @@ class _Strategy:
         )
 
     def converged(self) -> bool:
-        """Whether nothing is to be expected from going on."""
+        """Return whether the search has converged."""
         return self._normal and bool(self._inner.should_stop())
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The conformance suite of tuners: what every tuner must do, as pytest tests that anybody can inherit.
+"""The conformance suite of tuners: what every tuner must do, as pytest tests to inherit.
 
 In a test file of a plug-in::
 
@@ -9,10 +9,10 @@ In a test file of a plug-in::
         def make(self, seed):
             return MyTuner(seed=seed)
 
-Class attributes say what the tuner does not claim: ``spaces`` holds the search spaces it supports, ``seeded``
-is False for a tuner without a seed, ``exhausts`` for one that may repeat a point; ``small`` and
-``constrained`` are spaces for the tests of these, and ``is_point`` may be overridden. A tuner whose suggestions cost
-much lowers ``trials`` and ``many_results``; ``make_directed`` is for one that can maximise.
+Class attributes say what the tuner claims: `spaces` are the search spaces it supports, `seeded` is False for a tuner
+without a seed, `exhausts` is False for one that may repeat a point. Tests of what it does not claim are not collected.
+`small` and `constrained` are spaces for single tests, and `is_point` may be overridden. Override `make_directed` for a
+tuner that can maximise; lower `trials` and `many_results` for one with slow suggestions.
 """
 
 # ruff: noqa: D102 - the names of the tests are sentences
@@ -111,7 +111,7 @@ SPACES: dict[str, dict[str, Any]] = {
 
 
 MANY = 10_000
-CORNER = 50  # trials after which a tuner that would repeat the best point has found it
+CORNER = 50  # trials by which a tuner that repeats the best point has found it
 
 
 def value_of(parameters: Any) -> float:
@@ -137,7 +137,7 @@ def run(tuner: Tuner, count: int, first: int = 0, sign: float = 1.0) -> list[Any
 
 
 class TunerConformance:
-    """Inherit this as ``class Test...`` and override :meth:`make`."""
+    """The suite: inherit it as `class Test...` and override `make`."""
 
     spaces: ClassVar[dict[str, Any]] = SPACES
     #: A space with few points, and how many; None when the tuner cannot have one.
@@ -202,7 +202,7 @@ class TunerConformance:
         return tuner
 
     def is_point(self, space: Any, parameters: Any) -> bool:
-        """Whether parameters belong to a space."""
+        """Return whether parameters belong to a space."""
         return not SearchSpace.parse(space).validate(parameters)
 
     def test_suggestions_are_points_of_the_space(self, space: Any) -> None:

@@ -66,10 +66,10 @@ class _Challenger(Member):
 class DEHBTuner(ScheduledTuner):
     """Hyperband with evolution: a configuration is bred from the best on the budget below, and replaces a worse one.
 
-    Budgets go from ``min_budget`` to ``max_budget`` intermediate results by factors of ``eta``. The first bracket is
+    Budgets go from `min_budget` to `max_budget` intermediate results by factors of `eta`. The first bracket is
     random and halves as in Hyperband, going on from checkpoints; in all others every rung gets new configurations: a +
-    ``mutation_factor`` (b - c) for three of the best of the budget below, crossed with a member of the population of
-    its own budget with ``crossover_prob`` for each parameter. Raises ValueError for other arguments.
+    `mutation_factor` (b - c) for three of the best of the budget below, crossed with a member of the population of
+    its own budget with `crossover_prob` for each parameter. Raises ValueError for other arguments.
 
     >>> tuner = DEHBTuner(max_budget=9, seed=1)
     >>> tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
@@ -224,6 +224,6 @@ class DEHBTuner(ScheduledTuner):
                 member.level = bracket.levels[bracket.rung]
                 member.target_index = self._populations[member.level].next_target()
             if not member.complete:
-                self._let_go_on(member, self._budget(bracket.levels[bracket.rung]))
+                self._continue(member, self._budget(bracket.levels[bracket.rung]))
         bracket.sizes[bracket.rung] = len(best)
         return best

@@ -19,10 +19,10 @@ _LOG_STEP = (-2.0, 0.0)  # powers of ten: of the unit interval
 
 
 class EvolutionTuner(LearningTuner):
-    """Keeps a population of ``population_size`` results; a child replaces the worse of two random members.
+    """Keeps a population of `population_size` results; a child replaces the worse of two random members.
 
-    ``optimize_mode`` is ``maximize`` or ``minimize``, ``seed`` an integer of at least 0. The first
-    ``population_size`` suggestions are random. As many trials as wanted may run at once. Raises ValueError for other
+    `optimize_mode` is `maximize` or `minimize`, `seed` an integer of at least 0. The first
+    `population_size` suggestions are random. As many trials as wanted may run at once. Raises ValueError for other
     arguments, NoMoreTrialError when a finite space is exhausted.
 
     >>> tuner = EvolutionTuner("minimize", population_size=8, seed=1)

@@ -61,11 +61,11 @@ class GaussianProcessTuner(SurrogateTuner):
 class GPTuner(GaussianProcessTuner):
     """Suggests where a Gaussian process expects most of a candidate.
 
-    ``optimize_mode`` is ``maximize`` or ``minimize``, ``seed`` an integer of at least 0. ``utility`` is ``ei``
-    (expected improvement), ``poi`` (its probability), both over the best result less ``xi``, or ``ucb`` (the mean less
-    ``kappa`` standard deviations). ``nu`` is the smoothness of the Matern kernel (0.5, 1.5, 2.5 or infinity), ``alpha``
-    the noise variance expected beforehand; both noise and length-scales are fitted. ``cold_start_num`` suggestions fill
-    the space first; then ``selection_num_warm_up`` random candidates and ``selection_num_starting_points`` near the
+    `optimize_mode` is `maximize` or `minimize`, `seed` an integer of at least 0. `utility` is `ei`
+    (expected improvement), `poi` (its probability), both over the best result less `xi`, or `ucb` (the mean less
+    `kappa` standard deviations). `nu` is the smoothness of the Matern kernel (0.5, 1.5, 2.5 or infinity), `alpha`
+    the noise variance expected beforehand; both noise and length-scales are fitted. `cold_start_num` suggestions fill
+    the space first; then `selection_num_warm_up` random candidates and `selection_num_starting_points` near the
     best results are looked at each time, and the best of them climbed from. Values are in units of standard
     deviations of the transformed results. Raises ValueError for other arguments, NoMoreTrialError when a finite space
     is exhausted.

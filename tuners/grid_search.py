@@ -14,7 +14,7 @@ class GridSearchTuner(NonRepeatingTuner):
 
     Where a point lies is measured by the CDF of the parameter's distribution. All options of a choice and all
     integers of a randint are there from the first round; types with a step end when all their values were
-    visited. ``optimize_mode`` is accepted and ignored. Raises NoMoreTrialError when a finite space is done.
+    visited. `optimize_mode` is accepted and ignored. Raises NoMoreTrialError when a finite space is done.
     Nothing is enumerated ahead, so the size of the grid does not matter.
 
     >>> tuner = GridSearchTuner()

@@ -31,7 +31,7 @@ class _Bracket:
         return self.rung == len(self.sizes) - 1
 
     def shrink(self, eta: int) -> None:
-        """No more members will come: the rungs above shrink alike."""
+        """Shrink the rungs above as well: no more members will come."""
         count = len(self.members)
         self.sizes[self.rung :] = [max(1, count // eta**i) for i in range(len(self.sizes) - self.rung)]
 
@@ -62,10 +62,10 @@ def bracket_plan(s: int, s_max: int, R: int, eta: int) -> tuple[list[int], list[
 class HyperbandTuner(ScheduledTuner):
     """Runs brackets of successive halving, one after the other for ever; budgets are intermediate results.
 
-    ``R`` is the budget of a full run, ``eta`` says how many compete for one place in the next rung. Bracket s starts
+    `R` is the budget of a full run, `eta` says how many compete for one place in the next rung. Bracket s starts
     ceil((s_max + 1) / (s + 1) eta^s) configurations with the budget R / eta^s (Li et al. 2018, algorithm 1). At the end
-    of a rung trials are paused; the best go on from their checkpoints, the others are stopped. With ``exec_mode``
-    ``parallelism`` the next bracket opens while the last still waits for results, with ``serial`` it does not. Raises
+    of a rung trials are paused; the best go on from their checkpoints, the others are stopped. With `exec_mode`
+    `parallelism` the next bracket opens while the last still waits for results, with `serial` it does not. Raises
     ValueError for other arguments.
 
     >>> tuner = HyperbandTuner(R=9, eta=3, seed=1)
@@ -146,7 +146,7 @@ class HyperbandTuner(ScheduledTuner):
         bracket.members = able[:places]
         for member in bracket.members:
             if not member.complete:
-                self._let_go_on(member, bracket.budgets[bracket.rung])
+                self._continue(member, bracket.budgets[bracket.rung])
         for member in ranked:
             if member not in bracket.members:
                 self._end(member, self._why(member, bracket, len(ranked), places))

@@ -1,4 +1,4 @@
-"""Metis: several kinds of candidates under a Gaussian process, and the one from which most is to be learned.
+"""Metis: several kinds of candidates under a Gaussian process; the most informative one is suggested.
 
 Li et al., Metis: Robustly Optimizing Tail Latencies of Cloud Systems, USENIX ATC 2018 (the kinds of candidates)
 Frazier, Powell and Dayanik, The Knowledge-Gradient Policy for Correlated Normal Beliefs, 2009 (what is learned)
@@ -26,10 +26,10 @@ _SUSPICIOUS = 3.0  # standard deviations between a result and what the others ma
 class MetisTuner(GaussianProcessTuner):
     """Weighs exploitation, exploration, a mixture model and re-sampling by how much the next result would teach.
 
-    ``optimize_mode`` is ``maximize`` or ``minimize``, ``seed`` an integer of at least 0. The first ``cold_start_num``
-    suggestions fill the space. Then, with ``exploration_probability``, it compares three candidates: the lowest mean,
-    the least known point, and the likeliest good one. Otherwise, and with ``no_candidates``, it takes the lowest mean.
-    ``selection_num_starting_points`` random points are looked at for each. Unless ``no_resampling``, a result that does
+    `optimize_mode` is `maximize` or `minimize`, `seed` an integer of at least 0. The first `cold_start_num`
+    suggestions fill the space. Then, with `exploration_probability`, it compares three candidates: the lowest mean,
+    the least known point, and the likeliest good one. Otherwise, and with `no_candidates`, it takes the lowest mean.
+    `selection_num_starting_points` random points are looked at for each. Unless `no_resampling`, a result that does
     not fit the others is measured once more (where a continuous parameter is active: other points are never repeated).
     Raises ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
 
@@ -67,11 +67,11 @@ class MetisTuner(GaussianProcessTuner):
         self._measured_again: set[bytes] = set()
 
     def _modelled(self) -> Floats:
-        model, training = self._believed()
+        model, training = self._trained()
         assert isinstance(model, Posterior)
-        doubtful = self._doubtful(model, training) if self._resampling else []
-        if doubtful:
-            return np.array(doubtful)
+        suspicious = self._suspicious(model, training) if self._resampling else []
+        if suspicious:
+            return np.array(suspicious)
         lowest = self._climbed(self._acquisition(model, training), training, self._everywhere)
         if self._exploiting or self._rng.random() >= self._exploration:
             return lowest
@@ -81,7 +81,7 @@ class MetisTuner(GaussianProcessTuner):
         gains = _knowledge_gradient(model, self._embedding.features(candidates), references)
         return np.concatenate([candidates[np.argsort(-gains, kind="stable")], lowest[1:]])
 
-    def _doubtful(self, model: Posterior, training: Training) -> list[Floats]:
+    def _suspicious(self, model: Posterior, training: Training) -> list[Floats]:
         """Return the worst misfit that can be repeated and was not yet, if there is one."""
         for units in _misfits(model, training):
             if units.tobytes() not in self._measured_again and self._is_continuous(units):
@@ -92,7 +92,7 @@ class MetisTuner(GaussianProcessTuner):
         return []
 
     def _is_continuous(self, units: Floats) -> bool:
-        """Whether a continuous parameter is active in a point."""
+        """Return whether a continuous parameter is active in a point."""
         active = np.flatnonzero(~np.isnan(units))
         return any(self._embedding.edges[i] is None for i in np.intersect1d(active, self._layout.numeric))
 

@@ -37,8 +37,8 @@ class OptunaMissing(ImportError):
 class OptunaTuner(LearningTuner):
     """Asks a sampler of Optuna for every point, and tells it every result.
 
-    ``sampler`` is the name of a class of ``optuna.samplers``, ``sampler_args`` are its arguments; ``seed`` (an integer
-    of at least 0) goes to a sampler that takes one. ``optimize_mode`` is ``minimize`` or ``maximize``. The sampler sees
+    `sampler` is the name of a class of `optuna.samplers`, `sampler_args` are its arguments; `seed` (an integer
+    of at least 0) goes to a sampler that takes one. `optimize_mode` is `minimize` or `maximize`. The sampler sees
     the places of numbers in the unit interval, integers as steps of it, and choices as the indices of their options; of
     a nested choice it is asked what is active. Points that it repeats are replaced. Raises
     OptunaMissing without Optuna, ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.

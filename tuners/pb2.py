@@ -28,9 +28,9 @@ _GRID = tuple(itertools.product((0.2, 0.5, 1.2), (0.0, 0.1, 0.4), (0.02, 0.3)))
 class PB2Tuner(PBTTuner):
     """Population-based training that models by how much parameters improved their members, and forgets with time.
 
-    As in PBT, ``population_size`` members train in generations of ``interval`` intermediate results, and the worst
-    ``fraction`` go on from checkpoints of the best. Their parameters are those with the highest upper confidence bound
-    of the improvement that is expected next. ``generations`` None means until the scripts end. Raises ValueError for
+    As in PBT, `population_size` members train in generations of `interval` intermediate results, and the worst
+    `fraction` go on from checkpoints of the best. Their parameters are those with the highest upper confidence bound
+    of the improvement that is expected next. `generations` None means until the scripts end. Raises ValueError for
     other arguments.
 
     >>> tuner = PB2Tuner(population_size=2, interval=5, seed=1)

@@ -29,13 +29,13 @@ class Legacy:
 
 
 class PBTTuner(ScheduledTuner):
-    """Trains ``population_size`` members in generations of ``interval`` intermediate results, all at the same pace.
+    """Trains `population_size` members in generations of `interval` intermediate results, all at the same pace.
 
-    Behind each generation the worst ``fraction`` of the members go on from the checkpoints of some of the best and
-    with their parameters varied: each one is drawn anew with ``resample_probability``, else moved by ``factor`` of its
-    range (by one value where there are few). ``generations`` None means until the scripts end. With
-    ``all_checkpoint_dir`` a generation is a whole trial, as in NNI: the script finds ``load_checkpoint_dir`` and
-    ``save_checkpoint_dir`` below that folder among its parameters, and ``interval`` is not looked at. Raises
+    Behind each generation the worst `fraction` of the members go on from the checkpoints of some of the best and
+    with their parameters varied: each one is drawn anew with `resample_probability`, else moved by `factor` of its
+    range (by one value where there are few). `generations` None means until the scripts end. With
+    `all_checkpoint_dir` a generation is a whole trial, as in NNI: the script finds `load_checkpoint_dir` and
+    `save_checkpoint_dir` below that folder among its parameters, and `interval` is not looked at. Raises
     ValueError for other arguments.
 
     >>> tuner = PBTTuner(population_size=2, interval=5, seed=1)
@@ -126,12 +126,12 @@ class PBTTuner(ScheduledTuner):
         self._sources = list(range(len(self._members)))
         for member in going:
             if id(member) not in worst:
-                self._let_go_on(member, member.count + self._interval)
+                self._continue(member, member.count + self._interval)
         for member, legacy in zip(heirs, legacies, strict=True):
             # A new trial counts from where the checkpoint was saved, a resumed one from its own last result.
             count = legacy.model.count if legacy.model is not None else 0
             reached = count if member.ended else member.count
-            self._let_go_on(member, reached + self._interval, legacy.parameters, legacy.source)
+            self._continue(member, reached + self._interval, legacy.parameters, legacy.source)
             self._take_over(member, legacy)
 
     def _left_space(self, member: Member) -> None:
@@ -147,7 +147,7 @@ class PBTTuner(ScheduledTuner):
         """Learn from a generation that is over; all its members wait, and have the parameters that they had in it."""
 
     def _legacy(self, best: list[Member]) -> Legacy:
-        """What one of the worst takes over: varied parameters, a checkpoint, and how far that has come."""
+        """Return what one of the worst exploits: varied parameters, a checkpoint, and its progress."""
         if not best:
             return Legacy(self._draw(), None, None)
         model = best[int(self._rng.integers(len(best)))]
@@ -165,7 +165,7 @@ class PBTTuner(ScheduledTuner):
         return model.parameters
 
     def _vary(self, space: SearchSpace, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Explore: move every parameter a little in the unit cube, or draw it anew."""
+        """Explore: move every parameter a little in the unit cube, or draw it again."""
         old, fresh = space.encode(parameters), self._rng.random(len(space.parameters))
         steps = np.array(
             [1.0 / p.size if p.size and p.size < 1 / self._factor else self._factor for p in space.parameters]

@@ -24,8 +24,8 @@ _BLOCK = 64  # points drawn from a sequence at a time; a power of two keeps Sobo
 class QMCTuner(RandomTuner):
     """Takes the points of a low-discrepancy sequence in order; results are not looked at.
 
-    ``sequence`` is ``sobol``, ``halton`` or ``lhs`` (Latin hypercubes of ``block`` points each, one after the other);
-    ``scramble`` randomises the first two by the seed, without it they are the same for every seed. ``optimize_mode``
+    `sequence` is `sobol`, `halton` or `lhs` (Latin hypercubes of `block` points each, one after the other);
+    `scramble` randomises the first two by the seed, without it they are the same for every seed. `optimize_mode`
     is accepted and ignored. Raises ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
 
     >>> tuner = QMCTuner("halton", scramble=False)

@@ -18,7 +18,7 @@ __all__ = ["RandomTuner"]
 class RandomTuner(NonRepeatingTuner):
     """Samples every parameter from its own distribution; results do not matter.
 
-    ``seed`` (an integer of at least 0) makes the sequence reproducible. ``optimize_mode`` is accepted and
+    `seed` (an integer of at least 0) makes the sequence reproducible. `optimize_mode` is accepted and
     ignored. Raises NoMoreTrialError when a finite space is exhausted.
 
     >>> tuner = RandomTuner(seed=1)

@@ -16,10 +16,10 @@ _LARGEST_SET = 500
 
 
 class SMACTuner(SurrogateTuner):
-    """Bayesian optimisation with a forest of ``trees`` trees: quick, for choices and rough functions.
+    """Bayesian optimisation with a forest of `trees` trees: quick, for choices and rough functions.
 
-    ``optimize_mode`` is ``maximize`` or ``minimize``, ``seed`` an integer of at least 0. The first ``startup``
-    suggestions fill the space, every tenth of the others is random. ``config_dedup`` is accepted: a configuration is
+    `optimize_mode` is `maximize` or `minimize`, `seed` an integer of at least 0. The first `startup`
+    suggestions fill the space, every tenth of the others is random. `config_dedup` is accepted: a configuration is
     never suggested twice. Raises ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
 
     >>> tuner = SMACTuner("minimize", seed=1)

@@ -37,11 +37,11 @@ _FLIP = 0.7
 class TPETuner(LearningTuner):
     """Models the good and the other results by densities l and g, and suggests where l / g is highest.
 
-    ``optimize_mode`` is ``minimize`` or ``maximize``, ``seed`` an integer of at least 0. ``tpe_args`` may
-    hold ``n_startup_jobs`` (random suggestions first), ``n_ei_candidates`` (draws from l each time),
-    ``gamma`` (of n results, ceil(gamma sqrt(n)) are good), ``linear_forgetting`` (at most so many are good),
-    ``prior_weight`` (observations that the search space itself counts for) and ``constant_liar_type``
-    (what running trials are taken for: ``best``, ``mean``, ``worst`` or None, to ignore them).
+    `optimize_mode` is `minimize` or `maximize`, `seed` an integer of at least 0. `tpe_args` may
+    hold `n_startup_jobs` (random suggestions first), `n_ei_candidates` (draws from l each time),
+    `gamma` (of n results, ceil(gamma sqrt(n)) are good), `linear_forgetting` (at most so many are good),
+    `prior_weight` (observations that the search space itself counts for) and `constant_liar_type`
+    (what running trials are taken for: `best`, `mean`, `worst` or None, to ignore them).
     Raises ValueError for other arguments, NoMoreTrialError when a finite space is exhausted. A failed trial
     and NaN count as the worst result.
 
@@ -112,7 +112,7 @@ class TPETuner(LearningTuner):
         )
 
     def _lie_is_good(self, losses: Floats) -> bool:
-        """Whether running trials are taken for good ones; `losses` are those of the good and the next one."""
+        """Return whether running trials count as good ones; `losses` are those of the good and the next one."""
         if self._liar == "mean":
             finite = self._history.losses[: self._history.successes]
             return bool(finite.mean() < losses[-1])

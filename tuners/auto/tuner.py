@@ -35,7 +35,7 @@ _FEWEST = 4  # results that a model needs
 class AutoTuner(LearningTuner):
     """Suggests where the model expects the largest improvement; chooses its strategy itself.
 
-    ``optimize_mode`` is ``minimize`` or ``maximize``, ``seed`` an integer of at least 0. Raises ValueError for other
+    `optimize_mode` is `minimize` or `maximize`, `seed` an integer of at least 0. Raises ValueError for other
     arguments, NoMoreTrialError when a finite space is exhausted. A failed trial and NaN count as the worst result.
 
     >>> tuner = AutoTuner(seed=1)

@@ -1,4 +1,16 @@
-"""What tuners share: the base classes, the history of results, layouts of search spaces."""
+"""What tuners share.
+
+tuner                `Tuner`, with NNI's method names, and `NoMoreTrialError`
+non_repeating_tuner  base class of tuners that only remember points: Random, GridSearch, QMC
+learning_tuner       base class of tuners that learn from results
+scheduled_tuner      base class of schedulers, which train in stages
+trial_control        budgets, checkpoints, pause, resume and stop, for schedulers
+history              points and their losses, ranked
+explored             points suggested or measured before
+grid                 a lazy walk over all points
+layout               columns of the unit cube: numbers, choices, branches
+embedding            the unit cube as features for distance-based models
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A search space as a Gaussian process sees it: points of the unit cube as vectors whose distance means something.
+"""Maps points of the unit cube to feature vectors whose distances are meaningful, for Gaussian processes.
 
-A number is its place in the unit interval, and the middle of it where it is inactive; a choice is a corner of a
-simplex, and the origin where it is inactive. Everything stays Euclidean, so any radial kernel is positive definite; a
-distance "only where both are active" would not. A choice between numbers is on a line as well. Parameters that have one
-name in different branches of a choice are never active together: they share one coordinate.
+A number is its place in the unit interval, or the middle if it is inactive; a choice is a corner of a simplex, or the
+origin if it is inactive. Distances are Euclidean, so any radial kernel is positive definite; a distance "only where
+both are active" would not allow that. A choice between numbers also has a coordinate on a line. Parameters of one name
+in different branches of a choice are never active together: they share one coordinate.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from ...search_space import Parameter, SearchSpace, UnitMap, unit_map
 from .layout import Floats, Ints, Layout
 
-_LARGEST_TABLE = 4096  # values of a parameter; more than these are as good as continuous
+_LARGEST_TABLE = 4096  # values of a parameter; a parameter with more is treated as continuous
 _CORNER = 0.5**0.5  # so that two options are at distance 1
 _STEP = 1e-12
 
@@ -26,7 +26,7 @@ _STEP = 1e-12
 class Embedding:
     """The map from units, shape (m, d) with NaN where inactive, to features, shape (m, f).
 
-    `groups` says of each feature which length-scale it has; there are `scales` of them. `edges` are, for each discrete
+    `groups` is the length-scale of each feature, out of `scales`. `edges` are, for each discrete
     numeric parameter, the units at which its value changes.
     """
 
@@ -84,13 +84,13 @@ class Embedding:
             result[:, feature] += centred[:, column]
         rows = np.arange(len(units))
         for column, first, count in self.corners:
-            told = active[:, column]
-            code = np.minimum((units[told, column] * count).astype(np.int64), count - 1)
-            result[rows[told], first + code] = _CORNER
+            known = active[:, column]
+            code = np.minimum((units[known, column] * count).astype(np.int64), count - 1)
+            result[rows[known], first + code] = _CORNER
         for column, feature, places in self.lines:
-            told = active[:, column]
-            code = np.minimum((units[told, column] * len(places)).astype(np.int64), len(places) - 1)
-            result[told, feature] = places[code] - 0.5
+            known = active[:, column]
+            code = np.minimum((units[known, column] * len(places)).astype(np.int64), len(places) - 1)
+            result[known, feature] = places[code] - 0.5
         return result
 
     def snap(self, units: Floats) -> Floats:
@@ -108,12 +108,12 @@ class Embedding:
 
 
 def active_dimension(units: Floats) -> float:
-    """Return how many parameters are active on average."""
+    """Return the average number of active parameters."""
     return float((~np.isnan(units)).sum(axis=1).mean()) if len(units) else 1.0
 
 
 def _shared_key(parameter: Parameter) -> tuple[Any, ...]:
-    """What a parameter has in common with those of the same name in sibling branches."""
+    """Return a key that parameters of the same name in sibling branches share."""
     path = tuple(part for part in parameter.key if isinstance(part, str))
     return path, parameter.type
 

@@ -9,9 +9,9 @@ from ...search_space import SearchSpace, identity
 from .grid import GridWalk
 from .tuner import NoMoreTrialError
 
-_RESAMPLES = 50  # draws before the grid is asked for a point that is left
-_DIGITS = 12  # of a float that tell points apart
-_GRID_STEPS = 200_000  # grid points looked at for one suggestion before the search counts as over
+_RESAMPLES = 50  # draws before a point is taken from the grid
+_DIGITS = 12  # of a float that distinguish points
+_GRID_STEPS = 200_000  # grid points tried for one suggestion before the search ends
 
 
 class Explored:
@@ -29,19 +29,19 @@ class Explored:
         self._walk = GridWalk(space)
 
     def add(self, parameters: dict[str, Any]) -> bool:
-        """Remember a point; return False if it was known already."""
+        """Remember a point; return whether it is new."""
         key, before = key_of(parameters), len(self._points)
         self._points.add(key)
         return len(self._points) > before
 
     def forget(self, parameters: dict[str, Any]) -> None:
-        """Let a point be suggested once more."""
+        """Forget a point, so that it can be suggested again."""
         self._points.discard(key_of(parameters))
 
     def new_point(self, draw: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return the first new point among those drawn, else the next of the grid that is left.
+        """Return the first new point among those drawn, else the next new point of the grid.
 
-        Raises NoMoreTrialError when every point was suggested or measured.
+        Raises `NoMoreTrialError` when every point was suggested or measured.
         """
         for _ in range(_RESAMPLES):
             point = draw()
@@ -62,7 +62,7 @@ class Explored:
 
 
 def key_of(parameters: dict[str, Any]) -> Hashable:
-    """Return what equal points have in common; floats count as equal up to rounding errors.
+    """Return a key that equal points share; floats count as equal up to rounding errors.
 
     A normal value that goes to the unit interval and back may differ from itself in the last digits.
     """
@@ -78,7 +78,7 @@ def _rounded(value: Any) -> Any:
 
 
 def ready(explored: Explored | None) -> Explored:
-    """Return what there is after ``update_search_space``; before it, raise RuntimeError."""
+    """Return `explored`; raise RuntimeError if there is no search space yet."""
     if explored is None:
         raise RuntimeError("a tuner needs update_search_space before anything else")
     return explored

@@ -1,4 +1,4 @@
-"""A lazy walk over the grid of a search space: coarse first, every point once, nothing kept but where it is.
+"""A lazy walk over the grid of a search space: coarse first, every point once, storing only its position.
 
 Epoch 1 takes every option of a choice, every integer of a randint and the median of everything else. Each
 further epoch halves the gaps, measured by the CDF of the sampling distribution: quartiles, eighths, ...
@@ -24,7 +24,7 @@ class _Axis(Protocol):
 
     @property
     def old(self) -> int:
-        """How many of them earlier epochs had."""
+        """The number of coordinates from earlier epochs."""
         ...
 
     @property
@@ -33,13 +33,13 @@ class _Axis(Protocol):
     def unit(self, index: int) -> float: ...
 
     def refine(self) -> bool:
-        """Start the next epoch; return whether a later one may still find something."""
+        """Start the next epoch; return whether a later one may add coordinates."""
         ...
 
 
 @dataclass(slots=True)
 class _Options:
-    """Choice and randint: everything is there from the start."""
+    """Choice and randint: all coordinates exist from the start."""
 
     count: int
     old: int = 0
@@ -70,11 +70,11 @@ class _Continuum:
 
 @dataclass(slots=True)
 class _Steps:
-    """A type with a step q: like a continuum, with repeated values left out, so it comes to an end."""
+    """A type with a step q: like a continuum without repeated values, so it ends."""
 
     units: list[float]
     parameter: Parameter
-    gaps: list[tuple[float, float]]  # where values may still hide
+    gaps: list[tuple[float, float]]  # that may contain more values
     epoch: int = 1
     old: int = 0
 
@@ -92,7 +92,7 @@ class _Steps:
         for low, high in self.gaps:
             middle = (low + high) / 2
             value = values.from_unit(middle)
-            # The ends of the unit interval are not visited, so they do not count as known.
+            # The ends of the unit interval are not visited, so their values are not known.
             known = [values.from_unit(unit) for unit in (low, high) if 0 < unit < 1]
             if value not in known:
                 self.units.append(values.to_unit(value))
@@ -101,7 +101,7 @@ class _Steps:
         return bool(self.gaps)
 
     def hides(self, values: UnitMap, low: float, high: float) -> bool:
-        """Whether a value that was not visited may lie between two units."""
+        """Return whether an unvisited value may lie between two units."""
         distance = values.from_unit(high) - values.from_unit(low)
         return distance > (0 if low == 0 or high == 1 else 1.001 * float(self.parameter.q or 0))
 
@@ -123,7 +123,7 @@ def _axis(parameter: Parameter) -> _Axis:
 
 @dataclass(slots=True)
 class GridWalk:
-    """Yields the grid points of a space by :meth:`next`, as vectors of the unit cube with NaN where inactive.
+    """Yields the grid points of a space by `next`, as vectors of the unit cube with NaN where inactive.
 
     >>> walk = GridWalk(SearchSpace.parse({"x": {"_type": "uniform", "_value": [0, 1]}}))
     >>> [float(walk.next()[0]) for _ in range(7)]
@@ -152,19 +152,19 @@ class GridWalk:
         return None
 
     def _refine(self) -> None:
-        """Go to the next epoch that has a new coordinate; there is none when every axis has ended."""
+        """Start the next epoch with a new coordinate, or end the walk."""
         hopeful = True
         while hopeful:
-            # All of them are refined before any() looks at the answers.
-            answers = [axis.refine() for axis in self._axes]
-            hopeful = any(answers)
+            # A list, so that every axis is refined before any() stops.
+            unfinished = [axis.refine() for axis in self._axes]
+            hopeful = any(unfinished)
             self._epoch += 1
             if any(axis.count > axis.old for axis in self._axes):
                 return
         self._ended = True
 
     def _following(self) -> list[int | None] | None:
-        """Return the point after the present one in this epoch."""
+        """Return the next point in this epoch."""
         if self._point is None:
             return self._completed([])
         for i in reversed(range(len(self._point))):
@@ -197,7 +197,7 @@ class GridWalk:
         return next((index for index in indices if self._promising([*prefix, index])), None)
 
     def _promising(self, prefix: list[int | None]) -> bool:
-        """Whether a prefix has a new coordinate, or one of the parameters to come can have one."""
+        """Return whether a prefix has a new coordinate, or a later parameter can have one."""
         if self._epoch == 1:
             return True
         if any(i is not None and i >= axis.old for i, axis in zip(prefix, self._axes, strict=False)):
@@ -208,7 +208,7 @@ class GridWalk:
         )
 
     def _reachable(self, i: int, prefix: list[int | None]) -> bool:
-        """Whether parameter `i` is active, or can become so, after a prefix."""
+        """Return whether parameter `i` is or can become active after a prefix."""
         parent = self.space.parameters[i].parent
         while parent is not None:
             choice, option = parent

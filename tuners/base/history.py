@@ -1,4 +1,4 @@
-"""What a tuner that learns knows: every point it suggested or was told of, ranked by loss."""
+"""Every point that a tuner suggested or imported, ranked by loss."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _GROWTH = 64
 class History:
     """Points in order of arrival, with a loss once it is known; the lower the better, inf for a failure.
 
-    A result is noted in O(1); it is ranked when the ranking is next asked for, by O(log n) comparisons and one
-    shift of an array of integers.
+    A result is recorded in O(1), and ranked when the ranking is next needed, by O(log n) comparisons and one shift of
+    an array.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -40,7 +40,7 @@ class History:
         return row
 
     def settle(self, row: int, loss: float) -> None:
-        """Give a point its loss, or another one than it had."""
+        """Set or replace the loss of a point."""
         old = float(self._losses[row])
         self._unranked.setdefault(row, old)
         self._losses[row] = loss
@@ -52,7 +52,7 @@ class History:
         return float(self._losses[row])
 
     def _rank(self) -> None:
-        """Put what came since the last time in its place."""
+        """Rank the results since the last call."""
         for row, old in self._unranked.items():
             if old == old:
                 self._remove(row, old)
@@ -90,7 +90,7 @@ class History:
 
     @property
     def successes(self) -> int:
-        """How many losses are finite."""
+        """The number of finite losses."""
         return int(np.searchsorted(self.losses, np.inf))
 
     def units(self, rows: Ints) -> Floats:
@@ -98,11 +98,11 @@ class History:
         return self._units[rows]
 
     def _arrays(self) -> tuple[str, ...]:
-        """The names of the arrays that have one row per point."""
+        """Return the names of the arrays with one row per point."""
         return "_units", "_losses", "_ranked", "_sorted_losses"
 
     def _grow(self) -> None:
-        room = max(_GROWTH, self.count)
+        more = max(_GROWTH, self.count)
         for name in self._arrays():
             array = getattr(self, name)
-            setattr(self, name, np.concatenate([array, np.zeros((room, *array.shape[1:]), array.dtype)]))
+            setattr(self, name, np.concatenate([array, np.zeros((more, *array.shape[1:]), array.dtype)]))

@@ -1,4 +1,4 @@
-"""A search space as numpy sees it: which columns are numbers, which are choices, and what depends on what."""
+"""The columns of the unit cube of a search space: numbers, choices, and the branches they depend on."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Layout:
         )
 
     def deactivate(self, units: Floats) -> Floats:
-        """Set what is inactive in each row of `units`, shape (m, d), to NaN; returns `units`."""
+        """Set inactive parameters in `units`, shape (m, d), to NaN, in place; return `units`."""
         for column, parent, option in self.children:
             count = self.options[np.searchsorted(self.choices, parent)]
             with np.errstate(invalid="ignore"):

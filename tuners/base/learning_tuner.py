@@ -1,4 +1,4 @@
-"""What tuners that learn from results share: the history of points, failures, imports, duplicates, constraints."""
+"""The base class of tuners that learn from results: history, failures, imports, duplicates, constraints."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _HUGE = 1e300
 
 
 class LearningTuner(Tuner):
-    """Keeps every point and its loss in a history; a subclass says which points to try, in `_proposals`.
+    """Keeps every point and its loss in a history; a subclass overrides `_proposals`.
 
-    The lower a loss the better; a failed trial and NaN have the loss inf, everything else is finite. The first
-    proposal that is new and meets the constraints is taken; when there is none, a random point that is. When the
-    space changes, results that are points of the new one are kept.
+    Lower losses are better; a failed trial and NaN have the loss inf, all others are finite. A suggestion is the first
+    proposal that is new and meets the constraints, or else such a random point. When the space changes, results that
+    are points of the new one are kept.
 
     >>> class Middle(LearningTuner):
     ...     def _proposals(self): yield np.full(self._layout.dimension, 0.5)
@@ -40,31 +40,31 @@ class LearningTuner(Tuner):
         self._explored: Explored | None = None
 
     def _proposals(self) -> Iterable[Floats]:
-        """Return vectors of the unit cube to try next, the best first, each of shape (d,); may be few or none."""
+        """Return vectors of the unit cube to try next, best first, each of shape (d,); there may be none."""
         raise NotImplementedError(f"{type(self).__name__} does not override _proposals")
 
     def _new_history(self, layout: Layout) -> History:
-        """Return the history that the tuner needs."""
+        """Return an empty history."""
         return History(layout)
 
     def _begin(self) -> None:
-        """Make what depends on the search space; the history is still empty."""
+        """Set up what depends on the search space; the history is still empty."""
 
     def _suggested(self, parameter_id: int, row: int) -> None:
-        """Hear which row of the history a suggestion became."""
+        """Note the row of the history of a new suggestion."""
 
     def _settled(self, row: int) -> None:
-        """Hear that a row of the history has its loss, or another one than before."""
+        """Note that a row of the history has a new loss."""
 
     def update_search_space(self, search_space: Any) -> None:
-        """Take a search space; results that are points of it are kept."""
+        """Take a search space; keep the results that are points of it."""
         earlier = self._results() if self._explored else []
         space = SearchSpace.parse(search_space, self.constraints)
         self._explored = Explored(space, self._explored)
         self._layout = Layout.of(space)
         self._history = self._new_history(self._layout)
-        self._rows: dict[int, int] = {}  # of every suggestion, so that a late or second result finds its row
-        self._running: dict[int, int] = {}  # rows that stand for running trials, by parameter id
+        self._rows: dict[int, int] = {}  # of every suggestion, for late and second results
+        self._running: dict[int, int] = {}  # rows of running trials, by parameter id
         self._begin()
         for parameters, loss in earlier:
             if not space.validate(parameters):
@@ -99,7 +99,7 @@ class LearningTuner(Tuner):
             self._settle(row, loss)
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """Take a trial that ended without a result as the worst."""
+        """Rank a trial that ended without a result as the worst."""
         row = self._running.pop(parameter_id, None)
         if row is not None:
             self._settle(row, math.inf)
@@ -122,7 +122,7 @@ class LearningTuner(Tuner):
         return min(max(loss, -_HUGE), _HUGE) if loss < math.inf else math.inf
 
     def _running_rows(self) -> Ints:
-        """Return the rows of the trials that run, in the order of their suggestion."""
+        """Return the rows of running trials, in the order of suggestion."""
         return np.fromiter(self._running.values(), dtype=np.int64)
 
     def _results(self) -> list[tuple[dict[str, Any], float]]:

@@ -1,8 +1,8 @@
-"""The common half of Hyperband and population-based training: members that are paused, compared, and go on.
+"""The base class of schedulers, whose members train in stages: they are paused, compared, and continued.
 
-A member runs until it has made as many intermediate results as its target says; then it is paused. A script may just
-as well obey its budget and end there with a final result: then the member goes on as another trial that starts from
-the checkpoint of the first. A script that ends before its target has done all it can: its member is complete.
+A member runs until it has as many intermediate results as its target, and is paused. A script may also obey its
+budget and end there with a final result: then the member continues as another trial, from the checkpoint of the
+first. If a script ends before its target, its member is complete.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Member", "ScheduledTuner"]
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One configuration that is trained in stages; `count` are its intermediate results so far."""
+    """One configuration that is trained in stages; `count` is the number of its intermediate results so far."""
 
     parameters: dict[str, Any]
     target: int
@@ -38,53 +38,53 @@ class Member:
     began_at: int = 0  # its count at the beginning of this stage
     reports: int = 0  # in this stage
     reported_before: bool = False  # in an earlier stage
-    waits: bool = False  # has it reached its target?
-    ended: bool = False  # is its trial over?
+    waits: bool = False  # reached its target
+    ended: bool = False  # its trial is over
     failed: bool = False
-    complete: bool = False  # has it done all it can?
+    complete: bool = False  # has no more stages to run
 
 
 class ScheduledTuner(NonRepeatingTuner):
-    """Keeps track of members; a subclass makes new ones and says what happens when one has arrived at its target."""
+    """Tracks members; a subclass creates them and decides what happens when one reaches its target."""
 
     wants_periodical = True
-    _stage_is_a_trial = False  # does every trial end by itself at the end of its stage?
+    _stage_is_a_trial = False  # every trial ends by itself at the end of its stage
 
     def __init__(self, optimize_mode: str, seed: int | None) -> None:
         self._sign = loss_sign(optimize_mode)
         self._rng = np.random.default_rng(seed_of(seed))
-        self._running: dict[int, Member] = {}  # by parameter id, until their trials have ended
-        self._continued: deque[Member] = deque()  # go on as new trials
+        self._running: dict[int, Member] = {}  # by parameter id, until their trials end
+        self._continued: deque[Member] = deque()  # to continue as new trials
 
-    # what a subclass says
+    # for subclasses to override
 
     def _new_member(self) -> Member:
-        """Make a member; raise NoMoreTrialError when there is none to make now."""
+        """Make a member, or raise `NoMoreTrialError` if there is none to make now."""
         raise NotImplementedError
 
     def _is_paused_at(self, member: Member) -> bool:
-        """Whether a member is paused at its target, or left to run to its end."""
+        """Return whether a member is paused at its target, instead of running to its end."""
         raise NotImplementedError
 
     def _arrived(self, member: Member) -> None:
-        """A member has reached its target, or its trial is over."""
+        """Handle a member that has reached its target, or whose trial is over."""
         raise NotImplementedError
 
     def _compare_now(self) -> None:
-        """Go on with the members that there are: no new trial can be made any more."""
+        """Compare the existing members: no new trial can be made."""
         raise NotImplementedError
 
-    # what it is told
+    # called by the dispatcher
 
     def trials_stalled(self) -> None:
-        """Compare what there is: members that would need another trial get none."""
+        """Compare the existing members; those that need another trial do not get one."""
         for member in self._continued:
             member.complete = member.waits = True
         self._continued.clear()
         self._compare_now()
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Suggestion:
-        """Return a member that goes on as a new trial, or a new member, with its budget."""
+        """Return a member to continue as a new trial, or a new member, with its budget."""
         member = self._next_continued() or self._new_member()
         member.parameter_id, member.resumed_at, member.ended = parameter_id, None, False
         self._running[parameter_id] = member
@@ -92,7 +92,7 @@ class ScheduledTuner(NonRepeatingTuner):
         return Suggestion(member.parameters, member.target, source)
 
     def _next_continued(self) -> Member | None:
-        """Return the next that goes on as a new trial and is a point of the space, which may have changed."""
+        """Return the next member to continue that is still a point of the space."""
         while self._continued:
             member = self._continued.popleft()
             if not ready(self._explored).space.validate(member.parameters):
@@ -101,7 +101,7 @@ class ScheduledTuner(NonRepeatingTuner):
         return None
 
     def _left_space(self, member: Member) -> None:
-        """See what becomes of a member that would go on as a new trial and is no point of the space any more."""
+        """Complete a member that is no longer a point of the space."""
         member.complete = member.waits = True
         self._arrived(member)
 
@@ -127,7 +127,7 @@ class ScheduledTuner(NonRepeatingTuner):
             member.loss = self._loss(value)
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """See what the end of a trial means for its member."""
+        """Update the member whose trial ended."""
         member = self._running.pop(parameter_id, None)
         if member is None:
             return
@@ -135,9 +135,9 @@ class ScheduledTuner(NonRepeatingTuner):
         if not success:
             member.loss = math.inf
         if member.waits:
-            return  # it obeyed its budget before the pause came
+            return  # it obeyed its budget before the pause arrived
         if success and member.resumed_at == member.count:
-            self._continued.append(member)  # so did this one, and its resume came too late
+            self._continued.append(member)  # it ended too, and its resume came too late
             return
         # Counted by stage: a script that saves before it reports repeats a number after each checkpoint.
         stopped_short = not self._stage_is_a_trial and member.reports < member.target - member.began_at
@@ -145,19 +145,19 @@ class ScheduledTuner(NonRepeatingTuner):
         member.waits = True
         self._arrived(member)
 
-    # what a subclass lets members do
+    # for subclasses to call
 
-    def _let_go_on(
+    def _continue(
         self, member: Member, target: int, parameters: dict[str, Any] | None = None, source: str | None = None
     ) -> None:
-        """Let a member that waits go on to its next target, perhaps with other parameters and another's checkpoint."""
+        """Continue a waiting member to its next target, perhaps with new parameters and another checkpoint."""
         member.target, member.waits, member.source = target, False, source
         member.reported_before, member.reports = member.reported_before or member.reports > 0, 0
         member.began_at = member.count
         if parameters is not None:
             member.parameters = parameters
         if member.failed:
-            member.trial_id, member.failed = None, False  # it begins anew
+            member.trial_id, member.failed = None, False  # it starts over
         if member.ended or member.trial_id is None:
             self._continued.append(member)
             return
@@ -165,7 +165,7 @@ class ScheduledTuner(NonRepeatingTuner):
         self.resume_trial(member.trial_id, parameters, source, target)
 
     def _end(self, member: Member, reason: str) -> None:
-        """Let a member that waits go no further."""
+        """Stop a waiting member."""
         if not member.ended and member.trial_id is not None:
             self.stop_trial(member.trial_id, reason)
         if member.parameter_id is not None:

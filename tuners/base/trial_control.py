@@ -1,6 +1,6 @@
-"""What a tuner may ask for besides new parameters: budgets, checkpoints of other trials, pause, resume and end.
+"""What a scheduler may do besides suggesting parameters: set budgets, use checkpoints, pause, resume and stop trials.
 
-Schedulers such as Hyperband and population-based training need these; other tuners do not.
+Hyperband and population-based training need these; other tuners do not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Parameters of a new trial that is told a budget, or that starts from the checkpoint of another trial.
+    """Parameters of a new trial with a budget, or with the checkpoint of another trial to start from.
 
     Return it in place of plain parameters. `budget` is in the units that the tuner and the trials agree on, usually
     intermediate results; `checkpoint_of` is the id of a trial.
@@ -27,16 +27,16 @@ class Suggestion:
 
 
 class TrialControl:
-    """What a tuner may do to trials that were made already; the dispatcher gives it one that is connected.
+    """Lets a tuner pause, resume and stop existing trials; the dispatcher provides a connected one.
 
-    This one is connected to nothing: its methods raise RuntimeError. A copy made by pickle is one like this.
+    This one is not connected: its methods raise RuntimeError. Unpickling always returns one like this.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TrialControl, ()
 
     def pause(self, trial_job_id: str, reason: str) -> None:
-        """Have a trial save a checkpoint and give up its place."""
+        """Make a trial save a checkpoint and free its slot."""
         raise _not_connected("pause")
 
     def resume(
@@ -46,7 +46,7 @@ class TrialControl:
         checkpoint_of: str | None,
         budget: float | None,
     ) -> None:
-        """Have a paused trial go on."""
+        """Continue a paused trial."""
         raise _not_connected("resume")
 
     def stop(self, trial_job_id: str, reason: str) -> None:
@@ -55,4 +55,4 @@ class TrialControl:
 
 
 def _not_connected(what: str) -> RuntimeError:
-    return RuntimeError(f"nobody is there to {what} trials: the tuner is not run by a manager that can")
+    return RuntimeError(f"cannot {what} trials: the tuner is not run by a manager")

@@ -1,6 +1,6 @@
-"""What a tuner is: the base class with NNI's method names, and the error that says a search is over.
+"""The base class of tuners, with NNI's method names, and the error that ends a search.
 
-Nothing here imports numpy, so a plug-in can subclass :class:`Tuner` at no cost.
+This module does not import numpy, so subclassing `Tuner` costs a plug-in nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .trial_control import TrialControl
 
 
 class NoMoreTrialError(Exception):
-    """Raised by ``generate_parameters`` when there is nothing left to suggest.
+    """Raised by `generate_parameters` when there is nothing left to suggest.
 
     >>> str(NoMoreTrialError())
     'Search space fully explored'
@@ -28,9 +28,9 @@ class NoMoreTrialError(Exception):
 class Tuner:
     """Proposes parameters and learns from results; subclass it and override what is needed.
 
-    ``update_search_space`` is called once before anything else; ``generate_parameters``,
-    ``receive_trial_result``, ``trial_end`` and ``import_data`` follow in any order, never concurrently.
-    ``__init__`` of this class need not be called.
+    `update_search_space` is called once before anything else; `generate_parameters`,
+    `receive_trial_result`, `trial_end` and `import_data` follow in any order, never concurrently.
+    `__init__` of this class need not be called.
 
     >>> class Constant(Tuner):
     ...     def update_search_space(self, search_space): pass
@@ -40,9 +40,9 @@ class Tuner:
     [{'x': 1}, {'x': 1}]
     """
 
-    #: Set to True to be told every intermediate result as well, or to "with an assessor" if only then.
+    #: True to receive every intermediate result, "with an assessor" to receive them only if there is one.
     wants_periodical: bool | Literal["with an assessor"] = False
-    #: Constraints between parameters, as last given to ``update_constraints``.
+    #: Constraints between parameters, as last given to `update_constraints`.
     constraints: Sequence[str] = ()
     _accept_customized: bool = False
     _trials: TrialControl = TrialControl()
@@ -52,11 +52,11 @@ class Tuner:
         self.constraints = tuple(constraints)
 
     def update_search_space(self, search_space: Any) -> None:
-        """Take a search space in its JSON form; called at the start and whenever the space changes."""
+        """Take a search space in its JSON form; called first, and whenever the space changes."""
         raise NotImplementedError(f"{type(self).__name__} does not override update_search_space")
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Any:
-        """Return the parameters of one trial, or raise :class:`NoMoreTrialError`."""
+        """Return the parameters of one trial, or raise `NoMoreTrialError`."""
         raise NotImplementedError(f"{type(self).__name__} does not override generate_parameters")
 
     def generate_multiple_parameters(self, parameter_id_list: Sequence[int], **kwargs: Any) -> list[Any]:
@@ -70,29 +70,29 @@ class Tuner:
         return suggestions
 
     def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
-        """Learn the final result of a trial; ``value`` is what the trial reported."""
+        """Learn the final result of a trial; `value` is what the trial reported."""
         raise NotImplementedError(f"{type(self).__name__} does not override receive_trial_result")
 
     def receive_intermediate_result(
         self, parameter_id: int, parameters: Any, value: Any, *, trial_job_id: str, sequence: int
     ) -> None:
-        """Learn an intermediate result, the first of a trial being number 0; see ``wants_periodical``."""
+        """Learn an intermediate result; `sequence` counts from 0 in each trial. See `wants_periodical`."""
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """Hear that a trial ended; comes after its final result, if it had one."""
+        """Note that a trial ended; called after its final result, if it has one."""
 
     def trial_stopped(self, parameter_id: int) -> None:
-        """Hear that the trial that ends next, without a final result, was stopped on the way and did not fail."""
+        """Note that a trial that is about to end without a final result was stopped and did not fail."""
 
     def import_data(self, data: list[Any]) -> None:
-        """Learn from items with ``parameter`` and ``value``, measured elsewhere or by an earlier run."""
+        """Learn from items with `parameter` and `value`, measured elsewhere or by an earlier run."""
 
     def connect_trials(self, control: TrialControl) -> None:
-        """Take what ``pause_trial``, ``resume_trial`` and ``stop_trial`` go through; the dispatcher calls it."""
+        """Take the connection that `pause_trial`, `resume_trial` and `stop_trial` use; called by the dispatcher."""
         self._trials = control
 
     def pause_trial(self, trial_job_id: str, reason: str = "") -> None:
-        """Have a running trial save a checkpoint and make room; its parameters stay, and it may be resumed."""
+        """Make a running trial save a checkpoint and free its slot; it keeps its parameters and can be resumed."""
         self._trials.pause(trial_job_id, reason)
 
     def resume_trial(
@@ -102,27 +102,27 @@ class Tuner:
         checkpoint_of: str | None = None,
         budget: float | None = None,
     ) -> None:
-        """Have a paused trial go on, from its own checkpoint or that of the trial ``checkpoint_of``.
+        """Continue a paused trial, from its own checkpoint or from that of the trial `checkpoint_of`.
 
-        ``parameters`` replace its own. A trial that is still to be paused is resumed once it is.
+        `parameters` replace its own. A trial whose pause is pending is resumed after it.
         """
         self._trials.resume(trial_job_id, parameters, checkpoint_of, budget)
 
     def stop_trial(self, trial_job_id: str, reason: str = "") -> None:
-        """End a trial that runs or is paused; it counts as stopped early."""
+        """Stop a running or paused trial; it counts as stopped early."""
         self._trials.stop(trial_job_id, reason)
 
     def trials_stalled(self) -> None:
-        """Hear that no trial runs and no new one may be made: resume what is paused, or it is ended.
+        """Resume paused trials: none is running and no new one may be made. Those left paused are ended.
 
-        Without this, a tuner that waits for more trials than ``max_trial_number`` allows would wait for ever.
+        Without this call, a tuner that needs more trials than `max_trial_number` would wait for ever.
         """
 
     def load_checkpoint(self) -> None:
-        """Restore what ``save_checkpoint`` wrote; called before ``update_search_space`` of a resumed run."""
+        """Restore what `save_checkpoint` wrote; called before `update_search_space` of a resumed run."""
 
     def save_checkpoint(self) -> None:
-        """Write state of one's own; tuners that pickle do not need it."""
+        """Save the tuner's state; tuners that pickle do not need this."""
 
     def get_checkpoint_path(self) -> str | None:
         """Return the folder for checkpoints, or None when there is none."""
@@ -130,7 +130,7 @@ class Tuner:
         return path if path and Path(path).is_dir() else None
 
     def _accept_customized_trials(self, accept: bool = True) -> None:
-        """Ask to be told the results of trials that the user added by hand."""
+        """Choose whether to receive the results of trials that the user added by hand."""
         self._accept_customized = accept
 
     def _on_exit(self) -> None:

@@ -24,7 +24,7 @@ class Mixture:
 
     A numeric parameter has a normal kernel truncated to [0, 1], with one bandwidth for all observations; a
     choice keeps its option except with probability `flip`, when it takes any (Aitchison and Aitken 1976).
-    `features` are those of :func:`features_of`, shape (k, 4 p); `weights` has k + 1 entries that add up to 1.
+    `features` are those of `features_of`, shape (k, 4 p); `weights` has k + 1 entries that add up to 1.
     """
 
     layout: Layout

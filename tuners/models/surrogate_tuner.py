@@ -1,4 +1,4 @@
-"""What tuners with a model of the objective share: a first design, training data, the search for a candidate.
+"""The base class of tuners with a model of the objective: first design, training data, search for a candidate.
 
 Jones, Schonlau and Welch, Efficient Global Optimization of Expensive Black-Box Functions, 1998 (the method)
 Ginsbourger et al., Kriging is well-suited to parallelize optimization, 2010 (the believer)
@@ -24,7 +24,7 @@ Score = Callable[[Floats], Floats]
 
 
 class Model(Protocol):
-    """What is believed of the objective."""
+    """A probabilistic model of the objective."""
 
     def predict(self, features: Floats) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the warped loss at features of shape (m, f)."""
@@ -33,14 +33,14 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What a model learns from, best first: points (n, d), their features (n, f) and warped losses (n,)."""
+    """Training data, best first: points (n, d), their features (n, f) and warped losses (n,)."""
 
     units: Floats
     features: Floats
     targets: Floats
 
-    def believing(self, units: Floats, features: Floats, mean: Floats) -> Training:
-        """Return this with more points whose results are taken to be `mean`."""
+    def with_imputed(self, units: Floats, features: Floats, mean: Floats) -> Training:
+        """Return this with pending points whose results are assumed to be `mean`."""
         return Training(
             np.concatenate([self.units, units]),
             np.concatenate([self.features, features]),
@@ -49,11 +49,11 @@ class Training:
 
 
 class SurrogateTuner(LearningTuner):
-    """Fits a model to the results and suggests the candidate that an acquisition function likes best.
+    """Fits a model to the results and suggests the candidate with the highest acquisition function.
 
-    A subclass says how to fit (`_fit`) and what a point is worth (`_acquisition`). The first ``startup`` suggestions
-    are a Latin hypercube. What runs counts with the mean that the model expects of it. A model learns from ``limit``
-    results at most: the best half, the newest quarter, and a random quarter.
+    A subclass defines the fit (`_fit`) and the acquisition function (`_acquisition`). The first `startup` suggestions
+    are a Latin hypercube. Running trials count with the mean of the model. A model learns from at most `limit`
+    results: the best half, the newest quarter, and a random quarter.
     """
 
     def __init__(self, optimize_mode: str, seed: int | None, startup: int, limit: int) -> None:
@@ -63,11 +63,11 @@ class SurrogateTuner(LearningTuner):
 
     @abstractmethod
     def _fit(self, training: Training) -> Model:
-        """Return what is believed after some results."""
+        """Return a model of the training data."""
 
     @abstractmethod
     def _acquisition(self, model: Model, training: Training) -> Score:
-        """Return the function of features, (m, f), whose greatest value is looked for."""
+        """Return the function of features, (m, f), to maximise."""
 
     def _begin(self) -> None:
         self._embedding = Embedding.of(ready(self._explored).space)
@@ -75,7 +75,7 @@ class SurrogateTuner(LearningTuner):
         self._design = iter(self._embedding.snap(design))
 
     def _proposals(self) -> Floats:
-        """Return candidates, shape (m, d), the best first: of the first design, then of the model."""
+        """Return candidates, shape (m, d), best first: from the first design, then from the model."""
         history = self._history
         if history.count < self._startup or history.successes < min(3, self._startup):
             planned = next(self._design, None)
@@ -84,18 +84,18 @@ class SurrogateTuner(LearningTuner):
 
     def _modelled(self) -> Floats:
         """Return candidates by the acquisition function, the best first."""
-        model, training = self._believed()
+        model, training = self._trained()
         return self._climbed(self._acquisition(model, training), training, self._region())
 
-    def _believed(self) -> tuple[Model, Training]:
-        """Return the model, and what it has learned from: results, and what it expected of running trials."""
+    def _trained(self) -> tuple[Model, Training]:
+        """Return the model and its training data: results, and expected results of running trials."""
         training = self._training()
         model = self._fit(training)
         running = self._history.units(self._running_rows())
         if not len(running):
             return model, training
         features = self._embedding.features(running)
-        training = training.believing(running, features, model.predict(features)[0])
+        training = training.with_imputed(running, features, model.predict(features)[0])
         return self._fit(training), training
 
     def _climbed(self, score: Score, training: Training, region: Region) -> Floats:
@@ -108,7 +108,7 @@ class SurrogateTuner(LearningTuner):
         return climb(self._rng, self._embedding, region, of_units, best, self._rounds)
 
     def _region(self) -> Region:
-        """Return where to look: now and then in a branch that few results are from, so that none is given up."""
+        """Return where to search: sometimes in a branch with few results, so that none is abandoned."""
         if self._layout.children and self._rng.random() < _BRANCH_SHARE:
             units = self._history.units(np.arange(self._history.count))
             return neglected_branch(self._rng, self._layout, units) or self._everywhere

@@ -1,6 +1,6 @@
-"""Looks for the highest score in a region: many points to begin with, then changes of the best of them.
+"""Hill-climbing for the highest score in a region: many points at first, then changes of the best of them.
 
-There is nothing to differentiate in spaces of choices, integers and branches; for numbers the steps get small enough.
+There are no gradients in spaces of choices, integers and branches; for numbers the steps become small enough.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def climb(
 ) -> Floats:
     """Return points of the region, shape (m, d), those with the highest score first.
 
-    `best` are the best points so far, shape (k, d); each round changes the candidates that lead.
+    `best` are the best points so far, shape (k, d); each round changes the leading candidates.
     """
     units = region.start(rng, embedding, best)
     scores = score(units)

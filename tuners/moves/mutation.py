@@ -1,4 +1,4 @@
-"""Small changes of points: what hill-climbing and the model-free steps of `Auto` are made of."""
+"""Small changes of points, for hill-climbing and for the model-free steps of `Auto`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def mutants(
     """Return `count` changed copies of each point, shape (m count, d), NaN where inactive.
 
     One to all parameters change: a number by a normal step, at least to the next value, whose width is a power of ten
-    with an exponent between the `log_steps`; a choice to another option, or to the next one if they have an order. The
-    children of a changed choice are drawn anew.
+    with an exponent between the `log_steps`; a choice to another option, or to a neighbouring one if ordered. The
+    children of a changed choice are drawn at random.
     """
     units = np.repeat(points, count, axis=0)
     inactive = np.isnan(units)

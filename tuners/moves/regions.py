@@ -1,4 +1,4 @@
-"""Where the next suggestion is looked for: everywhere, in one branch of a choice, or near the best point."""
+"""Where to search for the next suggestion: everywhere, in one branch of a choice, or near the best point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Region(Protocol):
     """A part of the search space."""
 
     def start(self, rng: np.random.Generator, embedding: Embedding, best: Floats) -> Floats:
-        """Return candidates to begin with, shape (m, d); `best` are the best points so far, the best first."""
+        """Return initial candidates, shape (m, d); `best` are the best points so far, best first."""
         ...
 
     def change(self, rng: np.random.Generator, embedding: Embedding, units: Floats, count: int) -> Floats:
@@ -66,7 +66,7 @@ class Branch:
         return layout.codes(units)[:, place] == self.option
 
     def _confined(self, rng: np.random.Generator, embedding: Embedding, units: Floats) -> Floats:
-        """Set the choice, and those it is nested in, to the options that lead to the branch; draw what is new there."""
+        """Set the choice, and those it is nested in, to the options that lead to the branch; draw new children."""
         layout = embedding.layout
         inactive = np.isnan(units)
         units[inactive] = rng.random(int(inactive.sum()))
@@ -85,7 +85,7 @@ class Box:
     """A box around a point, in its numbers; choices may change.
 
     `axes` (p, p) has the directions in which the good points near it lie as columns, the longest of length 1: half the
-    steps go along them, as in CMA-ES (Hansen, The CMA Evolution Strategy: A Tutorial, 2016): valleys are followed.
+    steps go along them, to follow valleys, as in CMA-ES (Hansen, The CMA Evolution Strategy: A Tutorial, 2016).
     """
 
     centre: Floats
@@ -110,7 +110,7 @@ class Box:
         return self._confined(embedding, changed)
 
     def _confined(self, embedding: Embedding, units: Floats) -> Floats:
-        """Move numbers that are active in both to the nearest place in the box."""
+        """Move numbers that are active in both into the box."""
         columns = embedding.layout.numeric
         known = ~np.isnan(self.centre[columns])
         middle = np.where(known, self.centre[columns], 0.5)
@@ -133,7 +133,7 @@ def principal_axes(embedding: Embedding, units: Floats) -> Floats:
 def neglected_branch(
     rng: np.random.Generator, layout: Layout, units: Floats, *, nested_only: bool = False
 ) -> Branch | None:
-    """Return a branch for a second look: an option of a random choice, the likelier the fewer points have it.
+    """Return a branch to search again: an option of a random choice, more likely the fewer points have it.
 
     Choices between two options are left to the model, unless something is nested in them; None if there are no others.
     """

@@ -374,7 +374,7 @@ def test_pickled_on_the_way_it_goes_on_alike(make: Callable[[], Any]) -> None:
 def test_tuner_without_a_manager_says_so() -> None:
     tuner = hyperband()
     suggestion = tuner.generate_parameters(0)
-    with pytest.raises(RuntimeError, match="nobody is there to pause trials"):
+    with pytest.raises(RuntimeError, match="cannot pause trials"):
         tuner.receive_intermediate_result(0, suggestion.parameters, 0.5, trial_job_id="t", sequence=0)
 
 
