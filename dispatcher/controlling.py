@@ -38,16 +38,18 @@ class DispatcherControl(TrialControl):
         parameters: Mapping[str, Any] | None,
         checkpoint_of: str | None,
         budget: float | None,
+        pauses_at_budget: bool = False,
     ) -> None:
         """Sends Resume; raises RuntimeError if the manager does not know it."""
         self._require_peer("resume")
-        told = {
+        payload = {
             "trial_job_id": trial_job_id,
             "parameters": parameters,
             "checkpoint_of": checkpoint_of,
             "budget": budget,
+            **({"pauses_at_budget": True} if pauses_at_budget else {}),
         }
-        self._send(CommandType.Resume, dumps(told))
+        self._send(CommandType.Resume, dumps(payload))
         if parameters is not None:
             self._changed(trial_job_id, parameters)
 

@@ -127,7 +127,11 @@ class Suggesting:
     ) -> None:
         extras: dict[str, Any] = {}
         if isinstance(parameters, Suggestion):
-            extras = {"budget": parameters.budget, "checkpoint_of": parameters.checkpoint_of}
+            extras = {
+                "budget": parameters.budget,
+                "checkpoint_of": parameters.checkpoint_of,
+                "pauses_at_budget": parameters.pauses_at_budget or None,
+            }
             parameters = parameters.parameters
         if parameters is None:
             raise self.plugin.rubbish("generate_parameters", None, "not parameters; is a `return` missing?")

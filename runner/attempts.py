@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ..protocol import loads
 from .changes import AttemptRow
 from .events import CheckpointSaved, ResumeAsked
 from .trial import FailureKind, Trial, Verdict
@@ -13,14 +14,18 @@ __all__ = [
     "asked_resume",
     "came_to_nothing",
     "ended_attempt",
+    "ends_rung",
     "exchange",
     "forget_checkpoint",
+    "leave_rung",
     "note_checkpoint",
     "revive",
     "rewind",
     "start_from",
     "wishes_of",
 ]
+
+_PAUSES = "pauses_at_budget"
 
 
 def ended_attempt(trial: Trial, outcome: str, verdict: Verdict, time: float) -> AttemptRow:
@@ -103,6 +108,7 @@ def revive(trial: Trial, from_checkpoint: bool) -> None:
     trial.revivals += 1
     trial.failed = {}
     trial.end_time = None
+    leave_rung(trial)  # the tuner does not wait for it any more
     if not from_checkpoint:
         forget_checkpoint(trial)
 
@@ -116,8 +122,13 @@ def note_checkpoint(trial: Trial, saved: CheckpointSaved) -> None:
 
 def asked_resume(asked: ResumeAsked) -> str:
     """A resume as JSON, until the pause is there."""
-    told = {"parameters": asked.parameters, "checkpoint_of": asked.checkpoint_of, "budget": asked.budget}
-    return json.dumps({name: value for name, value in told.items() if value is not None})
+    resume = {
+        "parameters": asked.parameters,
+        "checkpoint_of": asked.checkpoint_of,
+        "budget": asked.budget,
+        "pauses_at_budget": asked.pauses_at_budget or None,
+    }
+    return json.dumps({name: value for name, value in resume.items() if value is not None})
 
 
 def exchange(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
@@ -130,7 +141,36 @@ def exchange(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
         trial.record = json.dumps(record)
     if "budget" in resume:
         trial.budget = resume["budget"]
+        leave_rung(trial)
+    if resume.get("pauses_at_budget"):
+        trial.record = json.dumps({**json.loads(trial.record), _PAUSES: True})
     start_from(trial, donor)
+
+
+def ends_rung(trial: Trial, final: str) -> bool:
+    """Return whether a final result only says that the trial has spent a budget at which the tuner pauses it.
+
+    A trial that ends before, or that reports a true `done`, has done all it can. One that reports nothing but final
+    results has spent its budget.
+    """
+    if trial.budget is None or not _pauses(trial.record):
+        return False
+    if 0 < trial.next_sequence < trial.budget:
+        return False
+    result = loads(final)
+    return not (isinstance(result, dict) and result.get("done") is True)
+
+
+def leave_rung(trial: Trial) -> None:
+    """Let the trial end where it has spent its budget."""
+    if _pauses(trial.record):
+        record = json.loads(trial.record)
+        del record[_PAUSES]
+        trial.record = json.dumps(record)
+
+
+def _pauses(record: str) -> bool:
+    return f'"{_PAUSES}"' in record and json.loads(record).get(_PAUSES) is True
 
 
 def _folder(trial: Trial) -> str:

@@ -25,8 +25,10 @@ from .attempts import (
     asked_resume,
     came_to_nothing,
     ended_attempt,
+    ends_rung,
     exchange,
     forget_checkpoint,
+    leave_rung,
     note_checkpoint,
     revive,
     rewind,
@@ -415,11 +417,21 @@ class TrialRunner:
         if isinstance(judged, Verdict):
             self._condemn(trial, judged)
             return
+        if ends_rung(trial, event.value):
+            self._reach_rung(trial, event.value)
+            return
         trial.final, trial.values = event.value, judged
         if trial.revivals:  # the dispatcher has taken leave of it
             self._send(CommandType.ImportData, import_payload(trial.record, event.value))
         else:
             self._send_metric(trial, "FINAL", 0, event.value)
+
+    def _reach_rung(self, trial: Trial, value: str) -> None:
+        """Take a final result as the intermediate one at which the tuner pauses the trial, unless that was reported."""
+        last = int(trial.budget or 0) - 1
+        if self._is_judged(trial) and last >= trial.told:
+            trial.told = last + 1
+            self._send_metric(trial, "PERIODICAL", last, value)
 
     def _on_bad_report(self, event: happened.BadReport) -> None:
         trial = self._current(event.trial_id, event.attempt)
@@ -501,7 +513,10 @@ class TrialRunner:
         trial = self.live.get(event.trial_id)
         if trial is None or trial.verdict is not None or not trial.is_assigned:
             return
+        if trial.final is None and trial.finals:
+            return  # it is about to be paused
         if trial.final is None:
+            leave_rung(trial)
             told = happened.Reported(event.time, trial.trial_id, trial.attempt, "final", 0, event.value)
             self._take_final(trial, told)
         self._condemn(trial, Verdict(Cause.ENDED_WELL, event.reason))
@@ -657,6 +672,7 @@ class TrialRunner:
         if trial.is_assigned:
             self._changes.attempts.append(ended_attempt(trial, "paused", verdict, self._now))
         self._free_slot(trial)
+        self._deadlines.forget(trial)
         trial.verdict, trial.reason = None, verdict.reason
         self._move_trial(trial, Cause.PAUSED)
         if trial.resume is not None and self._goes_on:

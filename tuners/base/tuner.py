@@ -101,12 +101,14 @@ class Tuner:
         parameters: Mapping[str, Any] | None = None,
         checkpoint_of: str | None = None,
         budget: float | None = None,
+        pauses_at_budget: bool = False,
     ) -> None:
         """Have a paused trial go on, from its own checkpoint or that of the trial ``checkpoint_of``.
 
-        ``parameters`` replace its own. A trial that is still to be paused is resumed once it is.
+        ``parameters`` replace its own. A trial that is still to be paused is resumed once it is. With
+        ``pauses_at_budget``, one that obeys its budget is paused there again instead of ending.
         """
-        self._trials.resume(trial_job_id, parameters, checkpoint_of, budget)
+        self._trials.resume(trial_job_id, parameters, checkpoint_of, budget, pauses_at_budget)
 
     def stop_trial(self, trial_job_id: str, reason: str = "") -> None:
         """End a trial that runs or is paused; it counts as stopped early."""
