@@ -1,5 +1,7 @@
 """What crosses a process boundary: commands, frames, JSON and metrics. No I/O, no threads, no clock."""
 
+from __future__ import annotations
+
 from .codec import dumps, loads
 from .commands import (
     OWN_COMMANDS,

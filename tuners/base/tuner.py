@@ -5,11 +5,10 @@ Nothing here imports numpy, so a plug-in can subclass :class:`Tuner` at no cost.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
+from ...plugins import CheckpointFolder
 from .requests import TrialControl
 
 
@@ -25,7 +24,7 @@ class NoMoreTrialError(Exception):
         self.errorinfo = ErrorInfo
 
 
-class Tuner:
+class Tuner(CheckpointFolder):
     """Proposes parameters and learns from results; subclass it and override what is needed.
 
     ``update_search_space`` is called once before anything else; ``generate_parameters``,
@@ -125,11 +124,6 @@ class Tuner:
 
     def save_checkpoint(self) -> None:
         """Write state of one's own; tuners that pickle do not need it."""
-
-    def get_checkpoint_path(self) -> str | None:
-        """Return the folder for checkpoints, or None when there is none."""
-        path = os.environ.get("NNI_CHECKPOINT_DIRECTORY")
-        return path if path and Path(path).is_dir() else None
 
     def _accept_customized_trials(self, accept: bool = True) -> None:
         """Ask to be told the results of trials that the user added by hand."""
