@@ -49,7 +49,7 @@ _HANDLERS = {
 class Ending(Enum):
     """Why a dispatcher ended."""
 
-    TERMINATED = "told to terminate"
+    TERMINATED = "terminated by the manager"
     CLOSED = "the manager is gone"
     FAILED = "a plug-in or the dispatcher failed"
 

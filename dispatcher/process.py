@@ -68,13 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _check(config: dict[str, Any]) -> int:
     from .check import check, directions
 
-    answer = os.dup(1)  # what plug-ins print must not get into it
+    output = os.dup(1)  # what plug-ins print must not get into it
     configure_logging(None, "error")
     problems = [
         {"path": list(problem.path), "message": problem.message, "hint": problem.hint}
         for problem in check(config)
     ]
-    with os.fdopen(answer, "w") as stream:
+    with os.fdopen(output, "w") as stream:
         stream.write(json.dumps({"problems": problems, "directions": directions(config)}) + "\n")
     return 0
 

@@ -12,7 +12,7 @@ from .errors import BadHeader, BadPayload, FrameError, FrameTooLong, TruncatedFr
 __all__ = ["MAX_LENGTH", "FrameDecoder", "encode_frame"]
 
 MAX_LENGTH = 64 * 1024 * 1024
-"""The longest payload that is sent or accepted unless told otherwise, in bytes."""
+"""The longest payload that is sent or accepted by default, in bytes."""
 
 _HEADER = 16
 _CODES: dict[bytes, CommandType] = {command.value: command for command in CommandType}
