@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from enum import Enum
-from pathlib import Path
 from typing import Any
+
+from ..plugins import CheckpointFolder
 
 
 class AssessResult(Enum):
@@ -20,7 +20,7 @@ class AssessResult(Enum):
     Pause = "pause"
 
 
-class Assessor:
+class Assessor(CheckpointFolder):
     """Judges running trials; subclass it and override `assess_trial`.
 
     `__init__` of this class need not be called. Calls are never concurrent.
@@ -51,11 +51,6 @@ class Assessor:
 
     def save_checkpoint(self) -> None:
         """Save the assessor's state; assessors that pickle do not need this."""
-
-    def get_checkpoint_path(self) -> str | None:
-        """Return the folder for checkpoints, or None when there is none."""
-        path = os.environ.get("NNI_CHECKPOINT_DIRECTORY")
-        return path if path and Path(path).is_dir() else None
 
     def _on_exit(self) -> None:
         """Clean up; called when the dispatcher ends normally."""

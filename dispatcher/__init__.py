@@ -1,5 +1,7 @@
 """The process that hosts the tuner and the assessor: it routes the manager's commands to them and back."""
 
+from __future__ import annotations
+
 from .base import Ending, MsgDispatcherBase
 from .channel import Channel, FdChannel, MemoryChannel
 from .errors import (
@@ -7,7 +9,7 @@ from .errors import (
     DispatcherError,
     PluginFailed,
     PluginNotLoaded,
-    PluginRubbish,
+    PluginReturnedInvalid,
     UnsupportedCommand,
 )
 from .msg_dispatcher import MsgDispatcher
@@ -24,7 +26,7 @@ __all__ = [
     "MsgDispatcherBase",
     "PluginFailed",
     "PluginNotLoaded",
-    "PluginRubbish",
+    "PluginReturnedInvalid",
     "Recoverable",
     "UnsupportedCommand",
 ]

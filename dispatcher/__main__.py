@@ -1,5 +1,7 @@
 """The entry of the dispatcher process; see process.py."""
 
+from __future__ import annotations
+
 import sys
 
 from .process import main

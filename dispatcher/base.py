@@ -1,8 +1,8 @@
-"""The base of every dispatcher: reads commands, queues them for two workers, and ends when told to.
+"""The base of every dispatcher: it reads commands, queues them for two workers, and ends on command.
 
-Each queue is first in, first out; a handler that raises ends the dispatcher with a report; and nothing waits
-without a bound once the end has begun. Commands are numbered from 1 as they come; between peers, a worker
-acknowledges what it has handled (Processed) behind all that it sent for it.
+Each queue is first in, first out; a handler that raises ends the dispatcher with a report; and every wait is
+bounded once the end has begun. Commands are numbered from 1 as they come; between peers, a worker acknowledges
+what it has handled (Processed) after all that it sent for it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
-from queue import SimpleQueue
 from typing import Any
 
 from ..protocol import PROTOCOL_VERSION, CommandType, Frame, TruncatedFrame, dumps, loads
@@ -33,7 +32,7 @@ ACKNOWLEDGE_AFTER = 64
 TERMINATE_GRACE_S = 5.0
 CLOSED_GRACE_S = 0.5
 
-_logger = logging.getLogger("pitchpipe.dispatcher")
+_log = logging.getLogger(__name__)
 
 _HANDLERS = {
     CommandType.Initialize: "handle_initialize",
@@ -50,7 +49,7 @@ _HANDLERS = {
 class Ending(Enum):
     """Why a dispatcher ended."""
 
-    TERMINATED = "told to terminate"
+    TERMINATED = "terminated by the manager"
     CLOSED = "the manager is gone"
     FAILED = "a plug-in or the dispatcher failed"
 
@@ -74,7 +73,6 @@ class MsgDispatcherBase(Recoverable):
         super().__init__()
         self.channel = channel
         self.protocol = protocol
-        self.stopping = False
         self.worker_exceptions: list[BaseException] = []
         self.abandoned: list[str] = []  # names of workers that did not end in time
         self.terminate_grace_s = TERMINATE_GRACE_S
@@ -97,36 +95,25 @@ class MsgDispatcherBase(Recoverable):
     def _workers(self) -> tuple[Worker, Worker]:
         return self.default_worker, self.assessor_worker
 
-    @property
-    def default_command_queue(self) -> SimpleQueue[Any]:
-        """The queue of the default worker."""
-        return self.default_worker.queue
-
-    @property
-    def assessor_command_queue(self) -> SimpleQueue[Any]:
-        """The queue of the assessor worker."""
-        return self.assessor_worker.queue
-
     def connect(self, channel: Channel, protocol: int | None) -> None:
-        """Gives the channel to a dispatcher that was made without one (an advisor); before `run`."""
+        """Give the channel to a dispatcher that was made without one (an advisor); before `run`."""
         self.channel, self.protocol = channel, protocol
 
     # the main thread
 
     def run(self) -> Ending:
-        """Serves commands until Terminate, the end of the stream, or a failure."""
+        """Serve commands until Terminate, the end of the stream, or a failure."""
         for worker in self._workers:
             worker.start()
         if self._was_restored:
             self.send(CommandType.Initialized, self.capabilities())
         ending = self._serve()
-        self.stopping = True
         self._stop_workers(ending)
         if self._checkpointing is not None and ending is Ending.TERMINATED and self._ended_in_order():
             self._checkpointing.save_at_end(self._received)
         if self.worker_exceptions:
             ending = Ending.FAILED
-        _logger.info("Dispatcher ends: %s", ending.value)
+        _log.info("Dispatcher ends: %s", ending.value)
         return ending
 
     def _ended_in_order(self) -> bool:
@@ -145,8 +132,8 @@ class MsgDispatcherBase(Recoverable):
                 if self._checkpointing is not None:
                     self._checkpointing.save_if_due(self._received, self._clock())
         except TruncatedFrame as error:
-            _logger.warning("The manager is gone: %s", error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the manager is to hear of it
+            _log.warning("The manager is gone: %s", error)
+        except Exception as error:  # noqa: BLE001 - the manager must learn of every failure
             self._report(error, self._received)
             return Ending.FAILED
         return Ending.CLOSED
@@ -155,7 +142,7 @@ class MsgDispatcherBase(Recoverable):
         self.enqueue_command(frame.command, loads(frame.payload) if frame.payload else "")
 
     def enqueue_command(self, command: CommandType, data: Any) -> None:
-        """Queues a command whose payload is decoded, for each worker that is to handle it."""
+        """Queue a command with its decoded payload for each worker that is to handle it."""
         for worker in self.route(command, data):
             worker.put(self._received, command, data)
             length = worker.queue.qsize()
@@ -163,14 +150,14 @@ class MsgDispatcherBase(Recoverable):
                 self._warn_of_queue(worker.name, length)
 
     def route(self, command: CommandType, data: Any) -> tuple[Worker, ...]:
-        """The workers that are to handle a command."""
+        """Return the workers that are to handle a command."""
         return (self.default_worker,)
 
     def _warn_of_queue(self, name: str, length: int) -> None:
         now = self._clock()
         if now >= self._next_warning:
             self._next_warning = now + QUEUE_WARNING_PAUSE_S
-            _logger.warning("%d commands are waiting in the %s queue", length, name)
+            _log.warning("%d commands are waiting in the %s queue", length, name)
 
     def _stop_workers(self, ending: Ending) -> None:
         workers = self._workers
@@ -184,18 +171,18 @@ class MsgDispatcherBase(Recoverable):
             worker.halt()  # a worker that is merely busy with many short commands ends at once
         self.abandoned = [worker.name for worker in late if not worker.ended(0.1)]
         for name in self.abandoned:
-            _logger.warning("The %s worker did not come to the end of a command and is abandoned", name)
+            _log.warning("The %s worker did not finish its command in time and is abandoned", name)
         if self._pool is not None:
             self._pool.shutdown(wait=False)
 
     # checkpoints
 
     def save_into(self, saver: Saver) -> None:
-        """Lets the saver make checkpoints of `state_of` each queue; before `run`."""
+        """Let the saver make checkpoints of `state_of` each queue; before `run`."""
         self._checkpointing = Checkpointing(saver, self._workers, self._channel, self.state_of)
 
     def restore(self, n: int, halves: Mapping[str, Mapping[str, Any]]) -> None:
-        """Takes up the state behind command `n`, as `state_of` gave it for each queue; before `run`.
+        """Restore the state after command `n`, as `state_of` returned it for each queue; before `run`.
 
         The next command that comes is n + 1. The manager is told that the dispatcher is initialized.
         """
@@ -206,17 +193,17 @@ class MsgDispatcherBase(Recoverable):
             self.take_state(worker.name, halves[worker.name])
 
     def state_of(self, queue: str) -> Mapping[str, Any]:
-        """What must be saved for a queue, called on its worker; raises `NotImplementedError` if it cannot be."""
+        """Return what must be saved for a queue, on its worker; raise `NotImplementedError` if it cannot be saved."""
         raise NotImplementedError(f"{type(self).__name__} does not say what its state is")
 
     def take_state(self, queue: str, state: Mapping[str, Any]) -> None:
-        """Takes what `state_of` gave for a queue."""
+        """Restore what `state_of` returned for a queue."""
         raise NotImplementedError(f"{type(self).__name__} does not say what its state is")
 
     # the workers
 
     def _collecting(self, handle: Callable[[CommandType, Any], None]) -> Callable[[CommandType, Any], None]:
-        """`handle`, with what it sends collected: it leaves in one write behind the command."""
+        """Return `handle` with its output collected, which is written at once after the command."""
 
         def collecting(command: CommandType, data: Any) -> None:
             self._in_command.now = True
@@ -228,14 +215,14 @@ class MsgDispatcherBase(Recoverable):
         return collecting
 
     def process_command(self, command: CommandType, data: Any) -> None:
-        """Calls the handler of a command; raises UnsupportedCommand for one that has none."""
+        """Call the handler of a command; raise `UnsupportedCommand` for one that has none."""
         name = _HANDLERS.get(command)
         if name is None:
             raise UnsupportedCommand(command)
         getattr(self, name)(data)
 
     def process_assessor_command(self, command: CommandType, data: Any) -> None:
-        """Calls the handler of a command on the assessor queue."""
+        """Call the handler of a command on the assessor queue."""
         self.process_command(command, data)
 
     def _worker_done(self, worker: Worker) -> None:
@@ -256,23 +243,23 @@ class MsgDispatcherBase(Recoverable):
 
     def _worker_failed(self, worker: Worker, error: BaseException) -> None:
         if isinstance(error, ChannelClosed):
-            _logger.warning("The manager is gone: %s", error)
+            _log.warning("The manager is gone: %s", error)
         else:
             self._report(error, worker.n)
         self._channel.interrupt()
 
     def _report(self, error: BaseException, n: int) -> None:
-        """Logs a failure and, to a peer, sends it (the first one only: it is the one to be shown)."""
+        """Log a failure and send the first one, which is the one to show, to a peer."""
         with self._failure_lock:
             first = not self.worker_exceptions
             self.worker_exceptions.append(error)
-        _logger.error("Command %d failed: %s", n, error, exc_info=error)
+        _log.error("Command %d failed: %s", n, error, exc_info=error)
         if first and self.protocol is not None:
             self._channel.send(CommandType.Error, dumps(error_report(error, n)))
         try:
             self._channel.flush()
         except ChannelClosed:
-            _logger.warning("The manager is gone and does not hear of it")
+            _log.warning("The manager is gone and cannot be sent the error")
 
     # for handlers
 
@@ -283,50 +270,50 @@ class MsgDispatcherBase(Recoverable):
         return self.channel
 
     def send(self, command: CommandType, payload: str = "") -> None:
-        """Sends a command to the manager: with the command being handled, or at once from other threads."""
+        """Send a command to the manager: with the command being handled, or at once from other threads."""
         self._channel.send(command, payload)
         if not getattr(self._in_command, "now", False):
             self._channel.flush()
 
     def capabilities(self) -> str:
-        """The payload of Initialized: what this dispatcher speaks and wants, to a peer; nothing to others."""
+        """Return the payload of Initialized: to a peer, what this dispatcher speaks and wants; else nothing."""
         if self.protocol is None:
             return ""
         return dumps({"protocol": PROTOCOL_VERSION, "periodical_queues": self.periodical_queues()})
 
     def periodical_queues(self) -> list[str]:
-        """The queues that intermediate results go to; none when they are of no use here."""
+        """Return the queues that intermediate results go to; none when they are not used."""
         return ["default"]
 
     # handlers: each receives the decoded payload
 
     def handle_initialize(self, data: Any) -> None:
-        """Takes the search space; must end with `self.send(CommandType.Initialized, self.capabilities())`."""
+        """Set the search space; end with `self.send(CommandType.Initialized, self.capabilities())`."""
         raise NotImplementedError("handle_initialize")
 
     def handle_request_trial_jobs(self, data: int) -> None:
-        """Sends parameters for `data` trials."""
+        """Send parameters for `data` trials."""
         raise NotImplementedError("handle_request_trial_jobs")
 
     def handle_update_search_space(self, data: Any) -> None:
-        """Takes a changed search space."""
+        """Set a changed search space."""
         raise NotImplementedError("handle_update_search_space")
 
     def handle_import_data(self, data: list[Any]) -> None:
-        """Takes results measured elsewhere."""
+        """Take results measured elsewhere."""
         raise NotImplementedError("handle_import_data")
 
     def handle_add_customized_trial(self, data: list[Any]) -> None:
-        """Takes parameter records of an earlier run whose trials go on."""
+        """Take parameter records of an earlier run whose trials continue."""
         raise NotImplementedError("handle_add_customized_trial")
 
     def handle_report_metric_data(self, data: dict[str, Any]) -> None:
-        """Takes a metric record; its `value` is JSON text."""
+        """Take a metric record; its `value` is JSON text."""
         raise NotImplementedError("handle_report_metric_data")
 
     def handle_trial_end(self, data: dict[str, Any]) -> None:
-        """Takes the end of a trial."""
+        """Take the end of a trial."""
         raise NotImplementedError("handle_trial_end")
 
     def handle_ping(self, data: Any) -> None:
-        """Takes a sign of life."""
+        """Ignore a sign of life."""

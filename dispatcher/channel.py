@@ -25,19 +25,19 @@ class Channel(Protocol):
     """What a dispatcher needs of its connection to the manager."""
 
     def receive(self) -> Frame | None:
-        """The next frame, waiting for it; None at the end of the stream and after `interrupt`."""
+        """Wait for the next frame and return it; None at the end of the stream and after `interrupt`."""
         ...
 
     def send(self, command: CommandType, payload: str = "") -> None:
-        """Takes a frame to be sent by the next `flush`, from any thread."""
+        """Take a frame to be sent by the next `flush`, from any thread."""
         ...
 
     def flush(self) -> None:
-        """Sends what was taken, in the order of the calls; raises ChannelClosed when nobody reads."""
+        """Send what was taken, in the order of the calls; raise `ChannelClosed` when the manager no longer reads."""
         ...
 
     def interrupt(self) -> None:
-        """Makes `receive`, now or later, return None at once; from any thread."""
+        """Make `receive`, now or later, return None at once; from any thread."""
         ...
 
 
@@ -59,7 +59,7 @@ class FdChannel:
         self._poll.register(self._wake_in, select.POLLIN)
 
     def receive(self) -> Frame | None:
-        """The next frame, or None; raises a FrameError behind the last good frame."""
+        """Return the next frame, or None; raise a `FrameError` after the last good frame."""
         while not self._interrupted:
             if self._frames:
                 return self._frames.popleft()
@@ -83,13 +83,13 @@ class FdChannel:
             self._fault = error
 
     def send(self, command: CommandType, payload: str = "") -> None:
-        """Takes a frame to be sent by the next `flush`."""
+        """Take a frame to be sent by the next `flush`."""
         data = encode_frame(command, payload)
         with self._unsent_lock:
             self._unsent.append(data)
 
     def flush(self) -> None:
-        """Writes what was taken, waiting for the pipe when it is full."""
+        """Write what was taken, waiting for the pipe when it is full."""
         with self._write_lock:
             with self._unsent_lock:
                 data = memoryview(b"".join(self._unsent))
@@ -101,12 +101,12 @@ class FdChannel:
                 raise ChannelClosed(f"the manager no longer reads ({error.strerror})") from error
 
     def interrupt(self) -> None:
-        """Makes `receive` return None."""
+        """Make `receive` return None."""
         self._interrupted = True
         os.write(self._wake_out, b"\0")
 
     def close(self) -> None:
-        """Closes the descriptors, the given ones too."""
+        """Close the descriptors, including the given ones."""
         for fd in (self._in, self._out, self._wake_in, self._wake_out):
             os.close(fd)
 
@@ -130,26 +130,26 @@ class MemoryChannel:
         self._interrupted = False
 
     def deliver(self, command: CommandType, payload: str = "") -> None:
-        """Sends a frame to the dispatcher."""
+        """Send a frame to the dispatcher."""
         self._incoming.put(Frame(command, payload))
 
     def end(self) -> None:
-        """Ends the stream to the dispatcher."""
+        """End the stream to the dispatcher."""
         self._incoming.put(None)
 
     def receive(self) -> Frame | None:
-        """The next delivered frame, or None."""
+        """Return the next delivered frame, or None."""
         frame = self._incoming.get()
         return None if self._interrupted else frame
 
     def send(self, command: CommandType, payload: str = "") -> None:
-        """Puts a frame into `sent` at once."""
+        """Put a frame into `sent` at once."""
         self.sent.put(Frame(command, payload))
 
     def flush(self) -> None:
-        """Nothing to do: `send` has sent."""
+        """Do nothing: `send` has sent."""
 
     def interrupt(self) -> None:
-        """Makes `receive` return None."""
+        """Make `receive` return None."""
         self._interrupted = True
         self._incoming.put(None)

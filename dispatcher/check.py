@@ -14,7 +14,7 @@ __all__ = ["check", "directions"]
 
 
 def check(config: Mapping[str, Any]) -> list[Problem]:
-    """What is wrong with the tuner, the assessor, their arguments, and the search space; starts nothing.
+    """Return what is wrong with the tuner, the assessor, their arguments and the search space; start nothing.
 
     >>> [problem.path for problem in check({"tuner": {"name": "Random", "classArgs": {"sead": 1}}})]
     [('tuner', 'classArgs', 'sead')]
@@ -32,7 +32,7 @@ def check(config: Mapping[str, Any]) -> list[Problem]:
 
 
 def directions(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the default directions of the tuner and the assessor; a class that has none, or no longer its own, is out.
+    """Return the default directions of the tuner and the assessor, without those that have none or are given one.
 
     >>> directions({"tuner": {"name": "TPE"}, "assessor": {"name": "Medianstop"}})
     {'tuner': 'minimize', 'assessor': 'maximize'}
@@ -59,7 +59,7 @@ def _loaded(role: str, config: Mapping[str, Any], injected: Mapping[str, Any]) -
 
 
 def _missing_methods(role: str, config: Mapping[str, Any], plugin: Any) -> list[Problem]:
-    """A class that is no tuner (no assessor) at all is a mistake to find now."""
+    """Return a problem for a class that is not a tuner (or an assessor) at all."""
     if role == "assessor":
         wanted = ("assess_trial",)
     else:

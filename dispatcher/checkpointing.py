@@ -1,4 +1,4 @@
-"""How a dispatcher saves itself: workers put their halves by, the manager is told, a new process takes it up."""
+"""How a dispatcher saves itself: workers save their halves, the manager is told, a new process restores them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["Checkpointing"]
 
 WORTH_AT_END_S = 0.1
 _ROLES = {"default": "tuner", "assessor": "assessor"}
-_logger = logging.getLogger("pitchpipe.dispatcher")
+_log = logging.getLogger(__name__)
 
 
 class Checkpointing:
     """Makes the checkpoints of one dispatcher; `state_of(queue)` is called on the worker of that queue.
 
-    For each half the manager gets a Checkpoint frame with its queue, in order with what that queue sends, and behind
-    both halves one with the path: so it knows which replies a checkpoint covers.
+    For each half the manager gets a Checkpoint frame with its queue, in order with what that queue sends, and after
+    both halves one with the path, so that it knows which replies a checkpoint covers.
     """
 
     def __init__(
@@ -35,14 +35,14 @@ class Checkpointing:
         self._saver, self._workers, self._channel, self._state_of = saver, workers, channel, state_of
 
     def save_if_due(self, n: int, now: float) -> None:
-        """Has each worker put its half by, behind command `n`, which is the last that has come."""
+        """Have each worker save its half after command `n`, which is the last that has come."""
         if self._saver.is_due(self._handled_s(), now):
             self._saver.begin(n, self._handled_s(), len(self._workers))
             for worker in self._workers:
                 worker.put_task(self._save_half)
 
     def save_at_end(self, n: int) -> None:
-        """Saves what took time to learn; the workers have ended."""
+        """Save what took time to learn; the workers have ended."""
         if self._saver.is_worth_it(self._handled_s(), WORTH_AT_END_S):
             self._saver.begin(n, self._handled_s(), len(self._workers))
             for worker in self._workers:
@@ -61,8 +61,10 @@ class Checkpointing:
             self._tell(path=path, n=saver.n)
         elif saver.problem is not None:
             role = _ROLES[worker.name]
-            _logger.warning(
-                "The %s cannot be saved (%r): to come back, it is told all again", role, saver.problem
+            _log.warning(
+                "The %s cannot be saved (%r): after a restart it is sent everything again",
+                role,
+                saver.problem,
             )
         self._channel.flush()
 

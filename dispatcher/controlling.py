@@ -1,4 +1,4 @@
-"""The tuner's hold on trials that were made already: pause, resume, end. Its words become frames."""
+"""Lets a tuner pause, resume and stop existing trials, by sending frames."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["DispatcherControl"]
 class DispatcherControl(TrialControl):
     """A `TrialControl` that sends to the manager.
 
-    `send(command, payload)` sends with the command being handled; `is_peer()` says whether the manager knows our own
-    commands; `changed(trial_job_id, parameters)` is told of new parameters. Every frame says that it is the tuner's:
-    verdicts of the assessor come from another queue.
+    `send(command, payload)` sends with the command being handled; `is_peer()` says whether the manager knows
+    Pitchpipe's own commands; `changed(trial_job_id, parameters)` is called with new parameters. Every frame says that
+    it is the tuner's: verdicts of the assessor come from another queue.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class DispatcherControl(TrialControl):
         self._send, self._is_peer, self._changed = send, is_peer, changed
 
     def pause(self, trial_job_id: str, reason: str) -> None:
-        """Sends Pause; raises RuntimeError if the manager does not know it."""
+        """Send Pause; raise RuntimeError if the manager does not know it."""
         self._require_peer("pause")
         self._verdict(CommandType.Pause, trial_job_id, reason)
 
@@ -38,21 +38,23 @@ class DispatcherControl(TrialControl):
         parameters: Mapping[str, Any] | None,
         checkpoint_of: str | None,
         budget: float | None,
+        pauses_at_budget: bool = False,
     ) -> None:
-        """Sends Resume; raises RuntimeError if the manager does not know it."""
+        """Send Resume; raise RuntimeError if the manager does not know it."""
         self._require_peer("resume")
-        told = {
+        payload = {
             "trial_job_id": trial_job_id,
             "parameters": parameters,
             "checkpoint_of": checkpoint_of,
             "budget": budget,
+            **({"pauses_at_budget": True} if pauses_at_budget else {}),
         }
-        self._send(CommandType.Resume, dumps(told))
+        self._send(CommandType.Resume, dumps(payload))
         if parameters is not None:
             self._changed(trial_job_id, parameters)
 
     def stop(self, trial_job_id: str, reason: str) -> None:
-        """Sends KillTrialJob."""
+        """Send KillTrialJob."""
         if self._is_peer():
             self._verdict(CommandType.KillTrialJob, trial_job_id, reason)
         else:

@@ -3,7 +3,7 @@
 DispatcherError
 ├── PluginNotLoaded       a tuner or assessor that the configuration names cannot be had
 ├── PluginFailed          a method of a plug-in raised
-├── PluginRubbish         a method of a plug-in returned what it must not
+├── PluginReturnedInvalid         a method of a plug-in returned what it must not
 ├── UnsupportedCommand    the manager sent what a dispatcher does not handle
 └── ChannelClosed         the manager no longer reads
 """
@@ -23,7 +23,7 @@ __all__ = [
     "DispatcherError",
     "PluginFailed",
     "PluginNotLoaded",
-    "PluginRubbish",
+    "PluginReturnedInvalid",
     "UnsupportedCommand",
 ]
 
@@ -48,7 +48,7 @@ class PluginFailed(DispatcherError):
         super().__init__(f"{method} of the {plugin} raised {type(cause).__name__}: {cause}")
 
 
-class PluginRubbish(DispatcherError):
+class PluginReturnedInvalid(DispatcherError):
     """A method of a plug-in returned what it must not; the message shows the value."""
 
     def __init__(self, plugin: str, method: str, value: Any, why: str) -> None:

@@ -1,4 +1,4 @@
-"""The assessor's half of a dispatcher: histories of running trials, and one verdict against each at most."""
+"""The assessor's half of a dispatcher: the histories of running trials, and at most one verdict against each."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .trials import History, Recent
 __all__ = ["Judging"]
 
 _STATE = ("_histories", "_condemned", "_ended")
-_logger = logging.getLogger("pitchpipe.dispatcher")
+_log = logging.getLogger(__name__)
 
 
 class Judging:
     """Lets an assessor judge trials; its methods run on the assessor worker only.
 
-    `send` sends a command to the manager; `peer` says whether that knows our own commands.
+    `send` sends a command to the manager; `peer` says whether it knows Pitchpipe's own commands.
     """
 
     def __init__(
@@ -31,27 +31,27 @@ class Judging:
         self.peer = peer
         self._send = send
         self._histories: dict[str, History] = {}
-        self._condemned: set[str] = set()  # each is told of once, however many results still come
+        self._condemned: set[str] = set()  # each is sent once, however many results still come
         self._ended = Recent()
 
     def state(self) -> dict[str, Any]:
-        """What must be saved besides the assessor itself."""
+        """Return what must be saved besides the assessor itself."""
         return {name: getattr(self, name) for name in _STATE}
 
     def take_state(self, assessor: Any, state: dict[str, Any]) -> None:
-        """Takes what `state` gave, for an assessor that was saved with it."""
+        """Restore what `state` returned, for an assessor that was saved with it."""
         self.plugin = Plugin("assessor", assessor)
         for name in _STATE:
             setattr(self, name, state[name])
 
     def metric(self, trial_job_id: str, sequence: int, value: str) -> None:
-        """Takes an intermediate result (JSON text) and, when the history grew, has the trial judged."""
+        """Take an intermediate result (JSON text) and, when the history grew, have the trial judged."""
         if trial_job_id in self._condemned or trial_job_id in self._ended:
             return
         try:
             decoded = loads(value)
         except JsonError as error:
-            _logger.warning("Trial %s reported what is dropped: %s", trial_job_id, error)
+            _log.warning("A result of trial %s is dropped: %s", trial_job_id, error)
             return
         history = self._histories.get(trial_job_id)
         if history is None:
@@ -61,7 +61,7 @@ class Judging:
             self._judge(trial_job_id, history)
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
-        """Takes the end of a trial; the assessor hears of it if the trial had reported anything."""
+        """Take the end of a trial; call the assessor if the trial had reported anything."""
         self._ended.add(trial_job_id)
         self._condemned.discard(trial_job_id)
         if self._histories.pop(trial_job_id, None) is not None:
@@ -69,7 +69,7 @@ class Judging:
 
     def _judge(self, trial_job_id: str, history: History) -> None:
         self._reason_of_plugin("__setattr__", "reason", None)  # an old one is not this verdict's
-        # A copy: assessors may keep or change what they are given.
+        # A copy, because assessors may keep or change it.
         verdict = _plain(self.plugin.call("assess_trial", trial_job_id, history.values.copy()))
         if verdict is True:
             return
@@ -79,18 +79,18 @@ class Judging:
         elif verdict == "pause":
             self._pause(trial_job_id, history)
         else:
-            raise self.plugin.rubbish("assess_trial", verdict, "neither an AssessResult nor a bool")
+            raise self.plugin.invalid("assess_trial", verdict, "neither an AssessResult nor a bool")
 
     def _pause(self, trial_job_id: str, history: History) -> None:
         if self.peer:
-            # Not remembered: what it reports once it is resumed is judged again.
+            # Not remembered, so that the trial is judged again once it is resumed.
             self._send_verdict(CommandType.Pause, trial_job_id, history)
         else:
-            _logger.warning("Trial %s goes on: this manager cannot pause it", trial_job_id)
+            _log.warning("Trial %s continues: this manager cannot pause it", trial_job_id)
 
     def _send_verdict(self, command: CommandType, trial_job_id: str, history: History) -> None:
         reason = self._reason(command, history)
-        _logger.info("%s %s: %s", command.name, trial_job_id, reason)
+        _log.info("%s %s: %s", command.name, trial_job_id, reason)
         payload = {"trial_job_id": trial_job_id, "reason": reason} if self.peer else trial_job_id
         self._send(command, dumps(payload))
 
@@ -102,7 +102,7 @@ class Judging:
         return f"{type(self.plugin.instance).__name__} found it {verdict} at step {len(history.values) - 1}"
 
     def _reason_of_plugin(self, method: str, *args: Any) -> Any:
-        """Set or get `reason`; a class that has none (its own slots), or computes it, need not take one."""
+        """Set or get `reason`; ignore a class that has no such attribute, or one that computes it."""
         try:
             return self.plugin.call(method, *args)
         except PluginFailed as failed:
@@ -112,7 +112,7 @@ class Judging:
 
 
 def _plain(verdict: Any) -> Any:
-    """A verdict as True, False or "pause"; what is none of these is returned as it is."""
+    """Return a verdict as True, False or "pause", and anything else unchanged."""
     if isinstance(verdict, Enum):
         verdict = verdict.value
     if getattr(getattr(verdict, "dtype", None), "kind", "") == "b" and verdict.shape == ():

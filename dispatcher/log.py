@@ -21,7 +21,7 @@ _FORMAT = "[%(asctime)s] %(levelname)s (%(name)s/%(threadName)s) %(message)s"
 
 
 def level_of(name: str | None) -> int:
-    """The logging level of one of NNI's level names; info for an unknown one.
+    """Return the logging level of one of NNI's level names; info for an unknown one.
 
     >>> level_of("warning"), level_of(None)
     (30, 20)
@@ -30,7 +30,7 @@ def level_of(name: str | None) -> int:
 
 
 def configure_logging(directory: str | None, level: str | None) -> None:
-    """Sends the root logger, and all that is written to standard output, to `directory`/dispatcher.log.
+    """Send the root logger, and all that is written to standard output, to `directory`/dispatcher.log.
 
     Without a directory both go to standard error.
     """

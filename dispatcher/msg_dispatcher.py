@@ -21,7 +21,7 @@ _SPACES = (CommandType.Initialize, CommandType.UpdateSearchSpace)
 
 _STOPPED = ("EARLY_STOPPED", "USER_CANCELED")  # ends that say nothing against the parameters
 
-_logger = logging.getLogger("pitchpipe.dispatcher")
+_log = logging.getLogger(__name__)
 
 
 class MsgDispatcher(MsgDispatcherBase):
@@ -50,13 +50,13 @@ class MsgDispatcher(MsgDispatcherBase):
             self._judging = Judging(assessor, self.send, peer=self.protocol is not None)
 
     def connect(self, channel: Channel, protocol: int | None) -> None:
-        """Gives the channel and the manager's version to a dispatcher that was made without them."""
+        """Give the channel and the manager's version to a dispatcher that was made without them."""
         super().connect(channel, protocol)
         if self._judging is not None:
             self._judging.peer = protocol is not None
 
     def _give_control(self) -> None:
-        """Lets a tuner that can pause and resume trials do so."""
+        """Let a tuner that can pause and resume trials do so."""
         if hasattr(self.tuner, "connect_trials"):
             control = DispatcherControl(
                 self.send, lambda: self.protocol is not None, self._suggesting.change_parameters
@@ -64,7 +64,7 @@ class MsgDispatcher(MsgDispatcherBase):
             self.tuner.connect_trials(control)
 
     def state_of(self, queue: str) -> dict[str, Any]:
-        """A plug-in, and what the dispatcher knows on its behalf."""
+        """Return a plug-in, and what the dispatcher knows on its behalf."""
         if queue == "default":
             return {
                 "tuner": self.tuner,
@@ -75,7 +75,7 @@ class MsgDispatcher(MsgDispatcherBase):
         return {"assessor": self.assessor, "judging": judging}
 
     def take_state(self, queue: str, state: Mapping[str, Any]) -> None:
-        """Takes what `state_of` gave for a queue."""
+        """Restore what `state_of` returned for a queue."""
         if queue == "default":
             self.tuner = state["tuner"]
             self.recovered_max_param_id, self.recovered_trial_params = state["recovered"]
@@ -90,7 +90,7 @@ class MsgDispatcher(MsgDispatcherBase):
         self._channel.flush()
 
     def periodical_queues(self) -> list[str]:
-        """Intermediate results are for the assessor, and for a tuner that asks for them."""
+        """Return the assessor's queue, and the default one for a tuner that asks for intermediate results."""
         for_tuner = ["default"] if self._tuner_wants_periodical() else []
         return ["assessor", *for_tuner] if self.assessor is not None or for_tuner else []
 
@@ -99,13 +99,13 @@ class MsgDispatcher(MsgDispatcherBase):
         return self.assessor is not None if wants == "with an assessor" else bool(wants)
 
     def load_checkpoint(self) -> None:
-        """Lets both plug-ins restore what they wrote themselves."""
+        """Let both plug-ins restore what they wrote themselves."""
         for plugin in (self.tuner, self.assessor):
             if plugin is not None:
                 plugin.load_checkpoint()
 
     def save_checkpoint(self) -> None:
-        """Lets both plug-ins write state of their own."""
+        """Let both plug-ins write state of their own."""
         for plugin in (self.tuner, self.assessor):
             if plugin is not None:
                 plugin.save_checkpoint()
@@ -113,7 +113,7 @@ class MsgDispatcher(MsgDispatcherBase):
     # routing, on the main thread
 
     def route(self, command: CommandType, data: Any) -> tuple[Worker, ...]:
-        """The end of a trial goes to both queues, so that neither plug-in hears of it before its results."""
+        """Return where a command goes: the end of a trial to both queues, so that it overtakes no result."""
         default, assessor = self.default_worker, self.assessor_worker
         if command is CommandType.ReportMetricData and data["type"] == "PERIODICAL":
             return (assessor, default) if self._tuner_wants_periodical() else (assessor,)
@@ -129,7 +129,7 @@ class MsgDispatcher(MsgDispatcherBase):
     # on the assessor worker
 
     def process_assessor_command(self, command: CommandType, data: Any) -> None:
-        """Hands a command to the assessor, if there is one."""
+        """Pass a command to the assessor, if there is one."""
         judging = self._judging
         if judging is None:
             return
@@ -144,12 +144,12 @@ class MsgDispatcher(MsgDispatcherBase):
     # on the default worker
 
     def handle_initialize(self, data: Any) -> None:
-        """Gives the search space to the tuner."""
+        """Pass the search space to the tuner."""
         self.handle_update_search_space(data)
         self.send(CommandType.Initialized, self.capabilities())
 
     def handle_update_search_space(self, data: Any) -> None:
-        """Gives the search space and its constraints to the tuner; raises SearchSpaceError."""
+        """Pass the search space and its constraints to the tuner; raise `SearchSpaceError`."""
         plugin = self._suggesting.plugin
         if self.constraints:
             from ..search_space import SearchSpace  # needs numpy, and most experiments have no constraints
@@ -161,28 +161,28 @@ class MsgDispatcher(MsgDispatcherBase):
         self._suggesting.watch = None if is_own(self.tuner) else OutsideWatch(data)
 
     def handle_request_trial_jobs(self, data: int) -> None:
-        """Has the tuner suggest."""
+        """Have the tuner suggest."""
         self._suggesting.request(data)
 
     def handle_import_data(self, data: list[Any]) -> None:
-        """Gives results measured elsewhere to the tuner."""
+        """Pass results measured elsewhere to the tuner."""
         self._suggesting.import_data(data)
 
     def handle_add_customized_trial(self, data: list[Any]) -> None:
-        """Nothing is left to do: `route` took the records of the earlier run."""
+        """Do nothing: `route` took the records of the earlier run."""
 
     def handle_report_metric_data(self, data: dict[str, Any]) -> None:
-        """Gives a final result to the tuner, and an intermediate one if it is routed here."""
+        """Pass a final result to the tuner, and an intermediate one if it is routed here."""
         kind = data["type"]
         if kind == "FINAL":
             self._suggesting.final(data)
         elif kind == "PERIODICAL":
             self._suggesting.intermediate(data)
         else:
-            _logger.error("A metric of type %s is not supported (trial %s)", kind, data.get("trial_job_id"))
+            _log.error("A metric of type %s is not supported (trial %s)", kind, data.get("trial_job_id"))
 
     def handle_trial_end(self, data: dict[str, Any]) -> None:
-        """Tells the tuner that a trial ended."""
+        """Tell the tuner that a trial ended."""
         record = loads(data["hyper_params"]) if data.get("hyper_params") else {}
         event = data["event"]
         self._suggesting.trial_end(

@@ -1,4 +1,4 @@
-"""Tells once when a plug-in's tuner proposes what is no point of the search space: allowed, but hardly meant."""
+"""Warns once when a third-party tuner suggests a point outside the search space: allowed, but hardly intended."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["OutsideWatch", "is_own"]
 
-_logger = logging.getLogger("pitchpipe.dispatcher")
+_log = logging.getLogger(__name__)
 
 
 class OutsideWatch:
@@ -19,7 +19,7 @@ class OutsideWatch:
         self._looks = True
 
     def look(self, parameters: Any) -> None:
-        """Warn if parameters are no point of the space, and look no more."""
+        """Warn once if parameters are not a point of the space."""
         if not self._looks:
             return
         from ..search_space import SearchSpace, SearchSpaceError  # needs numpy, which a tuner may not need
@@ -27,20 +27,20 @@ class OutsideWatch:
         try:
             self._space = self._space or SearchSpace.parse(self._json)
         except SearchSpaceError:
-            self._looks = False  # the tuner has a language of its own
+            self._looks = False  # the tuner reads search spaces of its own kind
             return
         if problems := self._space.validate(parameters):
             self._looks = False
             where = ".".join(map(str, problems[0].path))
-            _logger.warning(
-                "The tuner proposes what is not in the search space (told once): %s%s",
+            _log.warning(
+                "The tuner proposes what is not in the search space (logged once): %s%s",
                 f"{where}: " if where else "",
                 problems[0].message,
             )
 
 
 def is_own(tuner: Any) -> bool:
-    """Is this one of ours? They stay inside the space.
+    """Return whether a tuner is one of Pitchpipe's, which stay inside the space.
 
     >>> is_own(object())
     False

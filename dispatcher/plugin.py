@@ -1,11 +1,11 @@
-"""A loaded plug-in as the dispatcher calls it: whatever goes wrong inside is known to be its fault."""
+"""A loaded plug-in as the dispatcher calls it: what goes wrong inside is reported as its fault."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
-from .errors import PluginFailed, PluginRubbish
+from .errors import PluginFailed, PluginReturnedInvalid
 
 __all__ = ["Plugin"]
 
@@ -22,7 +22,7 @@ class Plugin:
         self.role, self.instance = role, instance
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """What the method returns; raises PluginFailed from whatever it raised, exit() included."""
+        """Return what the method returns; raise `PluginFailed` from whatever it raised, exit() included."""
         try:
             return getattr(self.instance, method)(*args, **kwargs)
         except BaseException as error:
@@ -30,9 +30,9 @@ class Plugin:
             raise PluginFailed(self.role, method, error, getattr(module, "__file__", None) or "") from error
 
     def has(self, method: str) -> bool:
-        """Whether the plug-in has such a method."""
+        """Return whether the plug-in has such a method."""
         return callable(getattr(self.instance, method, None))
 
-    def rubbish(self, method: str, value: Any, why: str) -> PluginRubbish:
-        """The error for a value that the method must not return."""
-        return PluginRubbish(self.role, method, value, why)
+    def invalid(self, method: str, value: Any, why: str) -> PluginReturnedInvalid:
+        """Return the error for a value that the method must not return."""
+        return PluginReturnedInvalid(self.role, method, value, why)

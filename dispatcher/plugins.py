@@ -1,4 +1,4 @@
-"""From the configuration to a tuner or an assessor: by name, or by class from the user's own folder.
+"""From the configuration to a tuner or an assessor: by name, or by class from the user's folder.
 
 Everything that can be wrong comes as problems whose paths point into the configuration.
 """
@@ -28,7 +28,7 @@ _REGISTRIES: dict[str, Any] = {"tuner": TUNERS, "assessor": ASSESSORS}
 
 
 def load_plugin(role: str, config: Mapping[str, Any], injected: Mapping[str, Any]) -> Any:
-    """A new "tuner" or "assessor"; raises PluginNotLoaded.
+    """Return a new "tuner" or "assessor"; raise `PluginNotLoaded` if there is none.
 
     `injected` are arguments that are given to a class whose signature has them unless the configuration does. A
     direction that is the class's own default is not given: a class may write its default in another form, an enum say.
@@ -42,7 +42,7 @@ def load_plugin(role: str, config: Mapping[str, Any], injected: Mapping[str, Any
 
 
 def find_class(role: str, config: Mapping[str, Any]) -> type:
-    """The class that `name`, or `className` with `codeDirectory`, means; raises PluginNotLoaded."""
+    """Return the class that `name`, or `className` with `codeDirectory`, means; raise `PluginNotLoaded`."""
     if config.get("name"):
         return _named(role, str(config["name"]))
     class_name = config.get("className")
@@ -57,7 +57,7 @@ def find_class(role: str, config: Mapping[str, Any]) -> type:
 
 
 def construct(role: str, cls: type, class_args: Mapping[str, Any]) -> Any:
-    """An instance of the class; raises PluginNotLoaded, naming the arguments at fault."""
+    """Return an instance of the class; raise `PluginNotLoaded`, naming the arguments at fault."""
     problems = signature_problems(cls, class_args)
     if problems:
         raise PluginNotLoaded(_below(role, problems))
@@ -68,10 +68,10 @@ def construct(role: str, cls: type, class_args: Mapping[str, Any]) -> Any:
 
 
 def _refusal(role: str, cls: type, class_args: Mapping[str, Any], error: Exception) -> list[Problem]:
-    """Why a constructor raised: the registry can tell which argument it is about."""
+    """Return why a constructor raised: the registry can say which argument is at fault."""
     try:
         problems = check(cls, class_args)
-    except Exception:  # noqa: BLE001 - it fails as it just did, and `error` is what will be told
+    except Exception:  # noqa: BLE001 - it fails as it just did, and `error` is reported
         problems = []
     return _below(role, problems or [Problem((), f"{cls.__name__} cannot be made: {error!r}")])
 
@@ -81,7 +81,7 @@ def _below(role: str, problems: list[Problem]) -> list[Problem]:
 
 
 def own_direction(cls: type) -> str | None:
-    """Return the direction that a class takes when nobody names one: the default of its `optimize_mode`.
+    """Return the direction that a class takes when it is given none: the default of its `optimize_mode`.
 
     >>> own_direction(TUNERS.find("GP")), own_direction(TUNERS.find("Random"))
     ('maximize', None)
@@ -129,7 +129,7 @@ def _is_nni(module: str | None) -> bool:
 
 
 def _make_importable(folder: Path) -> None:
-    """Puts the folder behind the standard library, which it must not hide, and before installed packages."""
+    """Put the folder after the standard library, which it must not hide, and before installed packages."""
     if str(folder) in sys.path:
         return
     installed = (i for i, entry in enumerate(sys.path) if entry.endswith(("site-packages", "dist-packages")))
@@ -137,7 +137,7 @@ def _make_importable(folder: Path) -> None:
 
 
 def _from_folder(role: str, name: str, folder: Path) -> ModuleType | None:
-    """The module from the file in the folder, whatever else has its name; None when there is no such file."""
+    """Return the module from the file in the folder, whatever else has its name; None when there is no such file."""
     stem = folder.joinpath(*name.split("."))
     for file in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
         if file.is_file():
@@ -146,7 +146,7 @@ def _from_folder(role: str, name: str, folder: Path) -> ModuleType | None:
 
 
 def _from_file(role: str, name: str, file: Path) -> ModuleType:
-    """The module in a file; it gets a name of its own where another module has the plain one."""
+    """Return the module in a file, under a name of its own where another module has the plain one."""
     other_name = f"{role}_plugin_{name.replace('.', '_')}"
     for taken in (name, other_name):
         module = sys.modules.get(taken)

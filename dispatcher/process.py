@@ -3,8 +3,8 @@
     python -m pitchpipe.dispatcher --exp_params BASE64            serve an experiment
     python -m pitchpipe.dispatcher --check --exp_params BASE64    print what is wrong with its plug-ins
 
-Our manager gives the configuration in the environment instead, where other users of the machine cannot read it.
-Exit codes: 0 told to terminate, or the manager is gone; 1 a plug-in or the dispatcher failed; 2 bad usage;
+Pitchpipe's manager gives the configuration in the environment instead, where other users of the machine cannot read it.
+Exit codes: 0 terminated by the manager, or the manager is gone; 1 a plug-in or the dispatcher failed; 2 bad usage;
 3 the checkpoint given by --restore cannot be used.
 """
 
@@ -37,11 +37,11 @@ __all__ = ["main"]
 IN_FD, OUT_FD = 3, 4
 UNUSABLE = 3
 
-_logger = logging.getLogger("pitchpipe.dispatcher")
+_log = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the process; returns its exit code."""
+    """Run the process and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m pitchpipe.dispatcher", description=__doc__)
     given = os.environ.pop(PARAMETERS_ENVIRONMENT, None)  # what plug-ins start does not inherit it
     parser.add_argument(
@@ -68,13 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _check(config: dict[str, Any]) -> int:
     from .check import check, directions
 
-    answer = os.dup(1)  # what plug-ins print must not get into it
+    output = os.dup(1)  # what plug-ins print must not get into it
     configure_logging(None, "error")
     problems = [
         {"path": list(problem.path), "message": problem.message, "hint": problem.hint}
         for problem in check(config)
     ]
-    with os.fdopen(answer, "w") as stream:
+    with os.fdopen(output, "w") as stream:
         stream.write(json.dumps({"problems": problems, "directions": directions(config)}) + "\n")
     return 0
 
@@ -97,7 +97,7 @@ def _serve(settings: Settings, restored: Path | None) -> int:
     try:
         _prepare_checkpoints(dispatcher, restored)
     except CheckpointUnusable as error:
-        _logger.error("%s", error)
+        _log.error("%s", error)
         return UNUSABLE
     return _run(dispatcher, settings)
 
@@ -114,7 +114,7 @@ def _dispatcher(settings: Settings, channel: FdChannel) -> MsgDispatcherBase:
     tuner = load_plugin("tuner", settings.tuner, settings.injected)
     if isinstance(tuner, MsgDispatcherBase):  # an advisor: tuner, assessor and dispatcher in one
         if settings.assessor is not None:
-            _logger.error("The assessor is ignored: %s judges trials itself", type(tuner).__name__)
+            _log.error("The assessor is ignored: %s judges trials itself", type(tuner).__name__)
         tuner.connect(channel, settings.protocol)
         return tuner
     assessor = None
@@ -131,18 +131,18 @@ def _dispatcher(settings: Settings, channel: FdChannel) -> MsgDispatcherBase:
 
 
 def _prepare_checkpoints(dispatcher: MsgDispatcherBase, restored: Path | None) -> None:
-    """Takes up a checkpoint, and lets new ones be made for a manager that knows of them."""
+    """Restore a checkpoint, and let new ones be made for a manager that knows of them."""
     if restored is not None:
         n, halves = read_checkpoint(restored)
         dispatcher.restore(n, halves)
-        _logger.info("Restored from %s, behind command %d", restored, n)
+        _log.info("Restored from %s, after command %d", restored, n)
     folder = dispatcher.get_checkpoint_path()
     if dispatcher.protocol is not None and folder is not None:
         dispatcher.save_into(Saver(Path(folder)))
 
 
 def _report_unloaded(error: PluginNotLoaded, channel: FdChannel, settings: Settings) -> None:
-    _logger.error("%s", error, exc_info=error)
+    _log.error("%s", error, exc_info=error)
     if settings.protocol is None:
         return
     report = error_report(error.__cause__ or error) | {
@@ -153,11 +153,11 @@ def _report_unloaded(error: PluginNotLoaded, channel: FdChannel, settings: Setti
         channel.send(CommandType.Error, dumps(report))
         channel.flush()
     except ChannelClosed:
-        _logger.warning("The manager is gone and does not hear of it")
+        _log.warning("The manager is gone and cannot be sent the error")
 
 
 def _run(dispatcher: MsgDispatcherBase, settings: Settings) -> int:
-    """Serves to the end, lets the plug-ins clean up, and returns the exit code."""
+    """Serve to the end, let the plug-ins clean up, and return the exit code."""
     if settings.resume and settings.protocol is None:  # a peer replays commands instead
         dispatcher.load_checkpoint()
     ending = dispatcher.run()
@@ -177,11 +177,11 @@ def _clean_up(dispatcher: MsgDispatcherBase, hook: str) -> None:
             try:
                 Plugin(role, instance).call(hook)
             except PluginFailed as error:
-                _logger.error("%s", error, exc_info=error)
+                _log.error("%s", error, exc_info=error)
 
 
 def _leave_at_once(code: int) -> None:
-    """Ends without waiting for the threads that do not end; a normal exit could wait for them."""
+    """End without waiting for the threads that do not end; a normal exit could wait for them."""
     logging.shutdown()
     sys.stdout.flush()
     os._exit(code)

@@ -1,17 +1,16 @@
-"""What a dispatcher remembers of a run that it continues: the parameters that the earlier run made."""
+"""What a dispatcher remembers of the run that it continues: the parameters that the earlier run made."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
+from ..plugins import CheckpointFolder
 from ..protocol import loads
 
 __all__ = ["Recoverable"]
 
 
-class Recoverable:
+class Recoverable(CheckpointFolder):
     """Knows which parameter ids an earlier run made, so that new ids follow them.
 
     >>> dispatcher = Recoverable()
@@ -29,7 +28,7 @@ class Recoverable:
         self.recovered_trial_params: dict[Any, Any] = {}
 
     def recover_parameter_id(self, data: list[Any] | dict[str, Any] | str) -> int:
-        """Takes records (or their JSON) of an earlier run; returns its highest parameter id, or -1."""
+        """Take records (or their JSON) of an earlier run; return its highest parameter id, or -1."""
         for item in data if isinstance(data, list) else [data]:
             record = loads(item) if isinstance(item, str) else item
             parameter_id = record.get("parameter_id")
@@ -39,20 +38,15 @@ class Recoverable:
         return self.recovered_max_param_id
 
     def is_created_in_previous_exp(self, parameter_id: Any) -> bool:
-        """Whether an earlier run made these parameters."""
+        """Return whether an earlier run made these parameters."""
         return isinstance(parameter_id, int) and parameter_id <= self.recovered_max_param_id
 
     def get_previous_param(self, parameter_id: Any) -> Any:
-        """The parameters that an earlier run made, or None when they were not handed over."""
+        """Return the parameters that an earlier run made, or None when they were not passed on."""
         return self.recovered_trial_params.get(parameter_id)
 
-    def get_checkpoint_path(self) -> str | None:
-        """The folder for checkpoints, or None when there is none."""
-        path = os.environ.get("NNI_CHECKPOINT_DIRECTORY")
-        return path if path and Path(path).is_dir() else None
-
     def load_checkpoint(self) -> None:
-        """Restores what `save_checkpoint` wrote; called at the start of a resumed run."""
+        """Restore what `save_checkpoint` wrote; called at the start of a resumed run."""
 
     def save_checkpoint(self) -> None:
-        """Writes state of one's own."""
+        """Write state of your own."""

@@ -6,7 +6,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from .errors import PluginFailed, PluginRubbish
+from .errors import PluginFailed, PluginReturnedInvalid
 
 __all__ = ["error_report"]
 
@@ -14,13 +14,13 @@ _HERE = str(Path(__file__).parent)
 
 
 def error_report(error: BaseException, command: int | None = None) -> dict[str, Any]:
-    """What a manager shows of a failure; `command` is the number of the command that brought it about.
+    """Return what a manager shows of a failure; `command` is the number of the command that caused it.
 
     >>> report = error_report(ValueError("no"), 3)
     >>> report["plugin"], report["type"], report["message"], report["command"]
     ('dispatcher', 'ValueError', 'no', 3)
     """
-    plugin = error.plugin if isinstance(error, PluginFailed | PluginRubbish) else "dispatcher"
+    plugin = error.plugin if isinstance(error, PluginFailed | PluginReturnedInvalid) else "dispatcher"
     shown = error.__cause__ if isinstance(error, PluginFailed) and error.__cause__ else error
     return {
         "plugin": plugin,
@@ -33,8 +33,8 @@ def error_report(error: BaseException, command: int | None = None) -> dict[str, 
 
 
 def _where(error: BaseException, shown: BaseException) -> str:
-    """The place to look at, as in `my_tuner.py:12 in generate_parameters`."""
-    if isinstance(error, PluginRubbish):
+    """Return the place to look at, as in `my_tuner.py:12 in generate_parameters`."""
+    if isinstance(error, PluginReturnedInvalid):
         return error.method
     frames = _frames(shown)
     if not frames:
@@ -46,7 +46,7 @@ def _where(error: BaseException, shown: BaseException) -> str:
 
 
 def _frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """The frames of its traceback that are not the dispatcher's; all of them when there are no others."""
+    """Return the frames of its traceback that are not the dispatcher's; all of them when there are no others."""
     frames = list(traceback.extract_tb(error.__traceback__))
     return [frame for frame in frames if not frame.filename.startswith(_HERE)] or frames
 

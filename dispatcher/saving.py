@@ -1,6 +1,6 @@
 """Checkpoints of the dispatcher: when one is due, how its halves come together, and the file.
 
-Each worker puts its half by at its own border between commands, behind the same command; the later of the two writes
+Each worker saves its half between two commands, after the same one; the later of the two writes
 the file. A file is a line that says what it is, a line with the checksum of the rest, and the rest, pickled.
 """
 
@@ -19,9 +19,9 @@ from typing import Any
 __all__ = ["CheckpointUnusable", "Saver", "read_checkpoint"]
 
 TRY_AGAIN_S = 10.0
-"""How long no other checkpoint is made behind one that could not be written."""
+"""How long to wait after a checkpoint that could not be written."""
 
-_logger = logging.getLogger("pitchpipe.dispatcher")
+_log = logging.getLogger(__name__)
 _HEAD = b"pitchpipe dispatcher checkpoint 1\n"
 
 
@@ -42,37 +42,37 @@ class Saver:
         worth: float = 1.0,
         spacing: float = 50.0,
         clock: Callable[[], float] = time.monotonic,
-        effort: Callable[[], float] = time.thread_time,  # on a busy machine, waiting is nobody's cost
+        effort: Callable[[], float] = time.thread_time,  # on a busy machine, waiting costs nothing
     ) -> None:
         self.problem: BaseException | None = None
         self._folder = folder
         self._worth, self._spacing, self._clock, self._effort = worth, spacing, clock, effort
         self._halves: dict[str, bytes] = {}
         self._expected = 0  # how many halves are still to come; 0: no checkpoint is being made
-        self.n = 0  # the command behind which the present checkpoint is made
+        self.n = 0  # the command after which the present checkpoint is made
         self._handled_before = 0.0
         self._not_before = -1.0
         self._cost = 0.0
         self._lock = threading.Lock()
 
     def is_due(self, handled: float, now: float) -> bool:
-        """Is a checkpoint worth its while, when handling commands took `handled` seconds in all so far?"""
+        """Return whether a checkpoint is worth its cost when handling commands took `handled` seconds in all so far."""
         return self.is_worth_it(handled, self._worth) and now >= self._not_before
 
     def is_worth_it(self, handled: float, worth: float) -> bool:
-        """Did the commands since the last checkpoint take `worth` seconds, and can one be made at all?"""
+        """Return whether the commands since the last checkpoint took `worth` seconds, and one can be made at all."""
         return handled - self._handled_before >= worth and not self._expected and self.problem is None
 
     def begin(self, n: int, handled: float, halves: int) -> None:
-        """A checkpoint behind command `n` is asked for: so many halves will be added."""
+        """Begin a checkpoint after command `n`, to which `halves` halves will be added."""
         self._halves.clear()
         self.n, self._expected, self._handled_before, self._cost = n, halves, handled, 0.0
 
     def add(self, name: str, state: Callable[[], Mapping[str, Any]]) -> str | None:
-        """Put a half, what `state` answers, by; with the last one the file is written and its name answered.
+        """Add a half, which `state` returns; with the last one, write the file and return its name.
 
-        What cannot be pickled ends the making of checkpoints: see `problem`. A file that cannot be written, on a full
-        disk perhaps, is left to the next one.
+        A half that cannot be pickled ends all checkpoints: see `problem`. A file that cannot be written, on a full
+        disk perhaps, is tried again with the next checkpoint.
         """
         import cloudpickle
 
@@ -85,7 +85,7 @@ class Saver:
                 path = self._write() if self._expected == 0 else None
                 self._note_cost(self._effort() - began, path is not None)
         except OSError as error:
-            _logger.warning("No checkpoint can be written: %s", error)
+            _log.warning("No checkpoint can be written: %s", error)
             self._not_before = self._clock() + max(TRY_AGAIN_S, self._spacing * self._cost)
             return None
         except Exception as error:  # noqa: BLE001 - whatever a plug-in's state makes of being pickled
@@ -111,9 +111,9 @@ class Saver:
 
 
 def read_checkpoint(path: Path) -> tuple[int, dict[str, dict[str, Any]]]:
-    """The number of the last command that a checkpoint covers, and its halves by queue.
+    """Return the number of the last command that a checkpoint covers, and its halves by queue.
 
-    Raises `CheckpointUnusable` for a file that is damaged, or that holds what this process cannot unpickle.
+    Raise `CheckpointUnusable` for a file that is damaged, or that holds what this process cannot unpickle.
     """
     try:
         data = path.read_bytes()
@@ -130,5 +130,5 @@ def read_checkpoint(path: Path) -> tuple[int, dict[str, dict[str, Any]]]:
 
 
 def _checksum(body: bytes) -> bytes:
-    """Tells a file that was cut or has rotted; whoever can write it is trusted anyway."""
+    """Return what shows a truncated or corrupted file; everybody who can write it is trusted anyway."""
     return b"%08x" % zlib.crc32(body)

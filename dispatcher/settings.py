@@ -1,4 +1,4 @@
-"""What the dispatcher process is told: the experiment's configuration (an argument) and its environment."""
+"""What the dispatcher process is given: the experiment's configuration (an argument) and its environment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Settings:
 
     @classmethod
     def read(cls, config: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
-        """The settings; raises ValueError for a configuration without a tuner.
+        """Return the settings; raise ValueError for a configuration without a tuner.
 
         >>> settings = Settings.read({"tuner": {"name": "TPE"}, "seed": 1}, {"PITCHPIPE_PROTOCOL": "1"})
         >>> settings.protocol, settings.injected
@@ -52,7 +52,7 @@ class Settings:
 
 
 def encode_exp_params(config: Mapping[str, Any]) -> str:
-    """The argument of `--exp_params` for a configuration.
+    """Return the argument of `--exp_params` for a configuration.
 
     >>> decode_exp_params(encode_exp_params({"tuner": {"name": "TPE"}}))
     {'tuner': {'name': 'TPE'}}
@@ -61,7 +61,7 @@ def encode_exp_params(config: Mapping[str, Any]) -> str:
 
 
 def decode_exp_params(text: str) -> dict[str, Any]:
-    """The configuration in an argument of `--exp_params`; raises ValueError for anything else."""
+    """Return the configuration in an argument of `--exp_params`; raise ValueError for anything else."""
     try:
         config = json.loads(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError) as error:
@@ -72,7 +72,7 @@ def decode_exp_params(text: str) -> dict[str, Any]:
 
 
 def _direction(config: Mapping[str, Any]) -> str | None:
-    """The direction of the objective `default`, which is the one that plug-ins optimise; None leaves it to them."""
+    """Return the direction of the objective `default`, which plug-ins optimise; None leaves it to them."""
     objectives: Sequence[Mapping[str, Any]] = config.get("objectives") or ()
     named = [one for one in objectives if one.get("name", "default") == "default"]
     return next((one.get("direction") for one in (*named, *objectives)), None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..protocol import CommandType, JsonError, dumps, loads
 from ..tuners import Suggestion
-from .errors import PluginRubbish
+from .errors import PluginReturnedInvalid
 from .outside import OutsideWatch
 from .plugin import Plugin
 from .recoverable import Recoverable
@@ -20,7 +20,7 @@ MAX_INFEASIBLE = 100
 
 _DROPPED = object()
 _STATE = ("violations", "_next_id", "_parameters", "_reported", "_ids", "_held")
-_logger = logging.getLogger("pitchpipe.dispatcher")
+_log = logging.getLogger(__name__)
 
 
 class Suggesting:
@@ -46,14 +46,16 @@ class Suggesting:
         self._parameters: dict[Any, Any] = {}  # suggested, and no final result yet
         self._reported: set[Any] = set()  # final result delivered, and not ended yet
         self._ids: dict[str, Any] = {}  # parameter ids of the trials that reported to a tuner that listens
-        self._held: dict[str, Any] = {}  # results of the user's own trials: their parameters come at the end
+        self._held: dict[
+            str, Any
+        ] = {}  # results of trials that the user added: their parameters come at the end
 
     def state(self) -> dict[str, Any]:
-        """What must be saved besides the tuner itself."""
+        """Return what must be saved besides the tuner itself."""
         return {name: getattr(self, name) for name in _STATE}
 
     def take_state(self, tuner: Any, state: dict[str, Any]) -> None:
-        """Takes what `state` gave, for a tuner that was saved with it."""
+        """Restore what `state` returned, for a tuner that was saved with it."""
         self.plugin = Plugin("tuner", tuner)
         for name in _STATE:
             setattr(self, name, state[name])
@@ -61,9 +63,9 @@ class Suggesting:
     # suggestions
 
     def request(self, count: int) -> None:
-        """Sends parameters for `count` trials, and NoMoreTrialJobs when the tuner has fewer.
+        """Send parameters for `count` trials, and NoMoreTrialJobs when the tuner has fewer.
 
-        None at all are asked for when all trials are paused and there is no room for new ones.
+        A request for none says that all trials are paused and no new one may be made.
         """
         if count == 0:
             if self.plugin.has("trials_stalled"):
@@ -89,13 +91,13 @@ class Suggesting:
                 return []
             raise
         if not isinstance(suggestions, list | tuple):
-            raise self.plugin.rubbish(method, suggestions, "not a list")
+            raise self.plugin.invalid(method, suggestions, "not a list")
         if len(suggestions) > len(ids):
-            raise self.plugin.rubbish(method, suggestions, f"more than the {len(ids)} asked for")
+            raise self.plugin.invalid(method, suggestions, f"more than the {len(ids)} asked for")
         return suggestions
 
     def _send_feasible(self, parameter_id: int, parameters: Any) -> bool:
-        """Sends parameters, or others in place of ones that are not feasible; says whether there were any."""
+        """Send parameters, or others in place of infeasible ones; return whether there were any."""
         asked = 0
         while broken := self._broken(parameters):
             if asked == MAX_INFEASIBLE:
@@ -115,33 +117,37 @@ class Suggesting:
         if isinstance(parameters, Suggestion):
             parameters = parameters.parameters
         if not isinstance(parameters, dict):
-            raise self.plugin.rubbish("generate_parameters", parameters, "not a dict of parameters")
+            raise self.plugin.invalid("generate_parameters", parameters, "not a dict of parameters")
         return self.violations(parameters)
 
-    def _infeasible(self, parameters: Any, broken: Sequence[str], also: str) -> PluginRubbish:
+    def _infeasible(self, parameters: Any, broken: Sequence[str], also: str) -> PluginReturnedInvalid:
         why = f"violates {' and '.join(map(repr, broken))}{also}"
-        return self.plugin.rubbish("generate_parameters", parameters, why)
+        return self.plugin.invalid("generate_parameters", parameters, why)
 
     def _send_parameters(
         self, send: Callable[[CommandType, str], None], parameter_id: int, parameters: Any
     ) -> None:
         extras: dict[str, Any] = {}
         if isinstance(parameters, Suggestion):
-            extras = {"budget": parameters.budget, "checkpoint_of": parameters.checkpoint_of}
+            extras = {
+                "budget": parameters.budget,
+                "checkpoint_of": parameters.checkpoint_of,
+                "pauses_at_budget": parameters.pauses_at_budget or None,
+            }
             parameters = parameters.parameters
         if parameters is None:
-            raise self.plugin.rubbish("generate_parameters", None, "not parameters; is a `return` missing?")
+            raise self.plugin.invalid("generate_parameters", None, "not parameters; is a `return` missing?")
         try:
             record = _record(parameter_id, parameters, extras)
         except JsonError as error:
-            raise self.plugin.rubbish("generate_parameters", parameters, str(error)) from error
+            raise self.plugin.invalid("generate_parameters", parameters, str(error)) from error
         if self.watch is not None:
             self.watch.look(parameters)
         self._parameters[parameter_id] = parameters
         send(CommandType.NewTrialJob, record)
 
     def _on_callback(self, parameter_id: int, parameters: Any) -> None:
-        """What tuners get as `st_callback`: parameters for an id that they could not serve when asked."""
+        """Send parameters for an id that had none when it was requested: the `st_callback` of tuners."""
         if broken := self._broken(parameters):
             raise self._infeasible(parameters, broken, "")
         self._send_parameters(self._send_now, parameter_id, parameters)
@@ -149,7 +155,7 @@ class Suggesting:
     # results
 
     def final(self, data: dict[str, Any]) -> None:
-        """Takes a FINAL metric record; a second one for the same parameters is dropped."""
+        """Take a FINAL metric record; a second one for the same parameters is dropped."""
         parameter_id, trial_job_id = data.get("parameter_id"), data.get("trial_job_id")
         value = _value(data)
         if value is _DROPPED:
@@ -161,14 +167,14 @@ class Suggesting:
             self._reported.add(parameter_id)
             self._deliver(parameter_id, parameters, value, customized=False, trial_job_id=trial_job_id)
         elif parameter_id in self._reported:
-            _logger.info("Trial %s reported its final result again; only the first counts", trial_job_id)
+            _log.info("Trial %s reported its final result again; only the first counts", trial_job_id)
         elif self._earlier.is_created_in_previous_exp(parameter_id):
             self._import_earlier(parameter_id, value)
         else:
-            _logger.warning("No parameters with id %s are waiting for a result", parameter_id)
+            _log.warning("No parameters with id %s are waiting for a result", parameter_id)
 
     def intermediate(self, data: dict[str, Any]) -> None:
-        """Takes a PERIODICAL metric record, for a tuner that wants them."""
+        """Take a PERIODICAL metric record, for a tuner that wants them."""
         parameter_id, value = data.get("parameter_id"), _value(data)
         if parameter_id not in self._parameters or value is _DROPPED:
             return
@@ -185,10 +191,10 @@ class Suggesting:
     def trial_end(
         self, record: dict[str, Any], trial_job_id: str, success: bool, stopped: bool = False
     ) -> None:
-        """Takes the end of the trial that ran a parameter record; the tuner hears of each end once.
+        """Take the end of the trial that ran a parameter record; the tuner hears of each end once.
 
-        `stopped` says that it was ended by the assessor, the tuner or the user: a tuner that has `trial_stopped` is
-        told before, unless there is a final result.
+        `stopped` says that the assessor, the tuner or the user ended it: `trial_stopped` of the tuner is called first,
+        unless there is a final result.
         """
         parameter_id = record.get("parameter_id")
         if parameter_id is None:
@@ -202,11 +208,11 @@ class Suggesting:
             self.plugin.call("trial_end", parameter_id, success)
 
     def import_data(self, data: list[Any]) -> None:
-        """Takes results measured elsewhere; a `value` that is text is JSON."""
+        """Take results measured elsewhere; a `value` that is text is JSON."""
         self.plugin.call("import_data", [_with_value(item) for item in data])
 
     def change_parameters(self, trial_job_id: str, parameters: Any) -> None:
-        """A trial goes on with other parameters: what it reports from now on is for those."""
+        """Note that a trial continues with other parameters, to which its later reports belong."""
         parameter_id = self._ids.get(trial_job_id)
         if parameter_id in self._parameters:
             self._parameters[parameter_id] = dict(parameters)
@@ -219,12 +225,12 @@ class Suggesting:
     def _deliver(self, parameter_id: Any, parameters: Any, value: Any, **kwargs: Any) -> None:
         self.plugin.call("receive_trial_result", parameter_id, parameters, value, **kwargs)
 
-    # trials that the user added: no parameter id, and a tuner hears of them only if it asked to
+    # trials that the user added: they have no parameter id, and only a tuner that asked for them gets their results
 
     def _takes_customized(self, trial_job_id: Any) -> bool:
         if getattr(self.plugin.instance, "_accept_customized", False):
             return True
-        _logger.info("Customized trial job %s ignored by tuner", trial_job_id)
+        _log.info("Customized trial job %s ignored by tuner", trial_job_id)
         return False
 
     def _final_of_customized(self, data: dict[str, Any], value: Any) -> None:
@@ -261,11 +267,11 @@ def _record(parameter_id: int, parameters: Any, extras: Mapping[str, Any] | None
 
 
 def _value(data: dict[str, Any]) -> Any:
-    """What the trial reported; _DROPPED, which is logged, when it is not JSON."""
+    """Return what the trial reported; when it is not JSON, log that and return `_DROPPED`."""
     try:
         return loads(data["value"])
     except JsonError as error:
-        _logger.warning("Trial %s reported what is dropped: %s", data.get("trial_job_id"), error)
+        _log.warning("A result of trial %s is dropped: %s", data.get("trial_job_id"), error)
         return _DROPPED
 
 
@@ -279,5 +285,5 @@ def _with_value(item: Any) -> Any:
 
 
 def _means_no_more(error: BaseException | None) -> bool:
-    """Whether a tuner said that its search is over, with our class or a namesake from another library."""
+    """Return whether a tuner says that its search is over, with a class of this name from any library."""
     return error is not None and any(cls.__name__ == "NoMoreTrialError" for cls in type(error).__mro__)

@@ -25,7 +25,7 @@ class History:
         self._early: dict[int, Any] = {}  # came before one that precedes them
 
     def add(self, sequence: int, value: Any) -> bool:
-        """Takes a result; says whether `values` grew. One that is there already changes nothing."""
+        """Take a result and return whether `values` grew; a known one changes nothing."""
         values = self.values
         sequence -= self._first
         if sequence != len(values):
@@ -56,7 +56,7 @@ class Recent:
         return item in self._ids
 
     def add(self, item: Any) -> None:
-        """Takes an id; forgets the oldest one above the limit."""
+        """Add an id; forget the oldest one above the limit."""
         self._ids[item] = None
         if len(self._ids) > self._limit:
             del self._ids[next(iter(self._ids))]

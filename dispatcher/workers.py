@@ -1,4 +1,4 @@
-"""Workers: a queue of commands that are handled one after the other, on a thread of their own or on a pool.
+"""Workers: a queue of commands that are handled one after the other, on a thread of their own or in a pool.
 
 Either way a queue is first in, first out, and never handles two commands at once: what a queue serves needs
 no locks.
@@ -23,7 +23,7 @@ class Worker:
 
     `handle(command, data)` does the work; then `done(worker)` is called, or `failed(worker, error)` if one of
     them raised, after which the worker handles nothing more. `leaving(worker)` is called before a worker ends
-    that did not fail, and behind a task when nothing else waits. All run on the worker, whose `n` is the number
+    that did not fail, and after a task when nothing else waits. All run on the worker, whose `n` is the number
     of the command that it handled last.
     """
 
@@ -47,28 +47,28 @@ class Worker:
         self._ended = Event()
 
     def start(self) -> None:
-        """Begins to handle what is in the queue."""
+        """Begin to handle what is in the queue."""
         Thread(target=self._serve, name=f"{self.name}-worker", daemon=True).start()
 
     def put(self, n: int, command: CommandType, data: Any) -> None:
-        """Queues the command with number `n`."""
+        """Queue the command with number `n`."""
         self.queue.put((n, command, data))
 
     def put_task(self, task: Callable[[Worker], None]) -> None:
-        """Has the worker call `task(worker)` behind the commands that are queued now."""
+        """Have the worker call `task(worker)` after the commands that are queued now."""
         self.queue.put(task)
 
     def finish(self) -> None:
-        """Lets the worker end behind the commands that are queued now."""
+        """Let the worker end after the commands that are queued now."""
         self.queue.put(None)
 
     def halt(self) -> None:
-        """Lets the worker end at the next border between commands."""
+        """Let the worker end before its next command."""
         self._halted = True
         self.queue.put(None)
 
     def ended(self, timeout: float) -> bool:
-        """Whether the worker has ended, waiting for it for at most `timeout` seconds."""
+        """Wait for the worker for at most `timeout` seconds and return whether it has ended."""
         return self._ended.wait(timeout)
 
     def _serve(self) -> None:
@@ -76,7 +76,7 @@ class Worker:
             pass
 
     def _serve_one(self, item: tuple[int, CommandType, Any] | Callable[[Worker], None] | None) -> bool:
-        """Handles one command or task, or leaves; says whether to go on."""
+        """Handle one command or task, or leave; return whether to continue."""
         go_on = False
         try:
             if item is None or self._halted:
@@ -114,26 +114,26 @@ class PooledWorker(Worker):
         self._active = True  # until `start`, nothing is handled
 
     def start(self) -> None:
-        """Begins to handle what is in the queue."""
+        """Begin to handle what is in the queue."""
         self._pool.submit(self._serve)
 
     def put(self, n: int, command: CommandType, data: Any) -> None:
-        """Queues the command with number `n`."""
+        """Queue the command with number `n`."""
         super().put(n, command, data)
         self._wake()
 
     def put_task(self, task: Callable[[Worker], None]) -> None:
-        """Has the worker call `task(worker)` behind the commands that are queued now."""
+        """Have the worker call `task(worker)` after the commands that are queued now."""
         super().put_task(task)
         self._wake()
 
     def finish(self) -> None:
-        """Lets the worker end behind the commands that are queued now."""
+        """Let the worker end after the commands that are queued now."""
         super().finish()
         self._wake()
 
     def halt(self) -> None:
-        """Lets the worker end at the next border between commands."""
+        """Let the worker end before its next command."""
         super().halt()
         self._wake()
 

@@ -14,8 +14,10 @@ from .arguments import (
     seed_of,
     synonym,
 )
+from .checkpoint_folder import CheckpointFolder
 
 __all__ = [
+    "CheckpointFolder",
     "Registry",
     "UnknownAlgorithm",
     "check",

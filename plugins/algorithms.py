@@ -1,6 +1,5 @@
 """How a name in a config becomes a class, and how its arguments are checked before a run.
 
-Tuners and assessors never import one another; both stand on this package, so what they share of it is here.
 A name is looked up in a literal table, then among the entry points of installed packages. Classes are imported only
 when asked for.
 """
@@ -18,7 +17,7 @@ Algorithm = TypeVar("Algorithm")
 
 
 class UnknownAlgorithm(LookupError):
-    """No algorithm of this kind has this name; the message lists the nearest names and all of them."""
+    """An unknown name; the message lists the nearest names and all of them."""
 
     def __init__(self, kind: str, name: str, known: list[str]) -> None:
         self.kind, self.name, self.known = kind, name, known
@@ -55,7 +54,7 @@ class Registry(Generic[Algorithm]):
         return sorted({*self.built_in, *self.entry_points()}, key=str.lower)
 
     def find(self, name: str) -> type[Algorithm]:
-        """Return the class of a name in any mix of upper and lower case; raises `UnknownAlgorithm`."""
+        """Return the class of a name in any mix of upper and lower case; raise `UnknownAlgorithm`."""
         wanted = self._aliases.get(name.lower(), name.lower())
         built_in = {key.lower(): target for key, target in self.built_in.items()}
         if wanted in built_in:
@@ -68,7 +67,7 @@ class Registry(Generic[Algorithm]):
     def create(self, name: str, /, **class_args: Any) -> Algorithm:
         """Return a new algorithm by name.
 
-        Raises `UnknownAlgorithm`, TypeError for an argument that the class does not have, and ValueError for a value
+        Raise `UnknownAlgorithm`, TypeError for an argument that the class does not have, and ValueError for a value
         that it refuses.
         """
         cls = self.find(name)
@@ -90,7 +89,7 @@ class Registry(Generic[Algorithm]):
 
 
 def check(cls: type, class_args: Mapping[str, Any]) -> list[Problem]:
-    """Return what is wrong with the arguments of a class, built in or not; constructs it, runs nothing.
+    """Return what is wrong with the arguments of a class, built in or not; construct it, run nothing.
 
     The path of a problem starts with the argument's name; it is empty when no argument is to blame.
 

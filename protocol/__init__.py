@@ -1,5 +1,7 @@
 """What crosses a process boundary: commands, frames, JSON and metrics. No I/O, no threads, no clock."""
 
+from __future__ import annotations
+
 from .codec import dumps, loads
 from .commands import (
     OWN_COMMANDS,
@@ -23,7 +25,14 @@ from .errors import (
 from .failures import CHECKPOINT_GONE
 from .frames import MAX_LENGTH, FrameDecoder, encode_frame
 from .metrics import metric_value
-from .record import added_record, budget_and_donor, parameters_of, with_parameters
+from .record import (
+    added_record,
+    budget_and_donor,
+    parameters_of,
+    pauses_at_budget,
+    with_parameters,
+    with_pause_at_budget,
+)
 
 __all__ = [
     "CHECKPOINT_GONE",
@@ -51,5 +60,7 @@ __all__ = [
     "loads",
     "metric_value",
     "parameters_of",
+    "pauses_at_budget",
     "with_parameters",
+    "with_pause_at_budget",
 ]

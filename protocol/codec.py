@@ -25,7 +25,7 @@ _MARKER = '"__'  # every encoding of json_tricks is an object with a key that be
 
 
 def dumps(value: Any) -> str:
-    """The JSON text of a value; raises JsonError, naming the value, for one that JSON cannot hold.
+    """Return the JSON text of a value; raise `JsonError`, naming the value, for one that JSON cannot hold.
 
     >>> dumps({"lr": 0.1, "layers": (32, 16), "best": float("inf")})
     '{"lr": 0.1, "layers": [32, 16], "best": Infinity}'
@@ -39,7 +39,7 @@ def dumps(value: Any) -> str:
 
 
 def loads(text: str) -> Any:
-    """The value of a JSON text, with plain dicts; raises JsonError, showing the text, for anything else.
+    """Return the value of a JSON text, with plain dicts; raise `JsonError`, showing the text, for anything else.
 
     >>> loads('{"default": NaN, "tags": {"__set__": ["a"]}}')
     {'default': nan, 'tags': {'a'}}
@@ -53,7 +53,7 @@ def loads(text: str) -> Any:
 
 
 def _plain_scalar(value: Any) -> Any:
-    """The Python number of a numpy scalar that has one; any other value is returned as it is."""
+    """Return the Python number of a numpy scalar that has one, and any other value unchanged."""
     numpy = sys.modules.get("numpy")  # no numpy scalar exists before numpy is imported
     if numpy is not None and isinstance(value, numpy.generic):
         convert = _SCALARS.get(value.dtype.kind)
@@ -88,7 +88,7 @@ def _tricks_dumps() -> Callable[[Any], str]:
     import json_tricks
     from json_tricks import encoders
 
-    # Ours first: json_tricks warns for each numpy scalar.
+    # This one first: json_tricks warns for each numpy scalar.
     wanted = [_plain_encoder, *json_tricks.nonp.DEFAULT_ENCODERS]
     refused = (encoders.class_instance_encode, encoders.enum_instance_encode)
     chosen = [encoder for encoder in wanted if encoder not in refused]

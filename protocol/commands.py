@@ -1,7 +1,7 @@
 """The commands that cross the pipe between a manager and its dispatcher, by their two-letter codes.
 
 The names and codes are NNI's, so that either side can be NNI's up to 2.7; those in
-`OWN_COMMANDS` are ours, used only between peers that announced themselves.
+`OWN_COMMANDS` are Pitchpipe's, used only between peers that announced themselves.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ __all__ = [
 ]
 
 PROTOCOL_VERSION = 1
-"""The version of our own additions to the protocol."""
+"""The version of Pitchpipe's additions to the protocol."""
 
 PROTOCOL_ENVIRONMENT = "PITCHPIPE_PROTOCOL"
-# The configuration for our own dispatcher, as `--exp_params` has it; every user of a machine can read command lines.
-PARAMETERS_ENVIRONMENT = "PITCHPIPE_EXP_PARAMS"
 """The environment variable by which a manager tells its dispatcher which version it speaks."""
+
+# Not a command line, which every user of the machine can read.
+PARAMETERS_ENVIRONMENT = "PITCHPIPE_EXP_PARAMS"
+"""The environment variable with the configuration for Pitchpipe's own dispatcher, as `--exp_params` has it."""
 
 
 class CommandType(Enum):

@@ -1,7 +1,7 @@
-"""What can be wrong with what crosses the pipe.
+"""The errors of what crosses the pipe.
 
 ProtocolError
-├── FrameError            the bytes are not frames; nothing behind them can be trusted
+├── FrameError            the bytes are not frames; nothing after them can be trusted
 │   ├── BadHeader         the 16 bytes of a header are not a code and a length
 │   ├── UnknownCommand    a code that no command has
 │   ├── FrameTooLong      a length above the limit

@@ -12,7 +12,7 @@ from .errors import BadHeader, BadPayload, FrameError, FrameTooLong, TruncatedFr
 __all__ = ["MAX_LENGTH", "FrameDecoder", "encode_frame"]
 
 MAX_LENGTH = 64 * 1024 * 1024
-"""The longest payload that is sent or accepted unless told otherwise, in bytes."""
+"""The longest payload that is sent or accepted by default, in bytes."""
 
 _HEADER = 16
 _CODES: dict[bytes, CommandType] = {command.value: command for command in CommandType}
@@ -20,9 +20,9 @@ _FIRST_LETTERS = frozenset(code[:1] for code in _CODES)
 
 
 def encode_frame(command: CommandType, payload: str = "") -> bytes:
-    """The bytes of one frame.
+    """Return the bytes of one frame.
 
-    Raises FrameTooLong above 64 MiB and BadPayload for text that UTF-8 cannot hold (lone surrogates).
+    Raise `FrameTooLong` above 64 MiB and `BadPayload` for text that UTF-8 cannot hold (lone surrogates).
 
     >>> encode_frame(CommandType.RequestTrialJobs, "2")
     b'GE000000000000012'
@@ -40,7 +40,7 @@ def encode_frame(command: CommandType, payload: str = "") -> bytes:
 class FrameDecoder:
     """Turns a stream of bytes, cut anywhere, into frames.
 
-    The first fault is final: later calls raise it again, because nothing behind it can be trusted.
+    The first fault is final: later calls raise it again, because nothing after it can be trusted.
 
     >>> decoder = FrameDecoder()
     >>> decoder.feed(b"GE0000000000")
@@ -53,12 +53,12 @@ class FrameDecoder:
     def __init__(self, max_length: int = MAX_LENGTH) -> None:
         self.max_length = max_length
         self._rest = bytearray()  # the beginning of a frame whose end has not come yet
-        self._needed = 1  # how long `_rest` must be before it is worth another look
+        self._needed = 1  # how long `_rest` must be before it can hold a frame
         self._offset = 0  # of the first byte of `_rest` in the stream
         self._error: FrameError | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are complete with these bytes; raises a FrameError at the first fault."""
+        """Return the frames that are complete with these bytes; raise a `FrameError` at the first fault."""
         if self._error is not None:
             raise self._error
         if self._rest:
@@ -78,7 +78,7 @@ class FrameDecoder:
         return frames
 
     def finish(self) -> None:
-        """To be called at the end of the stream; raises TruncatedFrame when it is not the end of a frame."""
+        """Call this at the end of the stream; it raises `TruncatedFrame` inside a frame."""
         if self._error is not None:
             raise self._error
         if self._rest:
@@ -87,7 +87,7 @@ class FrameDecoder:
             )
 
     def _take(self, data: bytes, frames: list[Frame]) -> int:
-        """Appends the complete frames of `data` to `frames`; returns where an incomplete one begins."""
+        """Append the complete frames of `data` to `frames`; return where an incomplete one begins."""
         codes, limit, size, start = _CODES, self.max_length, len(data), 0
         while size - start >= _HEADER:
             body = start + _HEADER
@@ -117,7 +117,7 @@ class FrameDecoder:
             raise BadPayload(problem, self._offset + at, data[at : start + length]) from None
 
     def _check_beginning(self, data: bytes, start: int) -> None:
-        """Raises for the beginning of a header that no further bytes can make good: they may never come."""
+        """Raise for the beginning of a header that no further bytes can make valid: they may never come."""
         begun = data[start:]
         good_code = begun[:2] in _CODES if len(begun) >= 2 else begun in _FIRST_LETTERS or not begun
         if not good_code or not (begun[2:].isdigit() or len(begun) <= 2):

@@ -11,9 +11,9 @@ __all__ = ["metric_value"]
 
 
 def metric_value(value: Any, key: str = "default") -> float:
-    """The number in a report: the report itself, or what a dict holds under `key` (the objective's name).
+    """Return the number in a report: the report itself, or what a dict holds under `key` (the objective's name).
 
-    NaN and the infinities are numbers; callers decide what they mean. Raises MetricError with a sentence.
+    NaN and the infinities are numbers; callers decide what they mean. Raise `MetricError` with a sentence.
 
     >>> metric_value({"default": 0.91, "loss": 0.3})
     0.91

@@ -1,7 +1,7 @@
 """The parameter record: one parameter set of a trial, as JSON text that all processes pass on unchanged.
 
-`{"parameter_id": 3, "parameter_source": "algorithm", "parameters": {"x": 1}, "parameter_index": 0}`, and `budget` and
-`checkpoint_of` if the tuner gives them. Only what needs a field parses the record, with the functions of this module.
+`{"parameter_id": 3, "parameter_source": "algorithm", "parameters": {"x": 1}, "parameter_index": 0}`, and `budget`,
+`checkpoint_of` and `pauses_at_budget` if the tuner gives them. Only what needs a field parses the record, with the functions of this module.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ from typing import Any
 
 from .codec import dumps, loads
 
-__all__ = ["added_record", "budget_and_donor", "parameters_of", "with_parameters"]
+__all__ = [
+    "added_record",
+    "budget_and_donor",
+    "parameters_of",
+    "pauses_at_budget",
+    "with_parameters",
+    "with_pause_at_budget",
+]
+
+_PAUSES = "pauses_at_budget"
 
 
 def parameters_of(record: str) -> dict[str, Any]:
@@ -43,6 +52,25 @@ def with_parameters(record: str, parameters: Mapping[str, Any]) -> str:
     '{"parameter_id": 3, "parameters": {"x": 2}}'
     """
     return dumps({**loads(record), "parameters": dict(parameters)})
+
+
+def pauses_at_budget(record: str) -> bool:
+    """Return whether the tuner pauses the trial when it has spent its budget.
+
+    >>> pauses_at_budget('{"parameters": {"x": 1}, "budget": 9, "pauses_at_budget": true}')
+    True
+    """
+    return f'"{_PAUSES}"' in record and loads(record).get(_PAUSES) is True
+
+
+def with_pause_at_budget(record: str, pauses: bool) -> str:
+    """Return a record that says whether the tuner pauses the trial at its budget.
+
+    >>> with_pause_at_budget('{"parameter_id": 3, "pauses_at_budget": true}', False)
+    '{"parameter_id": 3}'
+    """
+    fields = {name: value for name, value in loads(record).items() if name != _PAUSES}
+    return dumps({**fields, _PAUSES: True} if pauses else fields)
 
 
 def added_record(parameters: Mapping[str, Any]) -> str:

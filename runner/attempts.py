@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..protocol import with_parameters
+from ..protocol import loads, pauses_at_budget, with_parameters, with_pause_at_budget
 from .changes import AttemptRow
 from .events import CheckpointSaved, ResumeRequested
 from .trial import Cause, FailureKind, Trial, Verdict
@@ -14,8 +14,10 @@ __all__ = [
     "came_to_nothing",
     "count_failure",
     "ended_attempt",
+    "ends_rung",
     "exploit",
     "forget_checkpoint",
+    "leave_rung",
     "note_checkpoint",
     "resume_text",
     "retry_failed",
@@ -97,6 +99,7 @@ def retry_failed(trial: Trial, from_checkpoint: bool) -> None:
     trial.revivals += 1
     trial.failed = {}
     trial.end_time = None
+    leave_rung(trial)  # the tuner does not wait for it any more
     if not from_checkpoint:
         forget_checkpoint(trial)
 
@@ -110,8 +113,13 @@ def note_checkpoint(trial: Trial, saved: CheckpointSaved) -> None:
 
 def resume_text(asked: ResumeRequested) -> str:
     """A resume as JSON, until the pause is there."""
-    told = {"parameters": asked.parameters, "checkpoint_of": asked.checkpoint_of, "budget": asked.budget}
-    return json.dumps({name: value for name, value in told.items() if value is not None})
+    resume = {
+        "parameters": asked.parameters,
+        "checkpoint_of": asked.checkpoint_of,
+        "budget": asked.budget,
+        "pauses_at_budget": asked.pauses_at_budget or None,
+    }
+    return json.dumps({name: value for name, value in resume.items() if value is not None})
 
 
 def exploit(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
@@ -123,7 +131,30 @@ def exploit(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
         trial.record = with_parameters(trial.record, resume["parameters"])
     if "budget" in resume:
         trial.budget = resume["budget"]
+        leave_rung(trial)
+    if resume.get("pauses_at_budget"):
+        trial.record = with_pause_at_budget(trial.record, True)
     start_from(trial, donor)
+
+
+def ends_rung(trial: Trial, final: str) -> bool:
+    """Return whether a final result only says that the trial has spent a budget at which the tuner pauses it.
+
+    A trial that ends before, or that reports a true `done`, has done all it can. One that reports nothing but final
+    results has spent its budget.
+    """
+    if trial.budget is None or not pauses_at_budget(trial.record):
+        return False
+    if 0 < trial.next_sequence < trial.budget:
+        return False
+    result = loads(final)
+    return not (isinstance(result, dict) and result.get("done") is True)
+
+
+def leave_rung(trial: Trial) -> None:
+    """Let the trial end where it has spent its budget."""
+    if pauses_at_budget(trial.record):
+        trial.record = with_pause_at_budget(trial.record, False)
 
 
 def _folder(trial: Trial) -> str:

@@ -93,13 +93,15 @@ class PauseVerdict(_Event):
 class ResumeRequested(_Event):
     """A paused trial shall go on: from its own checkpoint or that of the trial `checkpoint_of`.
 
-    `parameters` replace the trial's own; a trial that still runs is paused first.
+    `parameters` replace the trial's own; a trial that still runs is paused first. With `pauses_at_budget` it is
+    paused again where it has spent its budget.
     """
 
     trial_id: str
     parameters: dict[str, Any] | None = None
     checkpoint_of: str | None = None
     budget: float | None = None
+    pauses_at_budget: bool = False
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ..protocol import CommandType
 from . import events as happened
-from .attempts import note_checkpoint
+from .attempts import ends_rung, note_checkpoint
 from .changes import MetricRow
 from .course import Course
 from .objectives import Objective
@@ -81,11 +81,21 @@ class Reports:
         if isinstance(judged, Verdict):
             self._trials.stop_attempt(trial, judged)
             return
+        if ends_rung(trial, event.value):
+            self._reach_rung(trial, event.value)
+            return
         trial.final, trial.values = event.value, judged
         if trial.revivals:  # for the dispatcher it has ended before
             self._output.send(CommandType.ImportData, import_payload(trial.record, event.value))
         else:
             self._send(trial, "FINAL", 0, event.value)
+
+    def _reach_rung(self, trial: Trial, value: str) -> None:
+        """Take a final result as the intermediate one at which the tuner pauses the trial, unless that was reported."""
+        last = int(trial.budget or 0) - 1
+        if self._is_judged(trial) and last >= trial.told:
+            trial.told = last + 1
+            self._send(trial, "PERIODICAL", last, value)
 
     def bad(self, event: happened.BadReport) -> None:
         """Handle a report that cannot be understood: its trial fails."""

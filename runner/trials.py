@@ -177,6 +177,7 @@ class Trials:
         if trial.is_assigned:
             self._keep_attempt(trial, "paused", verdict)
         self._free_slot(trial)
+        self.deadlines.forget(trial)
         trial.verdict, trial.reason = None, verdict.reason
         self._move(trial, Cause.PAUSED)
         if trial.resume is not None and not self.state.is_ending:

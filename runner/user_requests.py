@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..protocol import CommandType
 from . import events as happened
-from .attempts import retry_failed
+from .attempts import leave_rung, retry_failed
 from .course import Course
 from .experiment_status import ExperimentStatus
 from .reports import Reports
@@ -51,7 +51,10 @@ class UserRequests:
         trial = self._trials.live.get(event.trial_id)
         if trial is None or trial.verdict is not None or not trial.is_assigned:
             return
+        if trial.final is None and trial.finals:
+            return  # it is about to be paused
         if trial.final is None:
+            leave_rung(trial)
             final = happened.Reported(event.time, trial.trial_id, trial.attempt, "final", 0, event.value)
             self._reports.take_final(trial, final)
         self._trials.stop_attempt(trial, Verdict(Cause.ENDED_WELL, event.reason))

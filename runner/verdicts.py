@@ -76,6 +76,9 @@ def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
 
 
 def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
+    failed = bool(ended.error is not None or ended.exit_code or ended.signal)
+    if trial.final is None and (ended.paused or (trial.finals and (ended.lost or not failed))):
+        return Verdict(Cause.PAUSED, f"has spent its budget of {trial.budget or 0:g}")
     if ended.lost and trial.final is not None:
         return Verdict(Cause.ENDED_WELL, "its agent was lost after it had reported its final result")
     if ended.lost:
@@ -84,7 +87,7 @@ def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
         if trial.final is not None:
             return Verdict(Cause.ENDED_WELL, "its agent was told to leave after its final result")
         return Verdict(Cause.ENDED_BADLY, "its agent was told to leave", FailureKind.INFRA)
-    if ended.error is not None or ended.exit_code or ended.signal:
+    if failed:
         if ended.paused and trial.final is not None:
             return Verdict(Cause.ENDED_WELL, "")
         return Verdict(Cause.ENDED_BADLY, _why_failed(ended), failure_kind(ended))

@@ -1,5 +1,6 @@
 """Driving a `Trainable` through one attempt: made or used again, restored, stepped, saved, exported, cleaned up."""
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -93,11 +94,16 @@ class _Drive:
         self._trainable = trainable
         self._channel = channel
         self._job = job
+        self._pauses_at_budget = job.pauses_at_budget
         self._last: str | None = None
 
     def run(self) -> dict[str, str]:
         self._restore()
         while not self._step():
+            if self._is_budget_spent:
+                if not self._pauses_at_budget:
+                    break
+                self._channel.pausing = True  # the tuner has said so before
             pausing = self._channel.pausing
             if pausing or self._is_save_due():
                 self._channel.save(self._fill)
@@ -106,7 +112,7 @@ class _Drive:
         if self._job.keeping.at_end or self._job.budget is not None or self._is_save_due():
             self._channel.save_at_end(self._fill)
         if self._last is not None and not self._channel.has_final:
-            self._channel.report("final", self._last)
+            self._channel.report("final", self._final(self._last))
         return self._export()
 
     def _restore(self) -> None:
@@ -116,14 +122,24 @@ class _Drive:
             self._trainable.load_checkpoint(checkpoint.to_dict() if checkpoint.is_dict else checkpoint.path)
 
     def _step(self) -> bool:
-        """Make one step, report its result and return whether it was the last one."""
+        """Make one step, report its result and return whether the trainable is done."""
         metric, done = _result(self._trainable, self._trainable.step())
         self._trainable.iteration += 1
         if metric is not None:
             self._last = sdk.metric_text(metric)
             self._channel.report("intermediate", self._last)
-        budget = self._job.budget
-        return done or (budget is not None and self._trainable.iteration >= budget)
+        return done
+
+    @property
+    def _is_budget_spent(self) -> bool:
+        return self._job.budget is not None and self._trainable.iteration >= self._job.budget
+
+    def _final(self, last: str) -> str:
+        """Return the final result, which says of a trial that is to be paused that it is done instead."""
+        if not self._pauses_at_budget:
+            return last
+        result = json.loads(last)
+        return sdk.metric_text({**result, "done": True} if isinstance(result, dict) else result)
 
     def _is_save_due(self) -> bool:
         frequency = self._job.keeping.frequency

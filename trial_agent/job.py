@@ -1,5 +1,6 @@
 """What the manager asks of an agent, read from its messages: how trials are run, and one attempt to run."""
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -91,6 +92,11 @@ class Job:
     def key(self) -> tuple[str, int]:
         """The trial's id and the number of the attempt."""
         return self.trial, self.attempt
+
+    @property
+    def pauses_at_budget(self) -> bool:
+        """Whether the tuner pauses the trial where it has spent its budget."""
+        return self.budget is not None and json.loads(self.parameters).get("pauses_at_budget") is True
 
     @property
     def folder(self) -> str:

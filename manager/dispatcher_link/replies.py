@@ -70,8 +70,8 @@ def _pause(now: float, payload: str) -> Event:
 
 def _resume(now: float, payload: str) -> Event:
     told = loads(payload)
-    names = ("parameters", "checkpoint_of", "budget")
-    return ResumeRequested(now, told["trial_job_id"], *(told.get(name) for name in names))
+    names = ("parameters", "checkpoint_of", "budget", "pauses_at_budget")
+    return ResumeRequested(now, told["trial_job_id"], **{name: told[name] for name in names if name in told})
 
 
 _MEANINGS: dict[CommandType, Callable[[float, str], Event]] = {

@@ -379,14 +379,14 @@ class Scheduler(Recorder):
     seen: Any = None
 
     def generate_parameters(self, parameter_id, **kwargs):
-        return Suggestion({"x": parameter_id}, budget=3, checkpoint_of="AbCdE")
+        return Suggestion({"x": parameter_id}, budget=3, checkpoint_of="AbCdE", pauses_at_budget=True)
 
     def receive_intermediate_result(self, parameter_id, parameters, value, *, trial_job_id, sequence):
         self.seen = parameters
         if sequence == 0:
             self.pause_trial(trial_job_id, "end of the rung")
         elif sequence == 1:
-            self.resume_trial(trial_job_id, {"x": 7}, "FgHiJ", 9)
+            self.resume_trial(trial_job_id, {"x": 7}, "FgHiJ", 9, pauses_at_budget=True)
         else:
             self.stop_trial(trial_job_id, "lost")
 
@@ -400,6 +400,7 @@ def test_tuner_holds_its_trials(host):
     assert one.initialize()["periodical_queues"] == ["assessor", "default"]
     (record,) = one.request()
     assert (record["parameters"], record["budget"], record["checkpoint_of"]) == ({"x": 0}, 3, "AbCdE")
+    assert record["pauses_at_budget"] is True
     for sequence in range(3):
         one.metric("t", sequence, 0.5)
     assert one.expect(CommandType.Pause) == {"trial_job_id": "t", "reason": "end of the rung", "by": "tuner"}
@@ -408,6 +409,7 @@ def test_tuner_holds_its_trials(host):
         "parameters": {"x": 7},
         "checkpoint_of": "FgHiJ",
         "budget": 9,
+        "pauses_at_budget": True,
     }
     assert one.expect(CommandType.KillTrialJob) == {"trial_job_id": "t", "reason": "lost", "by": "tuner"}
     assert tuner.seen == {"x": 7}

@@ -202,7 +202,9 @@ def test_log_lines_have_the_known_form_and_levels(spawn):
     form = r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] (INFO|WARNING) \([\w.]+/[\w-]+\) .+"
     assert lines
     assert all(re.fullmatch(form, line) for line in lines)
-    assert "WARNING (pitchpipe.dispatcher/default-worker) No parameters with id 99" in "\n".join(lines)
+    assert "WARNING (pitchpipe.dispatcher.suggesting/default-worker) No parameters with id 99" in "\n".join(
+        lines
+    )
 
 
 def test_log_of_an_earlier_run_is_kept(spawn):

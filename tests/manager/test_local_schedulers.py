@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.manager.experiments import create_experiment
@@ -46,6 +47,17 @@ while epoch < last:
     pitchpipe.report_intermediate_result(abs(x - 0.3) + 1 / epoch)
     pitchpipe.save_checkpoint({"epoch": epoch, "trace": trace})
 pitchpipe.report_final_result({"default": abs(x - 0.3) + 1 / epoch, "trace": trace})
+"""
+
+# Trains for its budget, and reports nothing on the way.
+FINALS = """
+import pitchpipe
+x = pitchpipe.get_next_parameter()["x"]
+checkpoint = pitchpipe.get_checkpoint()
+epochs = int(pitchpipe.get_budget())
+assert (checkpoint.to_dict()["epochs"] if checkpoint else 0) < epochs
+pitchpipe.save_checkpoint({"epochs": epochs})
+pitchpipe.report_final_result({"default": abs(x - 0.3) + 1 / epochs, "epochs": epochs})
 """
 
 
@@ -128,30 +140,30 @@ def trace(trial: Trial) -> list[float]:
     return json.loads(trial.final or "")["trace"]
 
 
-@pytest.mark.parametrize("what", ["script", "function"])
+KINDS = ["script", "obeying", "function", "class"]
+
+
+@pytest.mark.parametrize("what", KINDS)
 def test_hyperband_resumes_paused_trials_from_their_checkpoints(what: str, trials_of: Any) -> None:
     trials = trials_of(what, **HYPERBAND)
     assert len(trials) == 9
     (best,) = [trial for trial in trials if trial.status is TrialStatus.SUCCEEDED]
-    assert (best.attempt, len(trace(best))) == (3, 9)
+    assert (best.attempt, best.budget, len(trace(best))) == (3, 9.0, 9)
     assert {trial.status for trial in trials if trial is not best} == {TrialStatus.EARLY_STOPPED}
-    # A trial may make another result before its pause is there.
+    # A trial that does not obey its budget may make another result before its pause is there.
     assert all(trial.next_sequence < 6 for trial in trials if trial is not best)
 
 
-@pytest.mark.parametrize("what", ["obeying", "class"])
-def test_hyperband_goes_on_from_trials_that_obeyed_their_budgets(what: str, trials_of: Any) -> None:
-    class_args = {"R": 9, "eta": 3, "optimize_mode": "minimize", "exec_mode": "serial"}
-    trials = trials_of(what, tuner={"name": "Hyperband", "class_args": class_args}, max_trial_number=13)
-    told = [
-        (t.sequence_id, t.status, t.budget, t.attempt, t.next_sequence, t.reason, t.record) for t in trials
-    ]
-    full = [trial for trial in trials if trial.status is TrialStatus.SUCCEEDED and trial.budget == 9.0]
-    assert [len(trace(trial)) for trial in full] == [9], told
-    assert len(set(trace(full[0]))) == 1
+def test_hyperband_compares_scripts_that_report_final_results_only(trials_of: Any, tmp_path: Path) -> None:
+    (tmp_path / "finals.py").write_text(FINALS)
+    trials = trials_of("script", **{**HYPERBAND, "trial_command": f"{sys.executable} finals.py"})
+    (best,) = [trial for trial in trials if trial.status is TrialStatus.SUCCEEDED]
+    assert (best.attempt, best.budget, json.loads(best.final)["epochs"]) == (3, 9.0, 9)
+    assert {trial.status for trial in trials if trial is not best} == {TrialStatus.EARLY_STOPPED}
+    assert {trial.final for trial in trials if trial is not best} == {None}
 
 
-@pytest.mark.parametrize("what", ["script", "function"])
+@pytest.mark.parametrize("what", KINDS)
 def test_pbt_trains_on_from_checkpoints_of_others(what: str, trials_of: Any) -> None:
     trials = trials_of(what, **PBT)
     assert [trial.status for trial in trials] == [TrialStatus.SUCCEEDED] * 4
@@ -160,9 +172,18 @@ def test_pbt_trains_on_from_checkpoints_of_others(what: str, trials_of: Any) -> 
     assert max(len(set(one)) for one in traces) > 1  # a model that changed its parameters on the way
 
 
-@pytest.mark.parametrize("what", ["obeying", "class"])
-def test_pbt_goes_on_as_new_trials_where_budgets_are_obeyed(what: str, trials_of: Any) -> None:
-    trials = trials_of(what, **{**PBT, "max_trial_number": 12})
-    lengths = [len(trace(trial)) for trial in trials]
-    assert lengths.count(9) == 4
-    assert len(lengths) > 4
+def test_pbt_example_of_the_docs_trains_generations(trials_of: Any) -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "tuners.md").read_text()
+    example = docs.partition("## PBT")[2].partition("```yaml\n")[2].partition("```")[0]
+    trials = trials_of("class", **yaml.safe_load(example))
+    assert len(trials) == 8
+    assert {trial.status for trial in trials} == {TrialStatus.SUCCEEDED}
+    assert {(trial.next_sequence, trial.attempt) for trial in trials} == {(9, 2)}
+    assert max(len(set(trace(trial))) for trial in trials) > 1
+
+
+def test_class_that_is_done_at_the_end_of_a_generation_makes_no_further_step(trials_of: Any) -> None:
+    class_args = {"population_size": 4, "interval": 3, "optimize_mode": "minimize"}
+    trials = trials_of("class", tuner={"name": "PBT", "class_args": class_args}, max_trial_number=4)
+    assert {trial.status for trial in trials} == {TrialStatus.SUCCEEDED}
+    assert {(trial.next_sequence, trial.attempt) for trial in trials} == {(9, 3)}

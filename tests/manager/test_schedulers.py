@@ -52,6 +52,19 @@ def test_hyperband_pauses_the_rungs_and_resumes_the_best(tmp_path: Path) -> None
     assert "is not among the best 3 of 9 in rung 0" in " ".join(trial.reason for trial in trials)
 
 
+def test_hyperband_compares_final_results_of_trials_that_report_nothing_else(tmp_path: Path) -> None:
+    fields = {**SCHEDULED["Hyperband"], "max_trial_number": 9}
+    assert (
+        run(simulated(tmp_path, lambda p: SimulatedRun((p["x"] - 1.0) ** 2), **fields))
+        is ExperimentStatus.DONE
+    )
+    trials = trials_of(tmp_path)
+    (best,) = [trial for trial in trials if trial.status is TrialStatus.SUCCEEDED]
+    assert (len(trials), best.attempt, best.budget) == (9, 3, 9.0)
+    assert best.values == (min((json.loads(t.record)["parameters"]["x"] - 1.0) ** 2 for t in trials),)
+    assert {trial.status for trial in trials if trial is not best} == {TrialStatus.EARLY_STOPPED}
+
+
 def test_pbt_lets_the_worst_go_on_from_the_best(tmp_path: Path) -> None:
     assert run(simulated(tmp_path, stages, **SCHEDULED["PBT"])) is ExperimentStatus.DONE
     trials = trials_of(tmp_path)

@@ -126,6 +126,20 @@ def test_class_makes_as_many_steps_as_its_budget_and_saves_the_last(lab: Lab) ->
     assert lab.calls[5:] == ["setup 0.5", "load 2", "step 2", "save 3", "cleanup"]
 
 
+@pytest.mark.parametrize("steps", [100, 2])
+def test_class_pauses_at_a_budget_where_the_tuner_pauses_it_unless_it_is_done(lab: Lab, steps: int) -> None:
+    message = lab.start({"steps": steps}, budget=2)
+    record = {**json.loads(message["parameters"]), "pauses_at_budget": True}
+    lab.client.tell({**message, "parameters": json.dumps(record)})
+    events = lab.client.until_ended()
+    if steps == 100:
+        assert told(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0)]
+        assert (events[-1]["paused"], events[-1]["exit_code"]) == (True, None)
+    else:
+        assert told(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0), (0, 1.0)]
+        assert json.loads(events[-2]["value"])["done"] is True
+
+
 @pytest.mark.parametrize(
     ("keep", "names"),
     [

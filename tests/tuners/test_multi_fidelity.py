@@ -75,8 +75,10 @@ def test_asha_promotes_whoever_is_in_the_best_of_its_rung_when_the_rung_grows(sl
             trial = self.trials[trial_job_id]
             told.extend(reference.arrive(round(math.log(trial.count, eta)), trial_job_id, self.value(trial)))
 
-        def resume(self, trial_job_id: str, parameters: Any, checkpoint_of: Any, budget: Any) -> None:
-            super().resume(trial_job_id, parameters, checkpoint_of, budget)
+        def resume(
+            self, trial_job_id: str, parameters: Any, checkpoint_of: Any, budget: Any, pauses: bool = False
+        ) -> None:
+            super().resume(trial_job_id, parameters, checkpoint_of, budget, pauses)
             assert told.pop(0) == trial_job_id
 
     game = Watching(tuner, slots=slots, most=40, length=eta**3, value=by_number)
@@ -390,8 +392,10 @@ def left_after(tuner: Any) -> float:
     saved: dict[str, float] = {}
 
     class Training(Game):
-        def resume(self, trial_job_id: str, parameters: Any, checkpoint_of: Any, budget: Any) -> None:
-            super().resume(trial_job_id, parameters, checkpoint_of, budget)
+        def resume(
+            self, trial_job_id: str, parameters: Any, checkpoint_of: Any, budget: Any, pauses: bool = False
+        ) -> None:
+            super().resume(trial_job_id, parameters, checkpoint_of, budget, pauses)
             losses[trial_job_id] = saved[checkpoint_of or trial_job_id]
 
         def pause(self, trial_job_id: str, reason: str) -> None:

@@ -38,6 +38,7 @@ class Obeys(TrialControl):
         parameters: Mapping[str, Any] | None,
         checkpoint_of: str | None,
         budget: float | None,
+        pauses_at_budget: bool = False,
     ) -> None:
         raise AssertionError("nothing was paused")
 

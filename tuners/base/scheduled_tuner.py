@@ -1,8 +1,7 @@
 """The base class of schedulers, whose members train in stages: they are paused, compared, and continued.
 
-A member runs until it has as many intermediate results as its target, and is paused. A script may also obey its
-budget and end there with a final result: then the member continues as another trial, from the checkpoint of the
-first. If a script ends before its target, its member is complete.
+A member runs until it has as many intermediate results as its target, and is paused. So is one that obeys its budget
+and ends there. If a script ends before its target, its member is complete.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ class Member:
     count: int = 0
     loss: float = math.inf
     source: str | None = None  # the trial whose checkpoint it started from last, if not its own
-    resumed_at: int | None = None  # its count when it was resumed last
     began_at: int = 0  # its count at the beginning of this stage
+    pauses: bool = False  # at its target
     reports: int = 0  # in this stage
     reported_before: bool = False  # in an earlier stage
     waits: bool = False  # reached its target
@@ -86,10 +85,10 @@ class ScheduledTuner(NonRepeatingTuner):
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Suggestion:
         """Return a member to continue as a new trial, or a new member, with its budget."""
         member = self._next_continued() or self._new_member()
-        member.parameter_id, member.resumed_at, member.ended = parameter_id, None, False
+        member.parameter_id, member.ended, member.pauses = parameter_id, False, self._is_paused_at(member)
         self._running[parameter_id] = member
         source, member.trial_id = member.source or member.trial_id, None
-        return Suggestion(member.parameters, member.target, source)
+        return Suggestion(member.parameters, member.target, source, member.pauses)
 
     def _next_continued(self) -> Member | None:
         """Return the next member to continue that is still a point of the space."""
@@ -113,7 +112,7 @@ class ScheduledTuner(NonRepeatingTuner):
         if member is None:
             return
         member.trial_id, member.count, member.reports = trial_job_id, sequence + 1, member.reports + 1
-        if member.waits or member.count < member.target or not self._is_paused_at(member):
+        if member.waits or member.count < member.target or not member.pauses:
             return
         member.loss, member.waits = self._loss(value), True
         self.pause_trial(trial_job_id, f"has made {member.count} of {member.target} intermediate results")
@@ -135,9 +134,7 @@ class ScheduledTuner(NonRepeatingTuner):
         if not success:
             member.loss = math.inf
         if member.waits:
-            return  # it obeyed its budget before the pause arrived
-        if success and member.resumed_at == member.count:
-            self._continued.append(member)  # it ended too, and its resume came too late
+            member.complete = success  # it was done before the pause came
             return
         # Counted by stage: a script that saves before it reports repeats a number after each checkpoint.
         stopped_short = not self._stage_is_a_trial and member.reports < member.target - member.began_at
@@ -161,8 +158,8 @@ class ScheduledTuner(NonRepeatingTuner):
         if member.ended or member.trial_id is None:
             self._continued.append(member)
             return
-        member.resumed_at = member.count
-        self.resume_trial(member.trial_id, parameters, source, target)
+        member.pauses = self._is_paused_at(member)
+        self.resume_trial(member.trial_id, parameters, source, target, member.pauses)
 
     def _end(self, member: Member, reason: str) -> None:
         """Stop a waiting member."""

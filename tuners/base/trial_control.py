@@ -15,15 +15,17 @@ class Suggestion:
     """Parameters of a new trial with a budget, or with the checkpoint of another trial to start from.
 
     Return it in place of plain parameters. `budget` is in the units that the tuner and the trials agree on, usually
-    intermediate results; `checkpoint_of` is the id of a trial.
+    intermediate results; `checkpoint_of` is the id of a trial. With `pauses_at_budget` the budget counts intermediate
+    results, and a trial that obeys it is paused there instead of ending.
 
     >>> Suggestion({"lr": 0.1}, budget=3)
-    Suggestion(parameters={'lr': 0.1}, budget=3, checkpoint_of=None)
+    Suggestion(parameters={'lr': 0.1}, budget=3, checkpoint_of=None, pauses_at_budget=False)
     """
 
     parameters: Any
     budget: float | None = None
     checkpoint_of: str | None = None
+    pauses_at_budget: bool = False
 
 
 class TrialControl:
@@ -45,6 +47,7 @@ class TrialControl:
         parameters: Mapping[str, Any] | None,
         checkpoint_of: str | None,
         budget: float | None,
+        pauses_at_budget: bool = False,
     ) -> None:
         """Continue a paused trial."""
         raise _not_connected("resume")

@@ -5,11 +5,10 @@ This module does not import numpy, so subclassing `Tuner` costs a plug-in nothin
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
+from ...plugins import CheckpointFolder
 from .trial_control import TrialControl
 
 
@@ -25,7 +24,7 @@ class NoMoreTrialError(Exception):
         self.errorinfo = ErrorInfo
 
 
-class Tuner:
+class Tuner(CheckpointFolder):
     """Proposes parameters and learns from results; subclass it and override what is needed.
 
     `update_search_space` is called once before anything else; `generate_parameters`,
@@ -101,12 +100,13 @@ class Tuner:
         parameters: Mapping[str, Any] | None = None,
         checkpoint_of: str | None = None,
         budget: float | None = None,
+        pauses_at_budget: bool = False,
     ) -> None:
         """Continue a paused trial, from its own checkpoint or from that of the trial `checkpoint_of`.
 
         `parameters` replace its own. A trial whose pause is pending is resumed after it.
         """
-        self._trials.resume(trial_job_id, parameters, checkpoint_of, budget)
+        self._trials.resume(trial_job_id, parameters, checkpoint_of, budget, pauses_at_budget)
 
     def stop_trial(self, trial_job_id: str, reason: str = "") -> None:
         """Stop a running or paused trial; it counts as stopped early."""
@@ -123,11 +123,6 @@ class Tuner:
 
     def save_checkpoint(self) -> None:
         """Save the tuner's state; tuners that pickle do not need this."""
-
-    def get_checkpoint_path(self) -> str | None:
-        """Return the folder for checkpoints, or None when there is none."""
-        path = os.environ.get("NNI_CHECKPOINT_DIRECTORY")
-        return path if path and Path(path).is_dir() else None
 
     def _accept_customized_trials(self, accept: bool = True) -> None:
         """Choose whether to receive the results of trials that the user added by hand."""

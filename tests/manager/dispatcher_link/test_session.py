@@ -186,14 +186,15 @@ def test_commands_are_numbered_in_order_and_replies_recorded(at_table: Any) -> N
 def test_pause_and_resume_are_events(at_table: Any) -> None:
     async def play(table: Table) -> None:
         pause = ["PA", {"trial_job_id": "AbCdE", "reason": "rung 0", "by": "tuner"}]
-        told = {"trial_job_id": "AbCdE", "parameters": {"x": 1}, "checkpoint_of": "FgHiJ", "budget": 9}
-        table.says(IN=[READY, pause, ["RE", told]])
+        asked = {"trial_job_id": "AbCdE", "parameters": {"x": 1}, "checkpoint_of": "FgHiJ", "budget": 9}
+        table.says(IN=[READY, pause, ["RE", asked], ["RE", {**asked, "pauses_at_budget": True}]])
         await table.session.start(nothing)
         table.send(IN)
         await table.answered()
         assert table.events[1:] == [
             happened.PauseVerdict(5.0, "AbCdE", "rung 0"),
             happened.ResumeRequested(5.0, "AbCdE", {"x": 1}, "FgHiJ", 9),
+            happened.ResumeRequested(5.0, "AbCdE", {"x": 1}, "FgHiJ", 9, pauses_at_budget=True),
         ]
 
     at_table(play)

@@ -30,6 +30,7 @@ class Trial:
         self.id = f"t{parameter_id}"
         self.parameters = suggestion.parameters
         self.budgets: list[Any] = [suggestion.budget]
+        self.pauses = suggestion.pauses_at_budget
         self.source = suggestion.checkpoint_of
         self.count = self.start = self.saved = start
         self.status = "runs"
@@ -68,6 +69,7 @@ class Game(TrialControl):
         parameters: Mapping[str, Any] | None,
         checkpoint_of: str | None,
         budget: float | None,
+        pauses_at_budget: bool = False,
     ) -> None:
         trial = self.trials[trial_job_id]
         assert trial.status == "paused", trial.status
@@ -75,6 +77,7 @@ class Game(TrialControl):
         trial.parameters = dict(parameters) if parameters is not None else trial.parameters
         trial.sources.append(checkpoint_of)
         trial.budgets.append(budget)
+        trial.pauses = pauses_at_budget
         self.queue.append(trial)
 
     def stop(self, trial_job_id: str, reason: str) -> None:
@@ -125,7 +128,7 @@ class Game(TrialControl):
         if self.dies(trial):
             self._end(trial, "failed")
             return
-        budget = trial.budgets[-1]
+        budget, pauses = trial.budgets[-1], trial.pauses
         end = min(self.length, budget) if self.obeys and budget is not None else self.length
         if trial.count < end:
             trial.count += 1
@@ -136,7 +139,8 @@ class Game(TrialControl):
                 trial_job_id=trial.id,
                 sequence=trial.count - 1,
             )
-        if trial.count >= end and (self.obeys or trial.status == "runs"):
+        spent = pauses and trial.count >= (budget or math.inf)
+        if trial.count >= end and not spent and (self.obeys or trial.status == "runs"):
             self.tuner.receive_trial_result(
                 trial.parameter_id, trial.parameters, self.value(trial), trial_job_id=trial.id
             )
@@ -187,15 +191,12 @@ def test_maximize_prefers_the_largest() -> None:
     assert winner.parameters["x"] == max(trial.parameters["x"] for trial in game.trials.values())
 
 
-def test_trials_that_obey_their_budget_go_on_as_new_ones_from_their_checkpoints() -> None:
-    game = Game(hyperband(exec_mode="serial"), obeys=True, most=40)
+def test_trials_that_obey_their_budgets_are_paused_like_the_others() -> None:
+    game = Game(hyperband(), obeys=True, most=27)
     game.play()
-    heirs = [trial for trial in game.trials.values() if trial.source is not None]
-    assert [trial.budgets[0] for trial in heirs] == [3] * 9 + [9] * 3 + [27]
-    for heir in heirs:
-        assert heir.parameters == game.trials[heir.source or ""].parameters
-        assert heir.count - heir.start == heir.budgets[0] - heir.start
-    assert 27 in game.counts("succeeded")
+    assert game.counts("stopped") == [1] * 18 + [3] * 6 + [9] * 2
+    (winner,) = [trial for trial in game.trials.values() if trial.status == "succeeded"]
+    assert (winner.count, winner.budgets, winner.pauses) == (27, [1, 3, 9, 27], False)
 
 
 def test_short_scripts_are_not_run_again_when_they_are_done() -> None:
@@ -315,12 +316,11 @@ def test_variation_meets_constraints_and_nested_branches() -> None:
         assert parsed.violations(trial.parameters) == []
 
 
-def test_scripts_that_obey_their_budget_make_a_trial_a_generation() -> None:
+def test_scripts_that_obey_their_budgets_stay_one_trial_through_all_generations() -> None:
     game = Game(pbt(generations=3), obeys=True, length=100, most=100)
     game.play()
-    assert game.counts("succeeded") == [5] * 6 + [10] * 6 + [15] * 6
-    heirs = [trial for trial in game.trials.values() if trial.source is not None]
-    assert len(heirs) == 12
+    assert game.counts("succeeded") == [15] * 6
+    assert all(trial.budgets == [5, 10, 15] for trial in game.trials.values())
 
 
 def test_population_that_is_done_ends_the_search() -> None:

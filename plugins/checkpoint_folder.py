@@ -1,0 +1,17 @@
+"""Where plug-ins keep state of their own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["CheckpointFolder"]
+
+
+class CheckpointFolder:
+    """What tuners, assessors and dispatchers know about the folder for their checkpoints."""
+
+    def get_checkpoint_path(self) -> str | None:
+        """Return the folder for checkpoints, or None when there is none."""
+        path = os.environ.get("NNI_CHECKPOINT_DIRECTORY")
+        return path if path and Path(path).is_dir() else None
