@@ -1,7 +1,8 @@
 """The parameter record: one parameter set of a trial, as JSON text that all processes pass on unchanged.
 
 `{"parameter_id": 3, "parameter_source": "algorithm", "parameters": {"x": 1}, "parameter_index": 0}`, and `budget`,
-`checkpoint_of` and `pauses_at_budget` if the tuner gives them. Only what needs a field parses the record, with the functions of this module.
+`checkpoint_of` and `pauses_at_budget` if the tuner gives them. Only what needs a field parses the record,
+with the functions of this module.
 """
 
 from __future__ import annotations

@@ -173,8 +173,8 @@ def test_pbt_trains_on_from_checkpoints_of_others(what: str, trials_of: Any) -> 
 
 
 def test_pbt_example_of_the_docs_trains_generations(trials_of: Any) -> None:
-    docs = (Path(__file__).parents[2] / "docs" / "tuners.md").read_text()
-    example = docs.partition("## PBT")[2].partition("```yaml\n")[2].partition("```")[0]
+    page = (Path(__file__).parents[2] / "docs" / "tuners" / "pbt.md").read_text()
+    example = page.partition("```yaml\n")[2].partition("```")[0]
     trials = trials_of("class", **yaml.safe_load(example))
     assert len(trials) == 8
     assert {trial.status for trial in trials} == {TrialStatus.SUCCEEDED}
