@@ -16,6 +16,8 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     docs         docs/config.md, written from the models
 """
 
+from __future__ import annotations
+
 from .experiment_config import ExperimentConfig, check_plugins, load_config, with_plugins_checked
 from .models import (
     LocalConfig,

@@ -1,5 +1,7 @@
 """Where trials run: the contract of an executor, and what several executors share."""
 
+from __future__ import annotations
+
 from .base import Cursors, ExecutorError, RunSetup, TrialExecutor
 from .heartbeat import Heartbeat
 

@@ -46,7 +46,7 @@ class Listener(ABC):
 
     @abstractmethod
     def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
-        """The answer to `poll`: `{"events": [...], "cursor": n}`."""
+        """Return the answer to `poll`: `{"events": [...], "cursor": n}`."""
 
     def on_silent(self, agent: str, is_silent: bool) -> None:  # noqa: B027  (a hook: Ray knows better)
         """The agent has given no sign of life for some seconds; with False, it gives them again."""
@@ -281,7 +281,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._bury(order, "its agent is gone")
 
     def _left_by(self, order: AttemptOrder) -> list[dict[str, Any]]:
-        """The events that the spool of an attempt holds."""
+        """Return the events that the spool of an attempt holds."""
         path = spool_path(self.setup, order)
         if not path.exists():
             return []  # nothing was ever reported, or the node with the spool is gone

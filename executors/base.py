@@ -114,7 +114,7 @@ class TrialExecutor(ABC):
         """Everything is about to be killed on purpose: that agents are lost is no news any more."""
 
     def troubles(self) -> Sequence[str]:
-        """What is out of order at present where trials run, as sentences."""
+        """Return what is out of order at present where trials run, as sentences."""
         return ()
 
     def on_idle(self, next_deadline: float | None) -> None:  # noqa: B027  (a hook: most executors ignore it)

@@ -42,7 +42,7 @@ class VirtualClock:
         self._now = start
 
     def __call__(self) -> float:
-        """The time now, in seconds."""
+        """Return the time now, in seconds."""
         return self._now
 
     def advance_to(self, time: float) -> None:
@@ -86,7 +86,7 @@ class _Live:
     ending: tuple[Event, ...] = ()
 
     def results(self) -> Iterator[tuple[int, float]]:
-        """The number of each intermediate result, and when it is reported."""
+        """Yield the number of each intermediate result, and when it is reported."""
         first = self.order.first_sequence
         for sequence in range(first, len(self.run.intermediate)):
             yield sequence, self.start + self.run.step * (sequence + 1 - first)
@@ -198,7 +198,7 @@ class SimulatedTrialExecutor(TrialExecutor):
             self._say(list(self._due_now(due)))
 
     def _due_now(self, due: float) -> Iterator[Event]:
-        """What happens at the same moment is told together."""
+        """Yield what happens at the same moment is told together."""
         while self._agenda and self._agenda[0][0] <= due:
             event = heapq.heappop(self._agenda)[-1]
             if self._counts(event):

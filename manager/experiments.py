@@ -122,7 +122,7 @@ def _stop(_runner: TrialRunner, now: float) -> tuple[Event, ...]:
 
 
 def experiment_config(folder: ExperimentFolder) -> ExperimentConfig:
-    """The configuration of an experiment, whether it runs or not; raises `StoreError` if there is none."""
+    """Return the configuration of an experiment, whether it runs or not; raise `StoreError` if there is none."""
     store = Store.view(folder.database)
     try:
         return ExperimentConfig.from_canonical(store.experiment().config)
@@ -151,7 +151,7 @@ def check_resources(config: ExperimentConfig) -> None:
 
 
 def executor_for(config: ExperimentConfig) -> TrialExecutor:
-    """The executor that the configuration's training service names."""
+    """Return the executor that the configuration's training service names."""
     service = config.training_service
     if isinstance(service, LocalConfig):
         return _local_executor(service)

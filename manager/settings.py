@@ -13,7 +13,7 @@ __all__ = ["agent_timeout_of", "limits_of", "objectives_of", "request_of", "retr
 
 
 def limits_of(config: ExperimentConfig) -> Limits:
-    """The bounds of the experiment."""
+    """Return the bounds of the experiment."""
     return Limits(
         config.trial_concurrency,
         config.max_trial_number,
@@ -40,12 +40,12 @@ def retries_of(max_failures: int | Mapping[str, int]) -> Retries:
 
 
 def objectives_of(config: ExperimentConfig) -> tuple[Objective, ...]:
-    """What is optimised."""
+    """Return what is optimised."""
     return tuple(Objective(objective.name, objective.direction) for objective in config.objectives)
 
 
 def request_of(config: ExperimentConfig) -> Request:
-    """What one trial takes."""
+    """Return what one trial takes."""
     return Request(
         config.trial_cpu_number or 0.0,
         config.trial_memory_size or 0,
@@ -81,7 +81,7 @@ def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
 
 
 def _keeping_of(config: ExperimentConfig) -> Keeping:
-    """What is kept of a trial's checkpoints, and when a class makes one."""
+    """Return what is kept of a trial's checkpoints, and when a class makes one."""
     checkpoint = config.checkpoint
     return Keeping(
         keep=checkpoint.keep,

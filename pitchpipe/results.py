@@ -72,14 +72,14 @@ class ExperimentResult(Plots):
         return [_row(trial, list(self._directions)) for trial in found]
 
     def trial(self, trial_id: str) -> Row:
-        """The trial with this id; raises `KeyError`."""
+        """Return the trial with this id; raise `KeyError`."""
         for row in self.trials:
             if row["trial_id"] == trial_id:
                 return row
         raise KeyError(f"experiment {self.id} has no trial {trial_id}")
 
     def best_by(self, objective: str | None = None) -> Row | None:
-        """The trial with the best value of one objective (the first, if none is named); None if none succeeded.
+        """Return the trial with the best value of one objective (the first, if none is named); None if none succeeded.
 
         Raises `KeyError` for an objective that the experiment has not.
         """
@@ -93,7 +93,7 @@ class ExperimentResult(Plots):
         return min(succeeded, key=lambda row: sign * _value(row, name), default=None)
 
     def dataframe(self) -> Any:
-        """The trials as a pandas DataFrame: one row each, nested columns as `parameters.x`; needs pandas."""
+        """Return the trials as a pandas DataFrame: one row each, nested columns as `parameters.x`; needs pandas."""
         try:
             import pandas
         except ImportError as error:
@@ -109,7 +109,7 @@ class ExperimentResult(Plots):
 
 
 def _flat(row: Row, prefix: str = "") -> Row:
-    """A row without dicts in it.
+    """Return a row without dicts in it.
 
     >>> _flat({"id": "a", "parameters": {"x": 1, "layer": {"kernel": 3}}})
     {'id': 'a', 'parameters.x': 1, 'parameters.layer.kernel': 3}

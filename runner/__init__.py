@@ -1,5 +1,7 @@
 """The experiment's state machine: events in, effects out. Pure: no I/O, no clock, no threads."""
 
+from __future__ import annotations
+
 from .changes import AttemptRow, Changes, MetricRow
 from .description import troubles_of
 from .effects import (

@@ -27,7 +27,7 @@ __all__ = [
 
 
 def ended_attempt(trial: Trial, outcome: str, verdict: Verdict, time: float) -> AttemptRow:
-    """What is kept of an attempt that is not the trial's last; `outcome` is what happens next."""
+    """Return what is kept of an attempt that is not the trial's last; `outcome` is what happens next."""
     return AttemptRow(
         sequence_id=trial.sequence_id,
         attempt=trial.attempt,
@@ -112,7 +112,7 @@ def note_checkpoint(trial: Trial, saved: CheckpointSaved) -> None:
 
 
 def resume_text(asked: ResumeRequested) -> str:
-    """A resume as JSON, until the pause is there."""
+    """Return a resume as JSON, until the pause is there."""
     resume = {
         "parameters": asked.parameters,
         "checkpoint_of": asked.checkpoint_of,

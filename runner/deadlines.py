@@ -45,7 +45,7 @@ class Deadlines:
         return self._running_since + longest - self._run_time
 
     def next(self, longest: float | None, longest_trial: float | None) -> float | None:
-        """The earliest deadline of all."""
+        """Return the earliest deadline of all."""
         first = next(iter(self._timed.values()), None)
         dues = (None if first is None else _due(first, longest_trial), self.of_experiment(longest))
         return min((due for due in dues if due is not None), default=None)

@@ -13,12 +13,12 @@ _MOST = 20
 
 
 def describe(runner: TrialRunner) -> str:
-    """The experiment, what its trials came to, and the first 20 of those that have not ended."""
+    """Return the experiment, what its trials came to, and the first 20 of those that have not ended."""
     return "\n".join(_lines(runner))
 
 
 def troubles_of(runner: TrialRunner) -> Iterator[str]:
-    """What is out of order at present, as sentences: agents that give no sign of life."""
+    """Yield what is out of order at present, as sentences: agents that give no sign of life."""
     for agent in runner.silent_agents:
         runs = [trial for trial in runner.live.values() if trial.agent == agent and trial.is_assigned]
         what = f"trial {runs[0].sequence_id} runs there" if runs else "it gets nothing new to do"

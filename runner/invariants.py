@@ -12,7 +12,7 @@ __all__ = ["broken_invariants"]
 
 
 def broken_invariants(runner: TrialRunner) -> list[str]:
-    """What is wrong with the runner's state, as sentences."""
+    """Return what is wrong with the runner's state, as sentences."""
     trials, live, slots = runner.trials.values(), runner.live, runner.slots
     ran_before = sum(1 for _ in itertools.takewhile(lambda trial: trial.attempt > 0, runner.waiting))
     wrong = slots.invariants()

@@ -26,7 +26,7 @@ class Request:
     custom: Mapping[str, float] = field(default_factory=dict)
 
     def amounts(self) -> dict[str, float]:
-        """The countable part, by name (GPUs are counted by device)."""
+        """Return the countable part, by name (GPUs are counted by device)."""
         amounts = {"CPU": self.cpus, "memory": float(self.memory), **self.custom}
         return {name: amount for name, amount in amounts.items() if amount > 0}
 

@@ -19,7 +19,7 @@ __all__ = ["added_trial", "import_payload", "metric_payload", "trial_end_payload
 def metric_payload(
     parameter_id: int | str | None, trial_id: str, kind: str, sequence: int, value: str
 ) -> str:
-    """The payload of ReportMetricData (PERIODICAL or FINAL).
+    """Return the payload of ReportMetricData (PERIODICAL or FINAL).
 
     >>> metric_payload(3, "AbCdE", "FINAL", 0, "0.5")
     '{"parameter_id": 3, "trial_job_id": "AbCdE", "type": "FINAL", "sequence": 0, "value": "0.5"}'
@@ -31,7 +31,7 @@ def metric_payload(
 
 
 def trial_end_payload(trial_id: str, status: str, record: str) -> str:
-    """The payload of TrialEnd.
+    """Return the payload of TrialEnd.
 
     >>> trial_end_payload("AbCdE", "SUCCEEDED", '{"parameter_id": 0}')
     '{"trial_job_id": "AbCdE", "event": "SUCCEEDED", "hyper_params": "{\\\\"parameter_id\\\\": 0}"}'
@@ -40,7 +40,7 @@ def trial_end_payload(trial_id: str, status: str, record: str) -> str:
 
 
 def import_payload(record: str, value: str) -> str:
-    """The payload of ImportData that tells the result of one parameter record.
+    """Return the payload of ImportData that tells the result of one parameter record.
 
     >>> import_payload('{"parameter_id": 0, "parameters": {"x": 1}}', "0.5")
     '[{"parameter": {"x": 1}, "value": "0.5"}]'

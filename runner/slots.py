@@ -40,7 +40,7 @@ class Slots:
         trial.slot, trial.agent = slot, self._agent(slot)
 
     def first_agents(self, count: int) -> list[str]:
-        """The agents of the lowest slots, of which none was lost yet."""
+        """Return the agents of the lowest slots, of which none was lost yet."""
         return [f"{slot}-0" for slot in range(count)]
 
     def free(self, trial: Trial) -> None:
@@ -71,7 +71,7 @@ class Slots:
         return {str(slot): count for slot, count in self._lost.items()}
 
     def invariants(self) -> list[str]:
-        """What is wrong; nothing, if all is well."""
+        """Return what is wrong; nothing, if all is well."""
         wrong = []
         if sorted([*self._taken, *self._freed]) != list(range(len(self._taken) + len(self._freed))):
             wrong.append("slots are neither taken nor free")

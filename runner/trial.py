@@ -196,7 +196,7 @@ _SIGNS = _LETTERS + "0123456789"
 
 
 def new_trial_id(experiment_id: str, sequence_id: int, taken: Container[str]) -> str:
-    """A trial id in NNI's form (a letter, then four letters or digits), the same each time it is asked for.
+    """Return a trial id in NNI's form (a letter, then four letters or digits), the same each time it is asked for.
 
     >>> new_trial_id("demo", 0, ()) == new_trial_id("demo", 0, ()) != new_trial_id("demo", 1, ())
     True

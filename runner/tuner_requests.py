@@ -62,7 +62,7 @@ class TunerRequests:
         return total
 
     def snapshot(self) -> dict[str, Any]:
-        """What a resumed runner needs, as plain JSON values."""
+        """Return what a resumed runner needs, as plain JSON values."""
         return {"asked": list(self._asked), "tuner_has_more": self.has_more}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:

@@ -27,7 +27,7 @@ __all__ = [
 
 
 def check_intermediate(value: str) -> Verdict | None:
-    """The verdict on an unusable intermediate result; None for a usable one (NaN is left to the assessor)."""
+    """Return the verdict on an unusable intermediate result; None for a usable one (NaN is left to the assessor)."""
     try:
         float(value)
         return None  # the usual case, a bare number, without the way through JSON
@@ -41,7 +41,7 @@ def check_intermediate(value: str) -> Verdict | None:
 
 
 def check_final(value: str, objectives: Sequence[str]) -> tuple[float, ...] | Verdict:
-    """The value of a final result for each objective, or the verdict on an unusable one."""
+    """Return the value of a final result for each objective, or the verdict on an unusable one."""
     result = loads(value)
     try:
         values = tuple(metric_value(result, name) for name in objectives)
@@ -121,7 +121,7 @@ _NAMED = re.compile(r"(\w+\.)*[A-Z]\w*(: |$)")
 
 
 def failure_kind(ended: AttemptEnded) -> FailureKind:
-    """What kind of failure an attempt was that ended badly by itself.
+    """Return what kind of failure an attempt was that ended badly by itself.
 
     >>> failure_kind(AttemptEnded(0.0, "AbCdE", 1, exit_code=1, error="ImportError: no module named tensorflow"))
     <FailureKind.IMPORT: 'IMPORT'>
@@ -178,7 +178,7 @@ def last_line(text: str | None) -> str:
 
 
 def signal_name(number: int) -> str:
-    """A signal as people call it.
+    """Return a signal as people call it.
 
     >>> signal_name(9), signal_name(99)
     ('SIGKILL', 'signal 99')
@@ -194,7 +194,7 @@ _NUMBERS = re.compile(r"0x[0-9a-f]+|[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 def fingerprint(text: str) -> str:
-    """What equal failures have in common.
+    """Return what equal failures have in common.
 
     >>> fingerprint("KeyError: 'lr' at 0x7f00") == fingerprint("KeyError: 'lr' at 0x1a2b")
     True

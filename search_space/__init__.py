@@ -3,6 +3,8 @@
 Pure: no I/O, no clock, and every random number comes from a generator that the caller passes in.
 """
 
+from __future__ import annotations
+
 from .json_values import identity, plain_copy
 from .numeric import MAX_INTEGER, MAX_STEPS
 from .parameter import TYPES, Parameter

@@ -1,5 +1,7 @@
 """The experiment on disk: its folder, its database, and what protects both."""
 
+from __future__ import annotations
+
 from .checkpoint_copies import clone_checkpoint
 from .clock import steady_clock
 from .conversation import QUEUES, Conversation, Record, SavedState, queue_of_reply

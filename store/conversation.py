@@ -52,13 +52,13 @@ class Conversation:
     saved: SavedState | None = None
 
     def expected(self) -> Iterator[Record]:
-        """The replies that a dispatcher will give again, in their order within each queue."""
+        """Return the replies that a dispatcher will give again, in their order within each queue."""
         saved = self.saved
         return (record for record in self.replies if saved is None or not saved.covers(record))
 
 
 def queue_of_reply(code: str, payload: str) -> str:
-    """The queue of the dispatcher that a reply came from: verdicts are the assessor's, unless the tuner says so.
+    """Return the queue of the dispatcher that a reply came from: verdicts are the assessor's, unless the tuner says so.
 
     >>> queue_of_reply("TR", "{}"), queue_of_reply("KI", '"AbCdE"')
     ('default', 'assessor')

@@ -45,7 +45,7 @@ class Room:
         return self._held is not None
 
     def troubles(self) -> list[str]:
-        """What is wrong, as a sentence, if anything is."""
+        """Return what is wrong, as a sentence, if anything is."""
         return [f"{self._trouble}: the experiment waits for room"] if self._trouble else []
 
     def demand(self) -> None:

@@ -106,7 +106,7 @@ class ExperimentFolder:
         return self.path / "stopper.pkl"
 
     def trial(self, sequence_id: int) -> Path:
-        """The folder of one trial; it exists only if the trial has something to keep."""
+        """Return the folder of one trial; it exists only if the trial has something to keep."""
         return self.path / "trials" / str(sequence_id)
 
     @classmethod
@@ -139,7 +139,7 @@ class ExperimentFolder:
 
     @classmethod
     def find(cls, directory: Path, experiment_id: str) -> ExperimentFolder:
-        """The folder of an experiment, by its id or a beginning that only one id has."""
+        """Return the folder of an experiment, by its id or a beginning that only one id has."""
         known = {folder.experiment_id: folder for folder in cls.all(directory)}
         matching = [name for name in known if name == experiment_id] or [
             name for name in known if name.startswith(experiment_id)

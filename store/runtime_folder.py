@@ -22,7 +22,7 @@ class RuntimeDirectoryError(OSError):
 
 
 def runtime_directory() -> Path:
-    """The user's runtime directory, made (mode 0700) if it is not there.
+    """Return the user's runtime directory, made (mode 0700) if it is not there.
 
     It is `$PITCHPIPE_RUNTIME_DIR`, else `$XDG_RUNTIME_DIR/pitchpipe`, else `pitchpipe-<uid>` in the folder
     for temporary files. Raises `RuntimeDirectoryError` when it cannot be made, is a link, belongs to somebody
@@ -32,7 +32,7 @@ def runtime_directory() -> Path:
 
 
 def private_directory(path: Path, what: str = "runtime directory", hint: str = _HINT) -> Path:
-    """The folder `path`, made (mode 0700) if it is not there; raises `RuntimeDirectoryError` like the other."""
+    """Return the folder `path`, made (mode 0700) if it is not there; raise `RuntimeDirectoryError` like the other."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = path.lstat()

@@ -35,7 +35,7 @@ class Storage(ABC):
 
 
 def open_storage(location: str, inside: str) -> Storage:
-    """The part `inside` of a storage, which is the path of a folder or a URL; raises `StorageError`.
+    """Return the part `inside` of a storage, which is the path of a folder or a URL; raise `StorageError`.
 
     >>> open_storage("/no/such/folder", "k3x9a2bq").names()
     set()

@@ -166,7 +166,7 @@ class Store:
             db.executemany("INSERT INTO commands VALUES (?, ?, ?)", commands)
 
     def conversation(self, saved: SavedState | None = None) -> Conversation:
-        """What the dispatcher was sent, and what it answered, from the beginning or since a checkpoint."""
+        """Return what the dispatcher was sent, and what it answered, from the beginning or since a checkpoint."""
         commands = self.commands() if saved is None else self.commands(saved.n)
         if commands and commands[-1][0] - commands[0][0] >= len(commands):
             raise damaged(self.path, "commands: one is missing")
@@ -174,7 +174,7 @@ class Store:
         return Conversation(commands, self.replies(first_reply), saved)
 
     def experiment(self) -> ExperimentRow:
-        """The experiment's row."""
+        """Return the experiment's row."""
         with _explained(self.path):
             row = self._db.execute(f"SELECT {', '.join(_EXPERIMENT_COLUMNS)} FROM experiment").fetchone()
         if row is None:
@@ -222,7 +222,7 @@ class Store:
             return dict(self._db.execute("SELECT status, count(*) FROM trials GROUP BY status"))
 
     def dispatcher_checkpoint(self) -> SavedState | None:
-        """The last valid checkpoint of the dispatcher."""
+        """Return the last valid checkpoint of the dispatcher."""
         with _explained(self.path):
             row = self._db.execute(
                 "SELECT n, path, default_reply, assessor_reply FROM dispatcher_checkpoints ORDER BY n DESC LIMIT 1"
@@ -244,14 +244,14 @@ class Store:
             self._db.execute("DELETE FROM dispatcher_checkpoints WHERE n = ?", (saved.n,))
 
     def commands(self, after: int = 0) -> list[tuple[int, str, str]]:
-        """What the dispatcher was sent: (n, code, payload), those with a number above `after`."""
+        """Return what the dispatcher was sent: (n, code, payload), those with a number above `after`."""
         with _explained(self.path):
             return self._db.execute(
                 "SELECT n, code, payload FROM commands WHERE n > ? ORDER BY n", (after,)
             ).fetchall()
 
     def replies(self, after: int = 0) -> list[tuple[int, str, str]]:
-        """What the dispatcher answered: (n, code, payload), those with a number above `after`."""
+        """Return what the dispatcher answered: (n, code, payload), those with a number above `after`."""
         with _explained(self.path):
             return self._db.execute(
                 "SELECT n, code, payload FROM replies WHERE n > ? ORDER BY n", (after,)

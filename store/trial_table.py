@@ -35,7 +35,7 @@ UPSERT_TRIAL = (
 
 
 def trial_to_row(trial: Trial) -> tuple[Any, ...]:
-    """The row of a trial; its values have a table of their own."""
+    """Return the row of a trial; its values have a table of their own."""
     verdict = trial.verdict
     return (
         trial.trial_id,
@@ -72,7 +72,7 @@ def trial_to_row(trial: Trial) -> tuple[Any, ...]:
 
 
 def row_to_trial(row: tuple[Any, ...]) -> Trial:
-    """The trial of a row of `SELECT_TRIALS`, without its values.
+    """Return the trial of a row of `SELECT_TRIALS`, without its values.
 
     >>> record = '{"parameters": {"x": 1}}'
     >>> trial = Trial(trial_id="AbCdE", sequence_id=7, parameter_id=3, record=record, created=12.5, gpus=(0, 1))

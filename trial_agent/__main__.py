@@ -7,6 +7,8 @@ comes through a descriptor or the environment. SIGTERM and SIGINT kill what runs
 manager that does not come back.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import socket

@@ -1,5 +1,7 @@
 """Driving a `Trainable` through one attempt: made or used again, restored, stepped, saved, exported, cleaned up."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Callable, Sequence

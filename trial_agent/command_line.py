@@ -3,6 +3,8 @@
 A plain command is executed directly, which saves a shell per trial; one that needs a shell gets one.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import shlex

@@ -5,6 +5,8 @@ kill, a timer is due. What the process reported is read to the end before the at
 nobody acknowledges and the outbox is full, reports wait in the spool.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import select

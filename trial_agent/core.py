@@ -4,6 +4,8 @@ Two carriers drive it: a Unix socket (`unix_server`) and a Ray actor. Both call 
 manager asks and collect events from the outbox; the thread that calls `run` runs the trials.
 """
 
+from __future__ import annotations
+
 import os
 import socket
 import threading

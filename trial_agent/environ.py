@@ -1,5 +1,7 @@
 """The environment variables through which an agent and a trial speak, and the environment a trial gets."""
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Mapping, Sequence

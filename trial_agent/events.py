@@ -3,6 +3,8 @@
 Every event carries `e` (its kind), `trial` and `attempt`; times are seconds since the epoch.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 Event = dict[str, Any]

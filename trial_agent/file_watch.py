@@ -1,5 +1,7 @@
 """Wakes the agent when a spool grows: inotify on Linux, kqueue on macOS, a look every 0.2 s elsewhere."""
 
+from __future__ import annotations
+
 import os
 import select
 from typing import Any

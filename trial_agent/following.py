@@ -1,5 +1,7 @@
 """What an agent waits for while a command trial runs: the growth of its spool, its end, and timers."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import threading
@@ -94,7 +96,7 @@ class ExitWatch:
             self.descriptor, writer = os.pipe()
             threading.Thread(target=_close_at_end, args=(process, writer), daemon=True).start()
 
-    def __enter__(self) -> "ExitWatch":
+    def __enter__(self) -> ExitWatch:
         return self
 
     def __exit__(self, *_: object) -> None:

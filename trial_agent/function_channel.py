@@ -1,5 +1,7 @@
 """Where the SDK's functions lead inside a function trial: the shared spool first, then the manager."""
 
+from __future__ import annotations
+
 import os
 import threading
 import time
@@ -66,13 +68,13 @@ class FunctionChannel:
             self._append(f'"{kind}": {value}, "time": {now!r}')
             self._outbox.put(self._interpreter.report(kind, value, now), urgent=False)
 
-    def save(self, fill: "Fill") -> None:
+    def save(self, fill: Fill) -> None:
         """Make a checkpoint and tell the manager; raise TrialStopped when the trial was stopped, or is paused."""
         self.save_at_end(fill)
         if self.pausing and not self.has_final:
             raise sdk.TrialStopped
 
-    def save_at_end(self, fill: "Fill") -> None:
+    def save_at_end(self, fill: Fill) -> None:
         """Make a checkpoint of a trial for which a pause comes too late."""
         self._wait_for_room()
         self._check_open()

@@ -1,5 +1,7 @@
 """One attempt of a function trial: a Python function, or class, in the agent's process and the calling thread."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import os
@@ -28,7 +30,7 @@ class FunctionTrial:
     def __init__(
         self,
         job: Job,
-        functions: "FunctionLoader",
+        functions: FunctionLoader,
         spool: LineFile,
         outbox: Outbox,
         clock: Callable[[], float] = time.time,

@@ -1,5 +1,7 @@
 """The agent's side of the watchdog: starts it before the first command trial and tells it what runs."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys

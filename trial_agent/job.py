@@ -1,5 +1,7 @@
 """What the manager asks of an agent, read from its messages: how trials are run, and one attempt to run."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -50,7 +52,7 @@ class RunSpec:
         return {"op": "configure", "experiment": self.experiment, "folder": self.folder, "run": run}
 
     @classmethod
-    def of(cls, message: Mapping[str, Any]) -> "RunSpec":
+    def of(cls, message: Mapping[str, Any]) -> RunSpec:
         """Read a `configure` message; raise ValueError when it asks for a kind of trial there is not.
 
         >>> run = {"kind": "command", "command": "./train.sh"}
@@ -119,7 +121,7 @@ class Job:
         return os.path.join(self.folder, "parameters.json")
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a command: `base`, what the config adds, and where to find what.
+        """Return the environment of a command: `base`, what the config adds, and where to find what.
 
         >>> run = RunSpec("command", "e", "/exp", command="./train.sh", environment={"MODE": "fast"})
         >>> environment = Job("AbCdE", 1, 0, "{}", run).environment({"PATH": "/bin"})

@@ -1,5 +1,7 @@
 """Appending whole lines to a file to which any number of processes append. For the SDK: imports next to nothing."""
 
+from __future__ import annotations
+
 import errno
 import os
 

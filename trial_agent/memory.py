@@ -1,5 +1,7 @@
 """Memory: the kernel's count of the processes it killed for want of it, and numbers of bytes for people."""
 
+from __future__ import annotations
+
 
 def oom_kills(path: str = "/proc/vmstat") -> int:
     """Return how many processes this machine's kernel has killed for want of memory; 0 where nobody counts.

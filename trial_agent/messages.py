@@ -3,6 +3,8 @@
 Over Ray the same dicts travel as they are; only the socket carrier needs this framing. Bytes become base64.
 """
 
+from __future__ import annotations
+
 import base64
 import struct
 from typing import Any

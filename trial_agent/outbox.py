@@ -4,6 +4,8 @@ Reports are in a spool before they come here, so memory need not hold them all: 
 a command trial's spool stops where it is, and a function waits in its next report.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections import deque

@@ -4,6 +4,8 @@ On Linux they are read from /proc and watched through pidfds, which cannot be co
 elsewhere psutil looks them up.
 """
 
+from __future__ import annotations
+
 import os
 import select
 import signal

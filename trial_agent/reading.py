@@ -1,5 +1,7 @@
 """Parts of files in the experiment's folder, and of no others: how logs are read from another machine."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
 from typing import Any

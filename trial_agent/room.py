@@ -1,5 +1,7 @@
 """Can anything be written? A full disk makes programs fail in ways that do not name it: their last words need room."""
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import os

@@ -1,5 +1,7 @@
 """The checkpoints of one trial, as the agent sees them: which there are, and which may go."""
 
+from __future__ import annotations
+
 import math
 import os
 import sys
@@ -30,7 +32,7 @@ class Keeping:
     at_end: bool = False
 
     @classmethod
-    def of(cls, message: Mapping[str, Any] | None) -> "Keeping":
+    def of(cls, message: Mapping[str, Any] | None) -> Keeping:
         """Read the part of a `start` message; what it does not say is as above."""
         return cls(**{name: message[name] for name in cls.__slots__ if name in message}) if message else cls()
 

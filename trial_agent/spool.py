@@ -14,6 +14,8 @@ a folder among those of the trial) goes on with the number of the next one. Read
 gives the same events: that is how the results of a dead agent are collected.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import math

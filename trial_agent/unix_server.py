@@ -5,6 +5,8 @@ manager. A waiting poll is answered by the thread in which the event happens. If
 agent continues its trial and waits for the next manager; one that waits too long ends its trial and leaves.
 """
 
+from __future__ import annotations
+
 import hmac
 import os
 import select

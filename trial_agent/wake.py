@@ -1,5 +1,7 @@
 """A descriptor that another thread, or a signal handler, can make readable."""
 
+from __future__ import annotations
+
 import os
 
 

@@ -10,6 +10,8 @@ agent:
 End of file means that the agent is gone.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import sys

@@ -59,7 +59,7 @@ class LocalAgentLink(SocketLink):
             await _end_stranger(pid, patience)
 
     def _find(self) -> int | None:
-        """The process of this agent; None if there is none."""
+        """Return the process of this agent; None if there is none."""
         mine = ["--agent", self._agent], ["--folder", str(self._executor.setup.folder)]
         for process in psutil.process_iter(["cmdline"]):
             line = process.info["cmdline"] or []

@@ -30,7 +30,7 @@ _LOOK_AGAIN = 5.0
 
 
 def agent_sockets(folder: Path) -> Path:
-    """The directory of the sockets of an experiment's local agents.
+    """Return the directory of the sockets of an experiment's local agents.
 
     Its name is a hash: the path of a Unix socket may have 107 bytes, that of a folder many more.
     """

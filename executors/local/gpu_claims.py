@@ -62,7 +62,7 @@ class GpuClaims:
             claims[:] = [claim for claim in claims if (claim.folder, claim.trial) != (self._folder, trial)]
 
     def busy(self) -> frozenset[int]:
-        """The devices that other experiments hold now."""
+        """Return the devices that other experiments hold now."""
         with self._edit() as claims:
             return self._busy(claims)
 
@@ -71,7 +71,7 @@ class GpuClaims:
 
     @contextmanager
     def _edit(self) -> Iterator[list[_Claim]]:
-        """The living claims, written back if they change; the file is written in place, so it can be watched."""
+        """Return the living claims, written back if they change; the file is written in place, so it can be watched."""
         with self._lock, self.path.open("a+", encoding="utf-8") as file:
             before = _read(file)
             claims = [claim for claim in before if self._is_alive(claim)]

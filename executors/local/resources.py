@@ -32,7 +32,7 @@ def local_totals(
     use_active_gpus: bool = False,
     custom: Mapping[str, float] | None = None,
 ) -> Totals:
-    """What trials may share on this machine; GPUs are looked for only if trials ask for them."""
+    """Return what trials may share on this machine; GPUs are looked for only if trials ask for them."""
     memory = float(psutil.virtual_memory().total)
     amounts = {"CPU": float(os.cpu_count() or 1), "memory": memory, **(custom or {})}
     if not request.gpus:

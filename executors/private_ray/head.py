@@ -60,11 +60,11 @@ class RayHead:
         return context.address_info["gcs_address"]  # type: ignore[index]
 
     def agents(self) -> list[str]:
-        """The live named actors of this Ray: all of them are agents of some experiment."""
+        """Return the live named actors of this Ray: all of them are agents of some experiment."""
         return [f"{each['namespace']}/{each['name']}" for each in named_actors()]
 
     def vital(self) -> list[psutil.Process]:
-        """The processes that it cannot do without."""
+        """Return the processes that it cannot do without."""
         return [each for each in session_processes(str(self._temp_dir)) if each.name() in _VITAL]
 
     def end(self) -> None:

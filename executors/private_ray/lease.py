@@ -64,7 +64,7 @@ class RayLease:
 
 
 async def acquire(idle_timeout: float, resources: Mapping[str, float] | None = None) -> RayLease:
-    """A lease on the user's private Ray, which is started if need be.
+    """Return a lease on the user's private Ray, which is started if need be.
 
     The keeper stays for `idle_timeout` seconds after the last lease and the last agent (0: not at all; the
     largest that was asked for counts). `resources` are amounts by Ray's names (`{"CPU": 4, "GPU": 1,
@@ -97,7 +97,7 @@ async def acquire(idle_timeout: float, resources: Mapping[str, float] | None = N
 
 
 def ray_status() -> dict[str, Any] | None:
-    """What the keeper says of itself (pid, address, leases, agents, ...); None if there is none.
+    """Return what the keeper says of itself (pid, address, leases, agents, ...); None if there is none.
 
     Of a keeper that is just starting only the pid is told, and `"starting": true`.
     """
@@ -154,7 +154,7 @@ def _asked(line: JsonConnection, operation: str) -> dict[str, Any] | None:
 async def _connect(
     place: KeeperPlace, resources: Mapping[str, float], deadline: float
 ) -> tuple[JsonConnection, bool]:
-    """A line to the keeper, and whether it was started for it."""
+    """Return a line to the keeper, and whether it was started for it."""
     if (line := _connected(place)) is not None:
         return line, False
     lock = StartLock(place.lock)
@@ -214,7 +214,7 @@ def _launch_keeper(place: KeeperPlace, resources: Mapping[str, float]) -> JsonCo
 
 
 def _last_words(place: KeeperPlace) -> str:
-    """The last lines of the keeper's log."""
+    """Return the last lines of the keeper's log."""
     try:
         text = place.log.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -58,7 +58,7 @@ class KeeperPlace:
 
     @classmethod
     def current(cls) -> KeeperPlace:
-        """The place in the user's runtime directory."""
+        """Return the place in the user's runtime directory."""
         return cls(runtime_directory())
 
     @property
@@ -82,7 +82,7 @@ class KeeperPlace:
         return self.directory / "ray-keeper.log"
 
     def read_state(self) -> KeeperState | None:
-        """What the last keeper wrote; None if there is nothing or nothing that can be read."""
+        """Return what the last keeper wrote; None if there is nothing or nothing that can be read."""
         try:
             return KeeperState(**json.loads(self.state.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
@@ -130,7 +130,7 @@ class StartLock:
 
 
 def make_temp_directory() -> Path:
-    """A new folder for Ray, with a name so short that its socket paths fit."""
+    """Return a new folder for Ray, with a name so short that its socket paths fit."""
     folder = tempfile.gettempdir()
     if len(folder) + len(TEMP_PREFIX) + 9 + _RAY_SOCKET_SUFFIX > _SOCKET_LIMIT:
         folder = "/tmp"
@@ -138,7 +138,7 @@ def make_temp_directory() -> Path:
 
 
 def session_processes(temp_dir: str) -> list[psutil.Process]:
-    """The processes of a Ray session, and their descendants.
+    """Return the processes of a Ray session, and their descendants.
 
     They are known by the session's folder: it is in their command line, or (workers and helpers that call
     themselves `ray::...`) they hold log files in it.

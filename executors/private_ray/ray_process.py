@@ -18,7 +18,7 @@ def take_back_signals() -> None:
 
 
 def named_actors() -> list[dict[str, str]]:
-    """The live named actors of the whole cluster: `{"namespace", "name"}`."""
+    """Return the live named actors of the whole cluster: `{"namespace", "name"}`."""
     from ray.util import list_named_actors
 
     return cast(Any, list_named_actors(all_namespaces=True))

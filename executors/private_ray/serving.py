@@ -41,11 +41,11 @@ class Head(Protocol):
         ...
 
     def agents(self) -> list[str]:
-        """The agents that live in it."""
+        """Return the agents that live in it."""
         ...
 
     def vital(self) -> list[psutil.Process]:
-        """The processes that it cannot do without."""
+        """Return the processes that it cannot do without."""
         ...
 
 
@@ -210,13 +210,13 @@ class _Peer:
         self._reading = asyncio.ensure_future(reader.readline())
 
     async def next_message(self) -> dict[str, Any] | None:
-        """What it says next; None when it has gone."""
+        """Return what it says next; None when it has gone."""
         line = await self._reading
         self._reading = asyncio.ensure_future(self._reader.readline())
         return json.loads(line) if line else None
 
     def forget(self) -> None:
-        """What it still says, or how its connection ended, is of no interest."""
+        """Return what it still says, or how its connection ended, is of no interest."""
         self._reading.cancel()
         self._reading.add_done_callback(lambda reading: reading.cancelled() or reading.exception())
 

@@ -10,5 +10,5 @@ __all__ = ["versions_here"]
 
 
 def versions_here() -> dict[str, str]:
-    """What this process runs, by name; cheap: Ray is not imported for it."""
+    """Return what this process runs, by name; cheap: Ray is not imported for it."""
     return {"Ray": version("ray"), "Python": platform.python_version(), "environment": sys.prefix}

@@ -20,7 +20,7 @@ _GCS_FLAG = "--gcs-address="
 
 
 async def find_cluster(address: str) -> str:
-    """The "host:port" of the cluster that `address` means, where something listens.
+    """Return the "host:port" of the cluster that `address` means, where something listens.
 
     "auto" is what RAY_ADDRESS names, else what `ray start` left here, else the one cluster that runs on this
     machine; a keeper's private Ray is none. Raises `ExecutorError` when nothing answers.
@@ -65,7 +65,7 @@ def _running_here() -> set[str]:
 
 
 def _cluster_of(command: list[str]) -> set[str]:
-    """The cluster of a raylet, unless it is a keeper's.
+    """Return the cluster of a raylet, unless it is a keeper's.
 
     >>> _cluster_of(["raylet", "--gcs-address=10.0.0.1:6379", "--session_dir=/tmp/ray/session"])
     {'10.0.0.1:6379'}

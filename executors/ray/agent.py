@@ -132,7 +132,7 @@ class RayAgent:
         return answers
 
     def _adapted(self, message: Message) -> Message:
-        """What a manager says of folders, as it is on this node."""
+        """Return what a manager says of folders, as it is on this node."""
         if message["op"] == "shutdown" and self._is_away:
             self._leave_no_files = True
         if message["op"] != "configure" or "run" not in message:

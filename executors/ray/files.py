@@ -53,7 +53,7 @@ class SharedMark:
 
 
 def working_folder(folder: str, mark: str, agent: str, environment: Mapping[str, str]) -> str:
-    """The folder in which `agent` works here: the experiment's, or one of its own.
+    """Return the folder in which `agent` works here: the experiment's, or one of its own.
 
     >>> folder = tempfile.mkdtemp()
     >>> mark = SharedMark(Path(folder))
@@ -81,12 +81,12 @@ def make_working_folder(folder: str, environment: Mapping[str, str]) -> None:
 
 
 def trial_files(sequence_id: int) -> str:
-    """The folder of a trial in either folder."""
+    """Return the folder of a trial in either folder."""
     return f"trials/{sequence_id}"
 
 
 def pack(folder: str, names: Iterable[str]) -> bytes:
-    """The files and folders `names` of a folder, as far as they are there; what is being written is left out."""
+    """Return the files and folders `names` of a folder, as far as they are there; what is being written is left out."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as archive:
         for name in names:

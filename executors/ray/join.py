@@ -120,7 +120,7 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: dic
 
 
 def _job_config() -> Any:
-    """A job whose workers keep their own module search path.
+    """Return a job whose workers keep their own module search path.
 
     Ray puts the driver's working directory and that of its script first in it, and whatever lies there would
     hide installed packages of the same name, ours too. The agents append these folders at the end.

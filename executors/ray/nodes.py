@@ -59,7 +59,7 @@ def live_nodes(timeout: float) -> tuple[Node, ...]:
 
 
 def totals_of(nodes: Iterable[Node]) -> Totals:
-    """What the nodes have together; Ray says which GPU a worker gets.
+    """Return what the nodes have together; Ray says which GPU a worker gets.
 
     >>> totals_of([Node("a", "host", {"CPU": 2.0, "GPU": 1.0}), Node("b", "host", {"CPU": 1.0, "node:b": 1.0})])
     Totals(amounts={'CPU': 3.0}, devices=(), trials_per_device=1, anonymous_gpus=1.0)

@@ -6,14 +6,14 @@ __all__ = ["ray_error", "reason_of", "task_error"]
 
 
 def ray_error() -> type[BaseException]:
-    """What all errors of Ray's are."""
+    """Return what all errors of Ray's are."""
     from ray.exceptions import RayError
 
     return RayError
 
 
 def task_error() -> type[BaseException]:
-    """An error that the agent's own code raised."""
+    """Return an error that the agent's own code raised."""
     from ray.exceptions import RayTaskError
 
     return RayTaskError

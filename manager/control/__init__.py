@@ -1,5 +1,7 @@
 """Changing a running experiment from another process."""
 
+from __future__ import annotations
+
 from .connection import ControlError, ask_manager
 from .extension import Extension, ExtensionError, extend_experiment
 from .host import RunningManager, why_failed

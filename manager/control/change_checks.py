@@ -19,7 +19,7 @@ _LONGEST = 1e12
 
 
 def problems_of(changes: Mapping[str, Any]) -> list[str]:
-    """What is wrong with changed limits or a changed search space, as sentences; None lifts a limit.
+    """Return what is wrong with changed limits or a changed search space, as sentences; None lifts a limit.
 
     >>> problems_of({"max_trial_number": "9", "trial_concurrency": 4})
     ["max_trial_number must be a whole number from 1 to 9007199254740991, not '9'"]

@@ -65,7 +65,7 @@ class LiveChanges:
         self._stop_experiment = stop or manager.stop_now
 
     def operations(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
-        """The operations by name, for a `ControlServer`; each raises `ControlError` with the refusal."""
+        """Return the operations by name, for a `ControlServer`; each raises `ControlError` with the refusal."""
         return {
             "update": self._update,
             "add": self._add,
@@ -118,7 +118,7 @@ class LiveChanges:
     # ------------------------------------------------------------------ helpers
 
     def _running(self) -> TrialRunner:
-        """The runner, if anything can be changed now."""
+        """Return the runner, if anything can be changed now."""
         runner = self._manager.runner
         if runner is None:
             raise ControlError("the experiment is still starting: ask again in a moment", "conflict")
@@ -165,7 +165,7 @@ class LiveChanges:
 
 
 def changed_config(config: ExperimentConfig, changes: Mapping[str, Any]) -> ExperimentConfig:
-    """A configuration with changes, by the names of the config; raises `ControlError` with every problem."""
+    """Return a configuration with changes, by the names of the config; raise `ControlError` with every problem."""
     from ...config import ConfigError, ExperimentConfig
 
     if not changes:

@@ -106,7 +106,7 @@ def _ask(folder: ExperimentFolder, request: dict[str, Any], timeout: float) -> d
 
 
 def _how_to_run(folder: ExperimentFolder) -> str:
-    """What makes an experiment that does not run continue, as a sentence."""
+    """Return what makes an experiment that does not run continue, as a sentence."""
     store = Store.view(folder.database)
     try:
         status = store.experiment().status
@@ -138,7 +138,7 @@ def _extend(folder: ExperimentFolder, changes: Mapping[str, Any], config: Any) -
 
 
 def _portions(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """The rows in portions of a bounded size; raises `ControlError` for a row that is larger alone."""
+    """Yield the rows in portions of a bounded size; raise `ControlError` for a row that is larger alone."""
     portion, size = list[dict[str, Any]](), 0
     for number, row in enumerate(rows):
         length = len(dumps(row))

@@ -32,7 +32,7 @@ def history_of(runner: TrialRunner) -> list[SendCommand]:
 
 
 def user_imports(commands: Iterable[Record], trials: Iterable[Trial]) -> list[SendCommand]:
-    """The commands that tell a new dispatcher what users imported; results of `trials` it hears of otherwise."""
+    """Return the commands that tell a new dispatcher what users imported; results of `trials` it hears of otherwise."""
     code = CommandType.ImportData.value.decode()
     payloads = [json.loads(payload) for _, sent, payload in commands if sent == code]
     rows = [row for rows in payloads for row in rows if "trialJobId" not in row]

@@ -229,14 +229,14 @@ class DispatcherSession:
         return self._is_ready and all(self._processed[queue] >= self._last_of(queue) for queue in QUEUES)
 
     def _last_of(self, queue: str) -> int:
-        """The number of the last command that went to a queue."""
+        """Return the number of the last command that went to a queue."""
         periodical = self._last_periodical if queue in self._periodical_queues else 0
         return max(self._last[queue], periodical)
 
     # ------------------------------------------------------------------ replies in
 
     def take_replies(self, keep: int = 0) -> list[Record]:
-        """The replies to be recorded since the last call, but for the last `keep`."""
+        """Return the replies to be recorded since the last call, but for the last `keep`."""
         count = len(self._new_replies) - keep
         replies, self._new_replies = self._new_replies[:count], self._new_replies[count:]
         return replies

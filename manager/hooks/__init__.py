@@ -1,5 +1,7 @@
 """Where the user's code hears of trials: callbacks and stoppers."""
 
+from __future__ import annotations
+
 from .callbacks import Callback
 from .hooks import Hooks
 from .rows import committed_results, experiment_row

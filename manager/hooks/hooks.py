@@ -149,7 +149,7 @@ class Hooks:
     # ------------------------------------------------------------------ the stopper
 
     def _judged(self, results: Iterable[MetricRow], now: float) -> Iterator[Event]:
-        """What the stopper says about some results, as events."""
+        """Yield what the stopper says about some results, as events."""
         if self._is_over or self.stopper is None or self._runner is None:
             return
         try:
@@ -183,6 +183,6 @@ class Hooks:
 
 
 def _standing(trial: Trial) -> tuple[TrialStatus, int]:
-    """The status of a trial, and its last attempt that was seen to start."""
+    """Return the status of a trial, and its last attempt that was seen to start."""
     starting = trial.status is TrialStatus.WAITING and trial.is_assigned
     return trial.status, trial.attempt - starting

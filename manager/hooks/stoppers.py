@@ -138,7 +138,7 @@ class TrialPlateauStopper(Stopper):
         return value <= self.metric_threshold if self.mode == "min" else value >= self.metric_threshold
 
     def reason(self) -> str:
-        """What stands still."""
+        """Return what stands still."""
         return f"{self.metric} has changed by no more than {self.std:g} over {self.num_results} results"
 
 
@@ -201,7 +201,7 @@ class ExperimentPlateauStopper(Stopper):
         return self._lasted >= self.patience
 
     def reason(self) -> str:
-        """What stands still."""
+        """Return what stands still."""
         return f"{self.metric} of the {self.top} best trials differs by no more than {self.std:g}"
 
 
@@ -252,7 +252,7 @@ class FunctionStopper(Stopper):
         self.function = function
 
     def __call__(self, trial_id: str, result: Result) -> bool:
-        """What the function says."""
+        """Return what the function says."""
         return bool(self.function(trial_id, result))
 
     def reason(self) -> str:
@@ -320,12 +320,12 @@ class CombinedStopper(Stopper):
         return min((seconds for seconds in left if seconds is not None), default=None)
 
     def reason(self) -> str:
-        """What the one that ended it says."""
+        """Return what the one that ended it says."""
         return super().reason() if self._who is None else self._who.reason()
 
 
 def as_stopper(given: Any) -> Stopper | None:
-    """A stopper from what users give: one, a function, a dict of criteria, or a sequence of those.
+    """Return a stopper from what users give: one, a function, a dict of criteria, or a sequence of those.
 
     >>> type(as_stopper({"training_iteration": 5})).__name__
     'CriteriaStopper'
@@ -342,13 +342,13 @@ def as_stopper(given: Any) -> Stopper | None:
 
 
 def _number(result: Result, metric: str) -> float:
-    """The value of a metric; NaN where there is none."""
+    """Return the value of a metric; NaN where there is none."""
     value = result.get(metric)
     return float(value) if isinstance(value, int | float) else math.nan
 
 
 def _spread(values: Sequence[float]) -> float:
-    """The standard deviation of the population; infinite where it is not defined."""
+    """Return the standard deviation of the population; infinite where it is not defined."""
     return statistics.pstdev(values) if all(map(math.isfinite, values)) else math.inf
 
 

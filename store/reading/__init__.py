@@ -1,5 +1,7 @@
 """The read model: one experiment as its folder has it, for every reader."""
 
+from __future__ import annotations
+
 from .curves import Curve
 from .exporting import csv_lines, json_lines, trial_object
 from .failures import FailedTrial, FailureGroup, ending_text, hint_text

@@ -62,7 +62,7 @@ class Feed:
         self._version: Any = None
 
     def since(self, cursor: str | None = None, limit: int = 1000) -> EventPage:
-        """The events after `cursor`, at most `limit`; without one, none: the cursor of now."""
+        """Return the events after `cursor`, at most `limit`; without one, none: the cursor of now."""
         with self._lock:
             self._look()
             number = self._number(cursor)
@@ -125,7 +125,7 @@ class Feed:
             self._add("trial", sequence_id=sequence_id, trial_id=trial_id, status=status, attempt=attempt)
 
     def _first_of(self, sequence_id: int, known: int) -> int:
-        """The first result of the trial's present attempt, or the one after the last that is known."""
+        """Return the first result of the trial's present attempt, or the one after the last that is known."""
         row = self._db.row("SELECT first_sequence FROM trials WHERE sequence_id = ?", (sequence_id,))
         return known if row is None else min(known, row[0])
 

@@ -38,7 +38,7 @@ class FilePiece:
 
 
 def list_files(folder: Path) -> list[LogFile]:
-    """The regular files directly in a folder, by name."""
+    """Return the regular files directly in a folder, by name."""
     return sorted(_files(folder), key=lambda file: file.name)[:_MOST_FILES]
 
 
@@ -53,7 +53,7 @@ def _files(folder: Path) -> Iterator[LogFile]:
 
 
 def safe_path(folder: Path, name: str) -> Path:
-    """The file `name` directly in a folder; raises `NoSuchFile` for anything else, links included."""
+    """Return the file `name` directly in a folder; raise `NoSuchFile` for anything else, links included."""
     path = folder / name
     is_plain = name not in ("", ".", "..") and "/" not in name and "\\" not in name and "\0" not in name
     if not is_plain or path.is_symlink() or not path.is_file():
@@ -77,7 +77,7 @@ def read_piece(path: Path, offset: int = 0, limit: int = _MOST_BYTES) -> FilePie
 
 
 def read_tail(path: Path, lines: int, most_bytes: int = _MOST_BYTES) -> FilePiece:
-    """The last lines of a file, at most `most_bytes` bytes of them."""
+    """Return the last lines of a file, at most `most_bytes` bytes of them."""
     size = path.stat().st_size
     piece = read_piece(path, max(0, size - most_bytes), most_bytes)
     text = piece.text

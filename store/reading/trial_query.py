@@ -84,7 +84,7 @@ class TrialQuery:
     limit: int | None = 100
 
     def where(self) -> tuple[str, list[Any]]:
-        """The WHERE clause over `trials t`, with its values; raises `QueryError` for a field there is not."""
+        """Return the WHERE clause over `trials t`, with its values; raise `QueryError` for a field there is not."""
         clauses, values = ["1"], list[Any]()
         for column, chosen in (("t.status", self.statuses), ("t.kind", self.kinds)):
             if chosen:
@@ -101,7 +101,7 @@ class TrialQuery:
         return " AND ".join(clauses), values
 
     def order(self) -> tuple[str, list[Any]]:
-        """The ORDER BY clause, with its values: trials without a value come last in both directions."""
+        """Return the ORDER BY clause, with its values: trials without a value come last in both directions."""
         if self.sort == "sequence_id":
             return f"t.sequence_id {'DESC' if self.descending else 'ASC'}", []
         expression, values = field_expression(self.sort)
@@ -109,12 +109,12 @@ class TrialQuery:
         return f"{expression} {direction} NULLS LAST, t.sequence_id", values
 
     def page(self) -> tuple[str, list[Any]]:
-        """The LIMIT clause, with its values."""
+        """Return the LIMIT clause, with its values."""
         return "LIMIT ? OFFSET ?", [-1 if self.limit is None else self.limit, self.offset]
 
 
 def field_expression(field: str) -> tuple[str, list[Any]]:
-    """The SQL expression of a field, with its values; raises `QueryError`."""
+    """Return the SQL expression of a field, with its values; raise `QueryError`."""
     if field in _COLUMNS:
         return f"({_COLUMNS[field]})", []
     head, _, name = field.partition(".")

@@ -37,7 +37,7 @@ STATUS_WORDS: Mapping[str, str] = MappingProxyType(
 
 
 def number_text(value: object) -> str:
-    """A number in at most six significant digits; anything else as it is.
+    """Return a number in at most six significant digits; anything else as it is.
 
     >>> number_text(0.123456789), number_text(64), number_text(1e-7), number_text("relu"), number_text(True)
     ('0.123457', '64', '1e-07', 'relu', 'true')
@@ -67,7 +67,7 @@ def _rounded(value: Any) -> Any:
 
 
 def duration_text(seconds: float) -> str:
-    """A duration, to the second.
+    """Return a duration, to the second.
 
     >>> duration_text(0.31), duration_text(42), duration_text(125), duration_text(7384), duration_text(200000)
     ('0.3 s', '42 s', '2 min 05 s', '2 h 03 min', '2 d 7 h')
@@ -94,12 +94,12 @@ def length_text(seconds: float) -> str:
 
 
 def moment_text(moment: float) -> str:
-    """A moment (seconds since the epoch) in local time."""
+    """Return a moment (seconds since the epoch) in local time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
 
 
 def rate_text(rate: float) -> str:
-    """A throughput in the unit that reads best.
+    """Return a throughput in the unit that reads best.
 
     >>> rate_text(12.5), rate_text(0.5), rate_text(0.001)
     ('12.5 trials/s', '30 trials/min', '3.6 trials/h')
