@@ -48,11 +48,12 @@ class FailureGroup:
     exit_code: int | None
     attempt: int
     sequence_ids: list[int] = field(default_factory=list)
+    last_line: str = field(
+        init=False
+    )  # of the error of the first trial; a field, since the API writes the fields
 
-    @property
-    def last_line(self) -> str:
-        """The last line of what the first trial left as its error."""
-        return last_line(self.error)
+    def __post_init__(self) -> None:
+        self.last_line = last_line(self.error)
 
     @property
     def sequence_id(self) -> int:

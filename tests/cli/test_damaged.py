@@ -49,7 +49,11 @@ def damage(
     """A function that damages the database of experiment `bad`; `good` lies beside it."""
     for name in ("good", "bad"):
         trials = [trial_of(number, "SUCCEEDED", None, 0.5 + number) for number in range(2)]
-        stored().write(name, trials, [MetricRow(trials[0], 1, "PERIODICAL", 0, "0.5", 0.0)])
+        stored().write(
+            name,
+            trials,
+            [MetricRow(trial=trials[0], attempt=1, kind="PERIODICAL", sequence=0, value="0.5", time=0.0)],
+        )
 
     def damage(statement: str) -> None:
         db = sqlite3.connect(directory / "bad" / "experiment.db")

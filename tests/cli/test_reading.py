@@ -403,7 +403,10 @@ def test_export_counts_a_later_attempt_instead_of_what_it_repeats(
 ) -> None:
     trial = trial_of(0, "SUCCEEDED", None, 1.0)
     rows = [(1, 0, "10"), (1, 1, "11"), (1, 2, "12"), (2, 1, "21")]
-    metrics = [MetricRow(trial, a, "PERIODICAL", n, value, 0.0) for a, n, value in rows]
+    metrics = [
+        MetricRow(trial=trial, attempt=a, kind="PERIODICAL", sequence=n, value=value, time=0.0)
+        for a, n, value in rows
+    ]
     stored().write("e", [trial], metrics, superseded=[(0, 1, 1)])
     assert json.loads(call("export").out)["trials"][0]["intermediate"] == [10, 21]
 

@@ -496,13 +496,22 @@ def hasty_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return bench
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether SIGSTOP has reached all threads of a process (Linux)."""
+    states = [
+        path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")
+    ]
+    return set(states) == {"T"}
+
+
 async def run_to_silence(session: Session, never: Path) -> tuple[AttemptOrder, int]:
     """An attempt whose agent was stopped while it reported, and that agent."""
     order = session.start(wait_for=str(never))
     await session.until(lambda: bool(session.of(order, Reported)))
     (started,) = session.of(order, AttemptStarted)
     os.kill(started.pid, signal.SIGSTOP)
-    os.waitid(os.P_PID, started.pid, os.WSTOPPED)  # until then one of its threads may still answer
+    while not is_stopped(started.pid):  # until then one of its threads may still answer
+        await asyncio.sleep(0.001)
     return order, started.pid
 
 

@@ -36,7 +36,15 @@ def folder(tmp_path: Path) -> ExperimentFolder:
     """An experiment with one trial that runs from a checkpoint."""
     made = ExperimentFolder.create(tmp_path / "here", "exp")
     store = Store.create(made.database, ExperimentRow("exp", None, "RUNNING", {}, "t", 0.0), ["default"])
-    trial = Trial("AbCdE", 0, 0, "{}", 0.0, TrialStatus.RUNNING, checkpoint="trials/0/checkpoints/1-1")
+    trial = Trial(
+        trial_id="AbCdE",
+        sequence_id=0,
+        parameter_id=0,
+        record="{}",
+        created=0.0,
+        status=TrialStatus.RUNNING,
+        checkpoint="trials/0/checkpoints/1-1",
+    )
     store.commit(Tick(changes=Changes({"AbCdE": trial}), status="RUNNING"))
     store.close()
     save(made, "1-1")

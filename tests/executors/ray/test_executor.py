@@ -44,7 +44,7 @@ async def manage(folder, go):
     run = RunSpec("command", "exp", str(folder), command, str(folder), orphan_timeout=60.0)
     executor = RayTrialExecutor(idle_timeout=0.0)
     await executor.open(RunSetup("exp", folder, "secret", run, 1, time.time), deliver)
-    executor.start_trial(AttemptOrder("T0001", 1, 1, "{}", 0, "0-0"))
+    executor.start_trial(AttemptOrder(trial_id="T0001", attempt=1, sequence_id=1, record="{}", slot=0, agent="0-0"))
     await asyncio.Event().wait()
 
 asyncio.run(manage(Path(sys.argv[1]), sys.argv[2]))

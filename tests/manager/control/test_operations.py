@@ -182,7 +182,7 @@ def test_killed_after_a_change_the_experiment_comes_to_the_same_story(
     assert len(after) > 10
     for when, copy, now in (after[0], after[3], after[8]):
         resumed = manager_of(copy, VirtualClock(now))
-        resumed.executor = SimulatedTrialExecutor(behave, resumed._clock)  # type: ignore[arg-type]
+        resumed.executor = SimulatedTrialExecutor(behave, resumed.now)  # type: ignore[arg-type]
         assert run(resumed) is ExperimentStatus.DONE, when
         for table, rows in story(copy).items():
             assert rows == told[table], f"killed {when}: {table}"

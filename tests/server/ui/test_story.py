@@ -85,7 +85,7 @@ def test_trials_are_killed_added_and_run_again_by_clicking(story: Any, open_page
     row_of(page, 7).get_by_text("killed by you").wait_for()
 
     page.get_by_role("button", name="Rerun").click()
-    page.get_by_text("The parameters of trial 7 are run again").wait_for()
+    page.get_by_text("The parameters of trial 7 will run again").wait_for()
 
     page.get_by_role("button", name="Add trial").click()
     form = page.get_by_role("dialog")
@@ -102,6 +102,6 @@ def test_experiment_is_stopped(story: Any, open_page: Callable[..., Any]) -> Non
     page = open_page(story.address("settings"))
     page.get_by_role("button", name="Stop the experiment").click()
     page.get_by_role("alertdialog").get_by_role("button", name="Stop it").click()
-    page.get_by_text("Nothing runs this experiment.").wait_for()
+    page.get_by_text("Not running. Changes take effect when you resume").wait_for()
     assert page.get_by_role("status").get_by_text("STOPPED").is_visible()
     assert page.get_by_role("button", name="Stop the experiment").is_disabled()
