@@ -87,7 +87,7 @@ def test_doctor_names_what_is_damaged(
     damage(statement)
     (finding,) = (found for found in findings(directory) if found.subject == "experiments")
     assert finding.level == "warn"
-    assert finding.text.startswith(f"bad is unreadable: {directory}/bad/experiment.db is damaged (")
+    assert finding.text.startswith(f"unreadable: bad ({directory}/bad/experiment.db is damaged (")
     assert reason in finding.text
     assert "good" not in finding.text
 

@@ -527,7 +527,7 @@ async def check_frozen(bench: Bench, never: Path) -> None:
         assert ended.error == "its agent gave no sign of life for 1.5 s"
         assert (order.agent, False) in silences(session)
         assert not lives(pid)
-        again = replace(order, attempt=2, agent="0-1", parameters='{"parameters": {"final": 1}}')
+        again = replace(order, attempt=2, agent="0-1", record='{"parameters": {"final": 1}}')
         session.executor.start_trial(again)
         await session.until(lambda: len(session.of(order, AttemptEnded)) == 2)
         assert not session.of(order, AttemptEnded)[-1].lost
