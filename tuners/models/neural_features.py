@@ -110,8 +110,10 @@ def regress(network: Network, inputs: Floats, targets: Floats) -> LinearPosterio
     basis = _with_bias(network.features(inputs))
     n = len(targets)
     eigenvalues, vectors = np.linalg.eigh(basis.T @ basis)
-    eigenvalues = np.maximum(eigenvalues, 0.0)
-    projected = vectors.T @ (basis.T @ targets)
+    # Directions below the rounding error of the matrix carry noise only, which the updates would amplify without bound.
+    seen = eigenvalues > eigenvalues[-1] * n * np.finfo(float).eps
+    eigenvalues = np.where(seen, eigenvalues, 0.0)
+    projected = np.where(seen, vectors.T @ (basis.T @ targets), 0.0)
     alpha, beta = 1.0, 10.0
     for _ in range(_UPDATES):
         weights = beta * projected / (alpha + beta * eigenvalues)

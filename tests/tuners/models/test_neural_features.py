@@ -45,11 +45,12 @@ def test_it_predicts_points_it_has_not_seen_and_knows_what_it_does_not_know() ->
     assert near.mean() < 0.5 * far.mean()
 
 
-def test_the_regression_is_ridge_regression_with_noise_and_weights_as_they_are() -> None:
-    class Identity(Network):
-        def features(self, inputs: np.ndarray) -> np.ndarray:
-            return inputs
+class Identity(Network):
+    def features(self, inputs: np.ndarray) -> np.ndarray:
+        return inputs
 
+
+def test_the_regression_is_ridge_regression_with_noise_and_weights_as_they_are() -> None:
     rng = np.random.default_rng(3)
     inputs = rng.normal(size=(500, 4))
     weights = np.array([1.0, -2.0, 0.0, 0.5])
@@ -58,3 +59,15 @@ def test_the_regression_is_ridge_regression_with_noise_and_weights_as_they_are()
     assert posterior.mean == pytest.approx([*weights, 3.0], abs=0.03)
     _, deviation = posterior.predict(np.zeros((1, 4)))
     assert deviation[0] == pytest.approx(0.1 / np.sqrt(500), rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nearly_collinear_features_leave_the_regression_finite(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, (880, 1))
+    slopes = rng.normal(size=(1, 50)) * 10.0 ** rng.uniform(-9, 0, (1, 50))
+    features = np.tanh(x @ slopes + 3 * rng.normal(size=(1, 50)))
+    targets = np.sin(5 * x[:, 0]) + 0.1 * rng.normal(size=880)
+    mean, deviation = regress(Identity(rng, 50, (1,)), features, targets).predict(features)
+    assert np.abs(mean - targets).mean() < 1
+    assert np.isfinite(deviation).all()
