@@ -84,7 +84,7 @@ def test_cpus_memory_and_custom_resources_are_counted() -> None:
         (Totals({"memory": 2.0**30}), Request(memory=2**31), "2 GiB of memory"),
     ],
 )
-def test_request_that_can_never_be_met_is_told_in_words(totals: Totals, request_: Request, why: str) -> None:
+def test_infeasible_request_is_explained(totals: Totals, request_: Request, why: str) -> None:
     assert why in (Ledger(totals).infeasible(request_) or "")
 
 

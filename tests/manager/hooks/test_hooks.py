@@ -27,7 +27,7 @@ from pitchpipe.runner import events as happened
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.trial import TrialStatus
 
-from ...runner.test_trial_runner import Driver
+from ...runner.driver import Driver
 from ..test_manager import SPACE, bowl, resumed, run, run_with_crash, simulated, story, trials_of
 
 Told = list[tuple[str, str, Any]]

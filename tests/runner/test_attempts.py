@@ -1,0 +1,247 @@
+"""From one attempt to the next: checkpoints, budgets, and what a resume brings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pitchpipe.protocol import CommandType
+from pitchpipe.runner import events as happened
+from pitchpipe.runner.effects import CopyCheckpoint, StartTrial
+from pitchpipe.runner.retries import Retries
+from pitchpipe.runner.trial import Trial, TrialStatus
+
+from .driver import Driver, lost_and_retried, of_type, paused_trial, sent
+
+
+def rung_trial(driver: Driver, budget: int = 2) -> Trial:
+    """Return a running trial that the tuner pauses at a budget."""
+    driver.ready()
+    record = {"parameter_id": 0, "parameters": {"x": 1}, "budget": budget, "pauses_at_budget": True}
+    driver.handle(happened.ParametersArrived(driver.now, 0, json.dumps(record)))
+    (trial,) = driver.runner.get_trials()
+    driver.start(trial)
+    return trial
+
+
+def spend(driver: Driver, trial: Trial, budget: int = 2) -> None:
+    while trial.next_sequence < budget:
+        driver.report(trial, 0.5)
+    driver.save(trial)
+
+
+def received(driver: Driver, kind: str) -> list[tuple[int, Any]]:
+    """Return the results of one kind that the dispatcher received."""
+    metrics = sent(driver.effects, CommandType.ReportMetricData)
+    return [(metric["sequence"], json.loads(metric["value"])) for metric in metrics if metric["type"] == kind]
+
+
+def resume(driver: Driver, trial: Trial, **how: Any) -> list[Any]:
+    return driver.handle(happened.ResumeRequested(driver.now, trial.trial_id, **how))
+
+
+def retried_once() -> tuple[Driver, Trial]:
+    """Return a trial that saved a checkpoint after one result, failed, and runs again from there."""
+    driver = Driver(trial_concurrency=1, retries=Retries(in_all=5))
+    trial = driver.running_trial()
+    driver.report(trial, 0.3)
+    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-1", 1))
+    (start,) = of_type(driver.end(trial, exit_code=1), StartTrial)
+    assert (start.order.checkpoint, start.order.first_sequence) == ("trials/0/checkpoints/1-1", 1)
+    driver.start(trial)
+    return driver, trial
+
+
+def test_lost_trial_continues_from_its_last_checkpoint() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial, start = lost_and_retried(driver, 0.1, 0.2, 0.3, checkpoint=2)
+    order = start.order
+    assert (order.first_sequence, order.checkpoint) == (2, "trials/0/checkpoints/1-2")
+    assert driver.runner.take_changes().superseded == [(0, 1, 2)]
+    assert trial.next_sequence == 2
+
+
+def test_trial_whose_checkpoint_is_lost_with_its_node_begins_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial, _ = lost_and_retried(driver, 0.1, 0.2, 0.3, checkpoint=2)
+    gone = "FileNotFoundError: its checkpoint is gone: /exp/trials/0/checkpoints/1-2"
+    (start,) = of_type(driver.end(trial, exit_code=1, error=gone), StartTrial)
+    assert (start.order.checkpoint, start.order.first_sequence) == (None, 0)
+    assert trial.failed == {"INFRA": 2}
+    changes = driver.runner.take_changes()
+    assert changes.superseded == [(0, 1, 2), (0, 2, 0)]
+    assert [row.reason for row in changes.attempts] == ["its agent is gone", gone]
+
+
+def test_resumed_trial_continues_from_its_checkpoint_with_the_next_number() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = paused_trial(driver)
+    asked = happened.ResumeRequested(driver.now, trial.trial_id, {"x": 7}, budget=9.0)
+    (start,) = of_type(driver.handle(asked), StartTrial)
+    order = start.order
+    assert (order.attempt, order.first_sequence, order.checkpoint) == (2, 2, "trials/0/checkpoints/1-2")
+    assert (order.budget, json.loads(order.record)) == (9.0, {"parameter_id": 0, "parameters": {"x": 7}})
+    assert driver.runner.take_changes().superseded == []
+    assert trial.failed == {}
+
+
+def test_resume_may_bring_the_checkpoint_of_another_trial() -> None:
+    driver = Driver(trial_concurrency=1)
+    donor = paused_trial(driver)
+    driver.propose(x=2)
+    trial = driver.runner.get_trials()[1]
+    driver.start(trial)
+    driver.report(trial, 0.9)
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "exploit"))
+    driver.end(trial, paused=True)
+    asked = happened.ResumeRequested(driver.now, trial.trial_id, {"x": 3}, donor.trial_id)
+    copy, start = of_type(driver.handle(asked), (CopyCheckpoint, StartTrial))
+    assert copy == CopyCheckpoint("trials/0/checkpoints/1-2", "trials/1/checkpoints/2-0")
+    assert (start.order.checkpoint, start.order.first_sequence) == ("trials/1/checkpoints/2-0", 1)
+    assert driver.runner.copies() == [copy]  # until it has started, a killed manager must copy again
+    driver.start(trial)
+    assert driver.runner.copies() == []
+
+
+def test_new_trial_may_start_from_the_checkpoint_of_another_and_be_given_a_budget() -> None:
+    driver = Driver(trial_concurrency=1)
+    donor = paused_trial(driver)
+    record = {"parameters": {"x": 2}, "budget": 3, "checkpoint_of": donor.trial_id}
+    effects = driver.handle(happened.ParametersArrived(driver.now, 1, json.dumps(record)))
+    copy, start = of_type(effects, (CopyCheckpoint, StartTrial))
+    assert copy == CopyCheckpoint("trials/0/checkpoints/1-2", "trials/1/checkpoints/1-0")
+    order = start.order
+    assert (order.checkpoint, order.first_sequence, order.budget) == ("trials/1/checkpoints/1-0", 2, 3.0)
+
+
+def test_attempt_that_pauses_itself_at_its_budget_is_paused_before_the_tuner_says_so() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = rung_trial(driver)
+    spend(driver, trial)
+    driver.end(trial, exit_code=None, paused=True)
+    assert (trial.status, trial.reason) == (TrialStatus.PAUSED, "has spent its budget of 2")
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung 0"))
+    (start,) = of_type(resume(driver, trial, budget=6.0), StartTrial)
+    assert (start.order.budget, start.order.checkpoint) == (6.0, "trials/0/checkpoints/1-2")
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_final_result_at_such_a_budget_pauses_the_trial(is_paused: bool) -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = rung_trial(driver)
+    spend(driver, trial)
+    if is_paused:
+        driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung 0"))
+    driver.succeed(trial, 0.5)
+    assert (trial.status, trial.final) == (TrialStatus.PAUSED, None)
+    assert received(driver, "PERIODICAL") == [(0, 0.5), (1, 0.5)]
+    assert received(driver, "FINAL") == sent(driver.effects, CommandType.TrialEnd) == []
+    resume(driver, trial, budget=3.0)
+    driver.start(trial)
+    driver.report(trial, 0.4)
+    driver.succeed(trial, 0.4)
+    assert (trial.status, trial.values) == (TrialStatus.SUCCEEDED, (0.4,))
+    assert received(driver, "FINAL") == [(0, 0.4)]
+
+
+def test_trial_is_paused_at_each_budget_for_which_the_tuner_says_so() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = rung_trial(driver)
+    spend(driver, trial)
+    driver.succeed(trial)
+    resume(driver, trial, budget=4.0, pauses_at_budget=True)
+    driver.start(trial)
+    spend(driver, trial, 4)
+    driver.succeed(trial)
+    assert (trial.status, trial.attempt) == (TrialStatus.PAUSED, 2)
+
+
+def test_lone_final_result_is_the_one_at_which_the_tuner_pauses_the_trial() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = rung_trial(driver, budget=3)
+    driver.succeed(trial, 0.7)
+    assert trial.status is TrialStatus.PAUSED
+    assert received(driver, "PERIODICAL") == [(2, 0.7)]
+
+
+@pytest.mark.parametrize(("results", "final"), [(1, 0.5), (2, {"default": 0.5, "done": True})])
+def test_trial_that_is_done_has_succeeded(results: int, final: Any) -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = rung_trial(driver)
+    spend(driver, trial, results)
+    driver.succeed(trial, final)
+    assert (trial.status, trial.values) == (TrialStatus.SUCCEEDED, (0.5,))
+
+
+def test_trial_whose_agent_is_lost_after_that_result_is_paused() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = rung_trial(driver)
+    spend(driver, trial)
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=None, lost=True)
+    assert trial.status is TrialStatus.PAUSED
+
+
+def test_trial_that_fails_after_that_result_has_failed() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = rung_trial(driver)
+    spend(driver, trial)
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=1, error="OSError: broken")
+    assert trial.status is TrialStatus.FAILED
+
+
+def test_tuner_can_stop_a_trial_that_spends_its_budget() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = rung_trial(driver)
+    spend(driver, trial)
+    driver.report(trial, 0.5, "final")
+    driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "not among the best"))
+    driver.end(trial)
+    assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "not among the best")
+
+
+def test_trial_that_the_user_retried_ends_at_its_budget() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=2)
+    trial = rung_trial(driver)
+    driver.end(trial, exit_code=1, error="ValueError")
+    assert trial.status is TrialStatus.FAILED
+    driver.handle(happened.RetryFailedRequested(driver.now))
+    driver.start(trial)
+    spend(driver, trial)
+    driver.succeed(trial)
+    assert trial.status is TrialStatus.SUCCEEDED
+
+
+def test_trial_completed_by_a_stopper_ends_with_its_result() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = rung_trial(driver)
+    spend(driver, trial)
+    driver.handle(happened.CompleteRequested(driver.now, trial.trial_id, "0.5", "good enough"))
+    driver.end(trial, signal=15)
+    assert (trial.status, trial.values) == (TrialStatus.SUCCEEDED, (0.5,))
+
+
+def test_attempt_that_fails_at_its_checkpoint_is_followed_by_one_from_the_start() -> None:
+    driver, trial = retried_once()
+    (start,) = of_type(driver.end(trial, exit_code=1), StartTrial)
+    assert (start.order.checkpoint, start.order.first_sequence) == (None, 0)
+
+
+def test_checkpoint_that_was_of_use_stays() -> None:
+    driver, trial = retried_once()
+    driver.report(trial, 0.2)
+    (start,) = of_type(driver.end(trial, exit_code=1), StartTrial)
+    assert start.order.checkpoint == "trials/0/checkpoints/1-1"
+    driver.start(trial)
+    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 3, "3-1", 1))
+    (start,) = of_type(driver.end(trial, exit_code=1), StartTrial)
+    assert start.order.checkpoint == "trials/0/checkpoints/3-1"
+
+
+def test_checkpoint_is_not_blamed_for_the_loss_of_an_agent() -> None:
+    driver, trial = retried_once()
+    (start,) = of_type(driver.end(trial, exit_code=None, lost=True), StartTrial)
+    assert start.order.checkpoint == "trials/0/checkpoints/1-1"

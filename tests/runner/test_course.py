@@ -1,0 +1,157 @@
+"""The course of an experiment: what it asks the tuner for, and how it ends."""
+
+from __future__ import annotations
+
+import json
+
+from pitchpipe.protocol import CommandType
+from pitchpipe.runner import events as happened
+from pitchpipe.runner.effects import Finish, StopTrial
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.retries import Retries
+from pitchpipe.runner.trial import FailureKind, TrialStatus
+
+from .driver import Driver, of_type, paused_trial, sent
+
+
+def test_ready_dispatcher_is_asked_for_as_many_trials_as_may_run() -> None:
+    driver = Driver(trial_concurrency=3)
+    assert sent(driver.ready(), CommandType.RequestTrialJobs) == [3]
+    assert driver.runner.status is ExperimentStatus.RUNNING
+
+
+def test_request_is_bounded_by_max_trial_number() -> None:
+    driver = Driver(trial_concurrency=3, max_trial_number=2)
+    assert sent(driver.ready(), CommandType.RequestTrialJobs) == [2]
+
+
+def test_trials_asked_for_count_against_max_trial_number() -> None:
+    driver = Driver(trial_concurrency=3, max_trial_number=3)
+    driver.ready()
+    driver.propose(x=1)
+    assert sent(driver.end(driver.runner.get_trials()[0]), CommandType.RequestTrialJobs) == []
+
+
+def test_end_of_a_trial_is_sent_to_the_dispatcher_and_another_one_requested() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.report(trial, 0.25, "final")
+    effects = driver.end(trial)
+    (end,) = sent(effects, CommandType.TrialEnd)
+    assert (end["trial_job_id"], end["event"]) == (trial.trial_id, "SUCCEEDED")
+    assert json.loads(end["hyper_params"])["parameters"] == {"x": 1}
+    assert sent(effects, CommandType.RequestTrialJobs) == [1]
+    assert trial.status is TrialStatus.SUCCEEDED
+
+
+def test_failure_after_the_final_result_is_not_run_again() -> None:
+    driver = Driver(trial_concurrency=1, retries=Retries(5))
+    trial = driver.running_trial()
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=1)
+    assert trial.status is TrialStatus.FAILED
+    assert len(sent(driver.effects, CommandType.ReportMetricData)) == 1
+
+
+def test_experiment_that_is_stopped_before_its_dispatcher_is_back_stays_stopping() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.restart()
+    driver.handle(happened.StopRequested(driver.now))
+    assert driver.ready() == []
+    assert driver.runner.status is ExperimentStatus.STOPPING
+    assert of_type(driver.end(trial, exit_code=None, signal=15), Finish)
+    assert driver.runner.status is ExperimentStatus.STOPPED
+
+
+def test_nothing_is_run_again_while_the_experiment_stops() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.StopRequested(driver.now, "interrupted"))
+    assert of_type(driver.end(trial, lost=True), Finish)
+    assert trial.status is TrialStatus.SYS_CANCELED
+
+
+def test_fail_fast_ends_the_experiment_with_the_first_failure_that_is_not_retried() -> None:
+    driver = Driver(trial_concurrency=2, fail_fast=True, retries=Retries(by_kind={FailureKind.INFRA: 1}))
+    trial = driver.running_trial()
+    driver.propose(x=2)
+    other = driver.runner.get_trials()[1]
+    driver.end(trial, lost=True)
+    assert driver.runner.status is ExperimentStatus.RUNNING
+    driver.end(trial, exit_code=1, error="Traceback\nValueError: no")
+    driver.end(other, exit_code=None, signal=15)
+    assert driver.runner.status is ExperimentStatus.ERROR
+    assert driver.runner.reason == "trial 0 failed (fail_fast): ValueError: no"
+    assert driver.runner.error == "Traceback\nValueError: no"
+
+
+def test_stop_ends_paused_trials_too() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = paused_trial(driver)
+    assert of_type(driver.handle(happened.StopRequested(driver.now, "interrupted")), Finish)
+    assert trial.status is TrialStatus.SYS_CANCELED
+
+
+def test_experiment_is_done_when_its_last_trial_has_ended() -> None:
+    driver = Driver(max_trial_number=2)
+    driver.ready()
+    driver.propose(x=1)
+    driver.propose(x=2)
+    first, second = driver.runner.get_trials()
+    assert driver.runner.status is ExperimentStatus.NO_MORE_TRIAL
+    driver.succeed(first, 0.7)
+    assert of_type(driver.succeed(second, 0.3), Finish)
+    assert driver.runner.status is ExperimentStatus.DONE
+    assert driver.runner.best.front == [second]
+
+
+def test_stop_ends_what_runs_and_keeps_the_results() -> None:
+    driver = Driver(trial_concurrency=2)
+    trial = driver.running_trial()
+    driver.report(trial, 0.4)
+    effects = driver.handle(happened.StopRequested(driver.now, "interrupted"))
+    assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
+    assert driver.runner.status is ExperimentStatus.STOPPING
+    assert driver.propose(x=9) == []
+    assert of_type(driver.end(trial, exit_code=None, signal=15), Finish)
+    assert driver.runner.status is ExperimentStatus.STOPPED
+    assert (trial.status, trial.reason) == (TrialStatus.SYS_CANCELED, "interrupted")
+
+
+def test_equal_failures_from_the_start_end_the_experiment_with_the_traceback() -> None:
+    driver = Driver(trial_concurrency=1, max_identical_failures=3)
+    driver.ready()
+    for number in range(3):
+        driver.propose(x=number)
+        trial = driver.runner.get_trials()[-1]
+        driver.end(trial, exit_code=1, error=f"Traceback ...\nValueError: x = {number}")
+    assert driver.runner.status is ExperimentStatus.ERROR
+    assert "the first 3 trials failed alike: ValueError: x = 2" in driver.runner.reason
+    assert driver.runner.error.startswith("Traceback")
+
+
+def test_cancelled_trials_do_not_show_that_the_experiment_works() -> None:
+    driver = Driver(trial_concurrency=1, max_identical_failures=3)
+    driver.ready()
+    for number in range(3):
+        driver.propose(x=number)
+        trial = driver.runner.get_trials()[-1]
+        if number == 1:
+            driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id))
+            driver.end(trial, exit_code=None, signal=15)
+        else:
+            driver.end(trial, exit_code=1)
+    driver.propose(x=3)
+    driver.end(driver.runner.get_trials()[-1], exit_code=1)
+    assert driver.runner.status is ExperimentStatus.ERROR
+    assert "the first 3 trials failed alike" in driver.runner.reason
+
+
+def test_failures_after_a_success_do_not_end_the_experiment() -> None:
+    driver = Driver(trial_concurrency=1, max_identical_failures=2)
+    driver.succeed(driver.running_trial())
+    for number in range(4):
+        driver.propose(x=number)
+        driver.end(driver.runner.get_trials()[-1], exit_code=1)
+    assert driver.runner.status is ExperimentStatus.RUNNING

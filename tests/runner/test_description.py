@@ -1,0 +1,43 @@
+"""The description of an experiment for people."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pitchpipe.runner import events as happened
+from pitchpipe.runner.description import describe
+
+from .driver import Driver
+
+RECORD = json.dumps({"parameter_id": None, "parameter_source": "customized", "parameters": {"x": 9}})
+
+
+def add(driver: Driver) -> list[Any]:
+    return driver.handle(happened.TrialAddRequested(driver.now, RECORD))
+
+
+def test_description_says_where_each_trial_is() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=5)
+    assert "no trials" in describe(driver.runner)
+    trial = driver.running_trial()
+    add(driver)
+    waiting = driver.runner.get_trials()[-1]
+    assert describe(driver.runner).splitlines() == [
+        "experiment test is RUNNING",
+        "2 of 5 trials made, 0 asked for",
+        "1 of 1 slots taken",
+        "1 RUNNING, 1 WAITING",
+        f"{trial.trial_id} RUNNING on agent 0-0, attempt 1, 0 results",
+        f"{waiting.trial_id} WAITING: all 1 slots (trial_concurrency) are taken",
+    ]
+
+
+def test_description_of_many_trials_stays_short() -> None:
+    driver = Driver(trial_concurrency=30)
+    driver.ready()
+    for number in range(30):
+        driver.propose(x=number)
+    lines = describe(driver.runner).splitlines()
+    assert lines[-1] == "... and 10 more"
+    assert len(lines) == 4 + 20 + 1

@@ -1,0 +1,121 @@
+"""What attempts report: results, checkpoints, problems; also twice, or too late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pitchpipe.protocol import CommandType
+from pitchpipe.runner import events as happened
+from pitchpipe.runner.effects import SendCommand, StopTrial
+from pitchpipe.runner.retries import Retries
+from pitchpipe.runner.trial import FailureKind, TrialStatus
+
+from .driver import Driver, lost_and_retried, of_type, sent
+
+
+def test_final_result_is_sent_before_the_end_of_its_trial() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.succeed(trial)
+    commands = [effect.command for effect in of_type(driver.effects, SendCommand)]
+    assert commands.index(CommandType.ReportMetricData) < commands.index(CommandType.TrialEnd)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [("abc", "'abc'"), ({"accuracy": 1}, "'default'"), (None, "None"), ([1], "[1]")],
+)
+@pytest.mark.parametrize("kind", ["intermediate", "final"])
+def test_unusable_result_stops_its_trial(kind: str, value: Any, reason: str) -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    effects = driver.report(trial, value, kind)
+    assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
+    assert sent(effects, CommandType.ReportMetricData) == []
+    driver.end(trial, exit_code=None, signal=15)
+    assert trial.status is TrialStatus.FAILED
+    assert reason in trial.reason
+
+
+def test_nan_as_a_final_result_fails_the_trial() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    effects = driver.report(trial, float("nan"), "final")
+    assert sent(effects, CommandType.ReportMetricData) == []
+    driver.end(trial)
+    assert (trial.status, trial.kind) == (TrialStatus.FAILED, FailureKind.NAN)
+    assert "NaN" in trial.reason
+
+
+def test_second_final_result_is_kept_and_does_not_count() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.report(trial, 0.1, "final")
+    effects = driver.report(trial, 0.2, "final")
+    assert sent(effects, CommandType.ReportMetricData) == []
+    driver.end(trial)
+    assert (trial.status, trial.final, trial.values) == (TrialStatus.SUCCEEDED, "0.1", (0.1,))
+    assert trial.reason == "reported a final result 2 times; the first counts"
+    assert [row.value for row in driver.runner.take_changes().metrics] == ["0.1", "0.2"]
+
+
+def test_reports_of_an_older_attempt_change_nothing() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    trial.attempt = 2
+    driver.handle(happened.Reported(driver.now, trial.trial_id, 1, "final", 0, "0.5"))
+    driver.handle(happened.AttemptEnded(driver.now, trial.trial_id, 1, exit_code=0))
+    assert (trial.status, trial.final) == (TrialStatus.RUNNING, None)
+
+
+def test_repeated_results_count_once() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.report(trial, 0.5, sequence=0)
+    assert driver.report(trial, 0.5, sequence=0) == []
+    driver.report(trial, 0.1, "final", sequence=0)
+    assert driver.report(trial, 0.1, "final", sequence=0) == []
+    driver.end(trial)
+    assert trial.reason == ""
+
+
+def test_dispatcher_gets_each_result_once_however_often_it_is_reported() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial, _ = lost_and_retried(driver, 0.1, 0.2)
+    driver.start(trial)
+    for value in (0.1, 0.25, 0.3):
+        driver.report(trial, value)
+    driver.succeed(trial)
+    received = [(m["sequence"], m["value"]) for m in sent(driver.effects, CommandType.ReportMetricData)]
+    assert received == [(0, "0.1"), (1, "0.2"), (2, "0.3"), (0, "0.5")]
+    assert (trial.status, trial.failed) == (TrialStatus.SUCCEEDED, {"INFRA": 1})
+
+
+def test_late_events_of_a_lost_attempt_change_nothing() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial, _ = lost_and_retried(driver, 0.1)
+    driver.runner.take_changes()
+    for late in (
+        happened.AttemptStarted(driver.now, trial.trial_id, 1),
+        happened.Reported(driver.now, trial.trial_id, 1, "intermediate", 5, "0.5"),
+        happened.Reported(driver.now, trial.trial_id, 1, "final", 0, "0.5"),
+        happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-9", 9),
+        happened.BadReport(driver.now, trial.trial_id, 1, "not JSON"),
+        happened.AttemptEnded(driver.now, trial.trial_id, 1, exit_code=0),
+    ):
+        assert driver.handle(late) == []
+    changes = driver.runner.take_changes()
+    assert (changes.trials, changes.metrics, trial.checkpoint) == ({}, [], None)
+
+
+def test_unusable_final_result_does_not_hide_that_of_the_next_attempt() -> None:
+    driver = Driver(trial_concurrency=1, retries=Retries(1))
+    trial = driver.running_trial()
+    driver.report(trial, float("nan"), "final")
+    driver.end(trial, exit_code=None, signal=15)
+    driver.start(trial)
+    driver.succeed(trial, 0.25)
+    assert (trial.status, trial.values, trial.reason) == (TrialStatus.SUCCEEDED, (0.25,), "")
+    assert [row.attempt for row in driver.runner.take_changes().metrics] == [1, 2]

@@ -1,0 +1,100 @@
+"""What the dispatcher replies: parameters, verdicts, resumes, and nothing more."""
+
+from __future__ import annotations
+
+import json
+
+from pitchpipe.protocol import CommandType
+from pitchpipe.runner import events as happened
+from pitchpipe.runner.effects import Finish, PauseTrial, StartTrial, StopTrial
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.trial import TrialStatus
+
+from .driver import Driver, of_type, paused_trial, sent
+
+
+def test_kill_verdict_ends_the_trial_early_with_the_reason() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    verdict = happened.KillVerdict(driver.now, trial.trial_id, "0.81 below the median 0.86")
+    assert of_type(driver.handle(verdict), StopTrial) == [StopTrial(trial.trial_id, 1)]
+    assert driver.handle(verdict) == []
+    effects = driver.report(trial, 0.9)
+    assert sent(effects, CommandType.ReportMetricData) == []
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "0.81 below the median 0.86")
+
+
+def test_final_result_is_worth_more_than_a_late_verdict() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.report(trial, 0.5, "final")
+    assert driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "below the median")) == []
+    driver.end(trial)
+    assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "")
+
+
+def test_resume_that_comes_before_the_pause_waits_for_it() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
+    assert driver.handle(happened.ResumeRequested(driver.now, trial.trial_id, {"x": 5})) == []
+    (start,) = of_type(driver.end(trial, paused=True), StartTrial)
+    assert json.loads(start.order.record)["parameters"] == {"x": 5}
+
+
+def test_resume_of_a_running_trial_pauses_it_first() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    asked = happened.ResumeRequested(driver.now, trial.trial_id, {"x": 5})
+    assert of_type(driver.handle(asked), PauseTrial) == [PauseTrial(trial.trial_id, 1)]
+    assert of_type(driver.end(trial, paused=True), StartTrial)
+
+
+def test_pausing_trial_can_be_killed_and_a_paused_one_ends_at_once() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
+    killed = driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "worst of its rung"))
+    assert of_type(killed, StopTrial) == [StopTrial(trial.trial_id, 1)]
+    driver.end(trial, paused=True)
+    assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "worst of its rung")
+    driver = Driver(trial_concurrency=1)
+    trial = paused_trial(driver)
+    effects = driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "worst of its rung"))
+    assert (trial.status, len(sent(effects, CommandType.TrialEnd))) == (TrialStatus.EARLY_STOPPED, 1)
+
+
+def test_experiment_whose_trials_wait_for_a_resume_that_never_comes_is_done() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    trial = paused_trial(driver)
+    assert driver.runner.is_stalled
+    # The tuner is asked once, and may resume one.
+    assert sent(driver.handle(happened.DispatcherAnswered(driver.now)), CommandType.RequestTrialJobs) == [0]
+    assert of_type(driver.handle(happened.DispatcherAnswered(driver.now)), Finish)
+    assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "paused, and never resumed")
+
+
+def test_exhausted_tuner_is_asked_again_after_each_end_and_the_last_no_ends_the_experiment() -> None:
+    driver = Driver(trial_concurrency=2)
+    driver.ready()
+    driver.propose(x=1)
+    driver.handle(happened.NoMoreParameters(driver.now))
+    assert driver.runner.status is ExperimentStatus.TUNER_NO_MORE_TRIAL
+    trial = driver.runner.get_trials()[0]
+    driver.start(trial)
+    assert sent(driver.succeed(trial), CommandType.RequestTrialJobs) == [2]
+    assert of_type(driver.handle(happened.NoMoreParameters(driver.now)), Finish)
+    assert driver.runner.status is ExperimentStatus.DONE
+    assert driver.runner.reason == "the tuner has nothing more to propose"
+
+
+def test_decisions_about_a_trial_are_verdicts() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    pause = happened.PauseVerdict(driver.now, trial.trial_id, "its rung is full")
+    assert driver.handle(pause) == [PauseTrial(trial.trial_id, 1)]
+    stop = happened.KillVerdict(driver.now, trial.trial_id, "too bad")
+    assert driver.handle(stop) == [StopTrial(trial.trial_id, 1)]
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "too bad")

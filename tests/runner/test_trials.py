@@ -1,0 +1,98 @@
+"""Which trials wait, run and pause, and in which order they start."""
+
+from __future__ import annotations
+
+from pitchpipe.protocol import CommandType
+from pitchpipe.runner import events as happened
+from pitchpipe.runner.effects import Finish, PauseTrial, StartTrial
+from pitchpipe.runner.ledger import Request, Totals
+from pitchpipe.runner.trial import TrialStatus
+
+from .driver import Driver, lost_and_retried, of_type, paused_trial, sent
+
+
+def test_trial_waits_while_the_ledger_has_nothing_to_give() -> None:
+    driver = Driver(Request(gpus=1), Totals(devices=(0,)))
+    driver.ready()
+    driver.propose(x=1)
+    assert of_type(driver.propose(x=2), StartTrial) == []
+    waiting = driver.runner.waiting[0]
+    first = driver.runner.get_trials()[0]
+    assert driver.runner.why_waiting(waiting) == f"needs 1 GPU, and GPU 0 is taken by {first.trial_id}"
+    (start,) = of_type(driver.succeed(first), StartTrial)
+    assert start.order.trial_id == waiting.trial_id
+    assert start.order.gpus == (0,)
+
+
+def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
+    driver = Driver(Request(gpus=1), Totals(devices=(0,)), trial_concurrency=1)
+    driver.ready()
+    driver.propose(x=1)
+    trial = driver.runner.get_trials()[0]
+    driver.handle(happened.StartRefused(driver.now, trial.trial_id, trial.attempt, "taken", devices=(0,)))
+    assert trial.status is TrialStatus.WAITING
+    assert not trial.is_assigned
+    (start,) = of_type(driver.handle(happened.ResourcesChanged(driver.now)), StartTrial)
+    assert (start.order.trial_id, start.order.attempt) == (trial.trial_id, 2)
+
+
+def test_lost_trial_is_run_again_by_another_agent_from_the_beginning() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial, start = lost_and_retried(driver, 0.1, 0.2)
+    order = start.order
+    assert (order.attempt, order.agent, order.first_sequence, order.checkpoint) == (2, "0-1", 0, None)
+    assert (trial.status, trial.start_time, trial.next_sequence) == (TrialStatus.WAITING, None, 0)
+    changes = driver.runner.take_changes()
+    assert changes.superseded == [(0, 1, 0)]
+    (row,) = changes.attempts
+    assert (row.attempt, row.outcome, row.kind, row.reason) == (1, "retried", "INFRA", "its agent is gone")
+    assert sent(driver.effects, CommandType.TrialEnd) == []
+
+
+def test_retried_trial_starts_before_new_ones() -> None:
+    driver = Driver(Request(cpus=1.0), Totals({"CPU": 1.0}))
+    trial = driver.running_trial()
+    driver.propose(x=2)
+    (start,) = of_type(driver.end(trial, lost=True), StartTrial)
+    assert start.order.trial_id == trial.trial_id
+
+
+def test_pause_is_sent_to_the_executor_once_and_frees_the_slot() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = paused_trial(driver)
+    assert of_type(driver.effects, PauseTrial) == [PauseTrial(trial.trial_id, 1)]
+    assert (trial.is_assigned, trial.reason) == (False, "rung 2")
+    assert driver.runner.requested == 1  # one more is asked for
+    assert sent(driver.effects, CommandType.TrialEnd) == []
+    (row,) = driver.runner.take_changes().attempts
+    assert (row.outcome, row.reason, row.kind) == ("paused", "rung 2", None)
+
+
+def test_resumed_trial_without_a_checkpoint_begins_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = paused_trial(driver, checkpoint=False)
+    (start,) = of_type(driver.handle(happened.ResumeRequested(driver.now, trial.trial_id)), StartTrial)
+    assert (start.order.first_sequence, start.order.checkpoint) == (0, None)
+    assert driver.runner.take_changes().superseded == [(0, 1, 0)]
+
+
+def test_resume_takes_a_slot_before_new_trials_and_counts_as_none() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=2)
+    trial = paused_trial(driver)
+    driver.propose(x=2)
+    other = driver.runner.get_trials()[1]
+    assert of_type(driver.handle(happened.ResumeRequested(driver.now, trial.trial_id)), StartTrial) == []
+    driver.start(other)
+    (start,) = of_type(driver.succeed(other), StartTrial)
+    assert start.order.trial_id == trial.trial_id
+    driver.start(trial)
+    assert of_type(driver.succeed(trial), Finish)
+    assert [t.status for t in driver.runner.get_trials()] == [TrialStatus.SUCCEEDED] * 2
+
+
+def test_trial_lost_while_it_pauses_is_paused_at_its_last_checkpoint() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
+    driver.end(trial, lost=True)
+    assert (trial.status, trial.failed) == (TrialStatus.PAUSED, {})

@@ -1,0 +1,197 @@
+"""What users request: a trial of their own, an early end, another try."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pitchpipe.protocol import CommandType
+from pitchpipe.runner import events as happened
+from pitchpipe.runner.effects import Finish, StartTrial, StopTrial
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.ledger import Request, Totals
+from pitchpipe.runner.trial import FailureKind, Trial, TrialStatus
+
+from .driver import Driver, of_type, sent
+
+RECORD = json.dumps({"parameter_id": None, "parameter_source": "customized", "parameters": {"x": 9}})
+
+
+def add(driver: Driver) -> list[Any]:
+    return driver.handle(happened.TrialAddRequested(driver.now, RECORD))
+
+
+def complete(driver: Driver, trial_id: str, value: str) -> list[object]:
+    return driver.handle(happened.CompleteRequested(driver.now, trial_id, value, "10 results are enough"))
+
+
+def failed_trial(driver: Driver) -> Trial:
+    """Return a trial that saved a checkpoint after two results, reported a third one and failed."""
+    trial = driver.running_trial()
+    for value in (0.3, 0.2):
+        driver.report(trial, value)
+    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-1", 2))
+    driver.report(trial, 0.1)
+    driver.end(trial, exit_code=1)
+    assert trial.status is TrialStatus.FAILED
+    return trial
+
+
+def retried(driver: Driver, from_checkpoint: bool) -> Trial:
+    """Restart the manager and have it retry the failed trial; return that trial."""
+    driver.handle(happened.StopRequested(driver.now))
+    driver.restart()
+    assert driver.handle(happened.RetryFailedRequested(driver.now, from_checkpoint)) == []
+    (trial,) = driver.runner.live.values()
+    return trial
+
+
+def test_user_kills_a_running_and_a_waiting_trial() -> None:
+    driver = Driver(Request(cpus=1.0), Totals({"CPU": 1.0}), trial_concurrency=2)
+    trial = driver.running_trial()
+    driver.propose(x=2)
+    waiting = driver.runner.waiting[0]
+    driver.handle(happened.TrialKillRequested(driver.now, waiting.trial_id))
+    assert waiting.status is TrialStatus.USER_CANCELED
+    driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id))
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.reason) == (TrialStatus.USER_CANCELED, "killed by the user")
+
+
+def test_added_trial_runs_like_any_other_and_has_no_parameter_id() -> None:
+    driver = Driver(trial_concurrency=1)
+    driver.ready()
+    (start,) = of_type(add(driver), StartTrial)
+    trial = driver.runner.get_trial(start.order.trial_id)
+    assert trial is not None
+    assert (trial.parameter_id, trial.status) == (None, TrialStatus.WAITING)
+    driver.start(trial)
+    (metric,) = sent(driver.report(trial, 0.5, "final"), CommandType.ReportMetricData)
+    assert metric["parameter_id"] is None
+    driver.end(trial)
+    assert trial.status is TrialStatus.SUCCEEDED
+    assert driver.runner.best.front == [trial]
+
+
+def test_added_trial_waits_after_those_that_were_there() -> None:
+    driver = Driver(trial_concurrency=1)
+    first = driver.running_trial()
+    add(driver)
+    added = driver.runner.get_trials()[-1]
+    assert driver.runner.why_waiting(added) == "all 1 slots (trial_concurrency) are taken"
+    (start,) = of_type(driver.succeed(first), StartTrial)
+    assert start.order.trial_id == added.trial_id
+
+
+def test_trial_added_before_the_dispatcher_is_ready_starts_with_it() -> None:
+    driver = Driver(trial_concurrency=1)
+    assert add(driver) == []
+    effects = driver.ready()
+    assert len(of_type(effects, StartTrial)) == 1
+    assert sent(effects, CommandType.RequestTrialJobs) == []
+
+
+def test_no_trial_is_added_over_the_maximum_or_after_the_end() -> None:
+    driver = Driver(trial_concurrency=1, max_trial_number=1)
+    driver.ready()
+    assert driver.runner.why_not_add() == "max_trial_number (1) trials are made or asked for already"
+    assert add(driver) == []
+    driver.handle(happened.StopRequested(driver.now))
+    assert driver.runner.why_not_add() == "the experiment is STOPPED"
+    assert driver.runner.get_trials() == []
+
+
+def test_kill_request_ends_a_trial_and_changes_nothing_for_one_that_ended() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    effects = driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id))
+    assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
+    driver.end(trial, exit_code=None, signal=15)
+    assert trial.status is TrialStatus.USER_CANCELED
+    assert driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id)) == []
+
+
+def test_trial_that_did_enough_succeeds_with_its_last_result() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.report(trial, 0.25)
+    effects = complete(driver, trial.trial_id, "0.25")
+    assert of_type(effects, StopTrial) == [StopTrial(trial.trial_id, 1)]
+    (metric,) = sent(effects, CommandType.ReportMetricData)
+    assert (metric["type"], json.loads(metric["value"])) == ("FINAL", 0.25)
+    assert complete(driver, trial.trial_id, "0.5") == []  # the first request counts
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "10 results are enough")
+    assert driver.runner.best.front == [trial]
+
+
+def test_trial_that_is_being_killed_does_not_become_a_success() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.handle(happened.TrialKillRequested(driver.now, trial.trial_id))
+    assert complete(driver, trial.trial_id, "0.25") == []
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.final) == (TrialStatus.USER_CANCELED, None)
+
+
+def test_trial_that_did_enough_and_ended_at_nan_has_failed() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    complete(driver, trial.trial_id, "NaN")
+    driver.end(trial, exit_code=None, signal=15)
+    assert (trial.status, trial.kind) == (TrialStatus.FAILED, FailureKind.NAN)
+
+
+def test_stopper_ends_the_experiment_as_done() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.handle(happened.StopRequested(driver.now, "a plateau", "DONE"))
+    effects = driver.end(trial, exit_code=None, signal=15)
+    assert of_type(effects, Finish)
+    assert (driver.runner.status, driver.runner.reason) == (ExperimentStatus.DONE, "a plateau")
+
+
+@pytest.mark.parametrize(("from_checkpoint", "first"), [(True, 2), (False, 0)])
+def test_retried_trial_is_the_same_trial_and_continues_or_begins_again(
+    from_checkpoint: bool, first: int
+) -> None:
+    failed = failed_trial(driver := Driver(trial_concurrency=1, max_trial_number=1))
+    retried(driver, from_checkpoint)
+    (start,) = of_type(driver.ready(), StartTrial)
+    assert (start.order.trial_id, start.order.attempt) == (failed.trial_id, 2)
+    assert start.order.first_sequence == first
+    assert start.order.checkpoint == ("trials/0/checkpoints/1-1" if from_checkpoint else None)
+    assert driver.runner.take_changes().superseded == [(0, 1, first)]
+    assert driver.runner.created == 1
+
+
+def test_result_of_a_trial_that_the_user_retried_is_imported() -> None:
+    failed_trial(driver := Driver(trial_concurrency=1, max_trial_number=1))
+    trial = retried(driver, True)
+    driver.ready()
+    driver.start(trial)
+    effects = driver.report(trial, 0.05, "final")
+    assert sent(effects, CommandType.ImportData) == [[{"parameter": {"x": 1}, "value": "0.05"}]]
+    assert sent(effects, CommandType.ReportMetricData) == []
+    driver.end(trial)
+    assert (trial.status, trial.revivals) == (TrialStatus.SUCCEEDED, 1)
+    assert driver.runner.best.front == [trial]
+    assert driver.runner.status is ExperimentStatus.DONE
+
+
+def test_trial_that_the_user_retried_may_fail_again() -> None:
+    failed_trial(driver := Driver(trial_concurrency=1, max_trial_number=1))
+    trial = retried(driver, False)
+    driver.ready()
+    driver.start(trial)
+    driver.end(trial, exit_code=1)
+    assert (trial.status, trial.attempt) == (TrialStatus.FAILED, 2)
+    assert list(driver.runner.failures) == [trial]
+
+
+def test_retry_of_an_experiment_without_failed_trials_changes_nothing() -> None:
+    driver = Driver()
+    driver.succeed(driver.running_trial())
+    assert driver.handle(happened.RetryFailedRequested(driver.now)) == []

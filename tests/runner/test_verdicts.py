@@ -1,0 +1,116 @@
+"""How an attempt ended, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pitchpipe.runner import events as happened
+from pitchpipe.runner.effects import StartTrial
+from pitchpipe.runner.retries import Retries
+from pitchpipe.runner.trial import FailureKind, TrialStatus
+
+from .driver import Driver, of_type
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "reason"),
+    [
+        ({"exit_code": 3}, FailureKind.USER_ERROR, "exit code 3"),
+        ({"exit_code": 2, "error": "t\nno such file\n"}, FailureKind.USER_ERROR, "exit code 2: no such file"),
+        ({"exit_code": 2, "error": "error: too big\n"}, FailureKind.USER_ERROR, "exit code 2: error: too big"),
+        ({"exit_code": 1, "error": "Traceback (most recent call last)\na.R: x\n"}, FailureKind.USER_ERROR, "a.R: x"),
+        ({"exit_code": 127, "error": "command not found: t"}, FailureKind.USER_ERROR, "command not found: t"),
+        ({"exit_code": 1, "error": "Tr\nKeyError: 'l'\n"}, FailureKind.USER_ERROR, "KeyError: 'l'"),
+        ({"exit_code": None, "signal": 9}, FailureKind.KILLED, "killed by SIGKILL"),
+        ({"exit_code": 139}, FailureKind.KILLED, "killed by SIGSEGV"),
+        ({"exit_code": None, "signal": 9, "out_of_memory": True}, FailureKind.OOM, "killed by SIGKILL"),
+        ({"exit_code": 1, "error": "Tr\nMemoryError"}, FailureKind.OOM, "MemoryError"),
+        ({"exit_code": 1, "error": "Tr\ntorch.OutOfMemoryError: no"}, FailureKind.OOM, "torch.OutOfMemoryError: no"),
+        ({"exit_code": 1, "error": "Error: CUDA out of memory."}, FailureKind.OOM, "Error: CUDA out of memory."),
+        ({"exit_code": 1, "error": "Tr\nModuleNotFoundError: No m"}, FailureKind.IMPORT, "ModuleNotFoundError: No m"),
+        ({"exit_code": 1, "error": "ImportError: x"}, FailureKind.IMPORT, "ImportError: x"),
+        ({"exit_code": None, "lost": True, "error": "gone"}, FailureKind.INFRA, "gone"),
+        ({}, FailureKind.USER_ERROR, "ended without reporting a final result"),
+    ],
+)  # fmt: skip
+def test_attempt_without_a_result_fails_with_a_readable_reason(
+    how: dict[str, Any], kind: FailureKind, reason: str
+) -> None:
+    driver = Driver(retries=Retries(0))
+    trial = driver.running_trial()
+    driver.end(trial, **how)
+    assert (trial.status, trial.kind, trial.reason) == (TrialStatus.FAILED, kind, reason)
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "reason"),
+    [
+        (2, "usage: train\nno such file\n", "exit code 2: no such file"),
+        (2, "error: too big\n", "exit code 2: error: too big"),
+        (1, "Traceback (most recent call last)\na.NoSuchRow: x\n", "a.NoSuchRow: x"),
+        (1, "a.NoSuchRow: x\n", "exit code 1: a.NoSuchRow: x"),
+        (127, "command not found: trainn", "command not found: trainn"),
+    ],
+)
+def test_reason_has_the_exit_code_unless_the_last_line_says_enough(
+    code: int, error: str, reason: str
+) -> None:
+    driver = Driver(retries=Retries(0))
+    trial = driver.running_trial()
+    driver.end(trial, exit_code=code, error=error)
+    assert trial.reason == reason
+
+
+def test_trial_that_finishes_after_a_kill_verdict_has_succeeded() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.handle(happened.KillVerdict(driver.now, trial.trial_id, "below the median"))
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=None, signal=15)
+    assert trial.status is TrialStatus.SUCCEEDED
+    assert trial.reason == "it had finished when it was to be stopped (below the median)"
+    assert driver.runner.best.front == [trial]
+
+
+def test_agent_lost_after_the_final_result_leaves_a_success() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=None, lost=True)
+    assert (trial.status, trial.reason) == (
+        TrialStatus.SUCCEEDED,
+        "its agent was lost after it had reported its final result",
+    )
+
+
+def test_trial_whose_agent_had_to_leave_is_run_again() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    (start,) = of_type(driver.end(trial, exit_code=None, signal=15, killed=True), StartTrial)
+    assert start.order.attempt == 2
+    assert trial.failed == {"INFRA": 1}
+    driver.start(trial)
+    driver.report(trial, 0.5, "final")
+    driver.end(trial, exit_code=None, signal=15, killed=True)
+    assert trial.status is TrialStatus.SUCCEEDED
+
+
+def test_trial_that_ends_by_itself_before_the_pause_has_ended() -> None:
+    driver = Driver(trial_concurrency=1)
+    trial = driver.running_trial()
+    driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
+    driver.succeed(trial)
+    assert trial.status is TrialStatus.SUCCEEDED
+    assert driver.handle(happened.ResumeRequested(driver.now, trial.trial_id)) == []
+
+
+def test_trial_that_ends_well_while_the_experiment_stops_has_succeeded() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    driver.report(trial, 0.4, "final")
+    driver.handle(happened.StopRequested(driver.now))
+    driver.end(trial)
+    assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "")
+    assert driver.runner.best.front == [trial]
