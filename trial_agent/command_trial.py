@@ -37,6 +37,8 @@ from .shelf import Shelf
 from .spool import SpoolReader, set_aside
 from .wake import Wake
 
+__all__ = ["ERROR_BYTES", "MEMORY_EVERY", "CommandTrial", "Tools", "last_lines"]
+
 ERROR_BYTES = 4096
 MEMORY_EVERY = 1.0
 

@@ -39,6 +39,8 @@ from .requests import (
 )
 from .wake import Wake
 
+__all__ = ["HOLD", "IDLE_TIMEOUT", "LAST_RESORT", "SEEN_LIMIT", "Agent", "Attempt"]
+
 SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent again is not run again
 HOLD = 0.002  # seconds in which the events of a short function trial wait for each other
 IDLE_TIMEOUT = 60.0  # before the first `configure`

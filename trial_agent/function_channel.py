@@ -20,6 +20,8 @@ from .spool import Interpreter
 if TYPE_CHECKING:
     from .checkpoint import Fill
 
+__all__ = ["FunctionChannel"]
+
 
 class FunctionChannel:
     """One attempt's line to the manager; its functions may be called from any thread of this process.

@@ -13,6 +13,8 @@ from . import environ
 from .shelf import Keeping
 from .spool import spool_name
 
+__all__ = ["Job", "RunSpec"]
+
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 
+__all__ = ["LineFile"]
+
 
 class LineFile:
     """An append-only file; each line is one `write` on an O_APPEND descriptor, so lines never mix.

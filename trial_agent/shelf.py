@@ -14,6 +14,8 @@ import orjson
 from .checkpoint import ABOUT, remove
 from .events import Event, problem
 
+__all__ = ["Keeping", "Shelf"]
+
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
