@@ -118,7 +118,7 @@ def _nothing(_runner: TrialRunner, _now: float) -> tuple[Event, ...]:
 
 
 def _stop(_runner: TrialRunner, now: float) -> tuple[Event, ...]:
-    return (StopRequested(now, BY_USER),)
+    return (StopRequested(now, BY_USER, cause="user: stop"),)
 
 
 def experiment_config(folder: ExperimentFolder) -> ExperimentConfig:
