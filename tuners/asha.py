@@ -19,6 +19,8 @@ from ..plugins import integer, optional_mapping
 from .base import Member, ScheduledTuner, Tuner
 from .registry import create, find
 
+__all__ = ["ASHATuner"]
+
 
 @dataclass(slots=True, eq=False)
 class _Climber(Member):

@@ -8,6 +8,8 @@ from typing import Any
 from ..search_space import SearchSpace, identity, plain_copy
 from .base import NoMoreTrialError, Tuner
 
+__all__ = ["BatchTuner"]
+
 
 class BatchTuner(Tuner):
     """Serves the options of the one `choice` of the space; each is a complete set of parameters.

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from ..plugins import integer, one_of
 from .base import Member, NoMoreTrialError, ScheduledTuner
 
+__all__ = ["HyperbandTuner", "bracket_plan", "halvings"]
+
 
 @dataclass(slots=True, eq=False)
 class _Bracket:

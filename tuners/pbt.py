@@ -16,6 +16,8 @@ from ..plugins import integer, number
 from ..search_space import SearchSpace
 from .base import Member, NoMoreTrialError, ScheduledTuner, Suggestion, ready
 
+__all__ = ["Legacy", "PBTTuner"]
+
 _TRIES = 100
 
 

@@ -9,6 +9,8 @@ from ...search_space import SearchSpace, identity
 from .grid import GridWalk
 from .tuner import NoMoreTrialError
 
+__all__ = ["Explored", "key_of", "measurements", "ready"]
+
 _RESAMPLES = 50  # draws before a point is taken from the grid
 _DIGITS = 12  # of a float that distinguish points
 _GRID_STEPS = 200_000  # grid points tried for one suggestion before the search ends

@@ -16,6 +16,8 @@ from .history import History
 from .layout import Floats, Ints, Layout
 from .tuner import Tuner
 
+__all__ = ["LearningTuner", "latin_hypercube"]
+
 _HUGE = 1e300
 
 
