@@ -37,6 +37,7 @@ from .requests import (
     Start,
     decode_request,
 )
+from .syncing import sync
 from .wake import Wake
 
 SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent again is not run again
@@ -253,6 +254,8 @@ class Agent:
         if self._spool is None:
             self._spool_path.parent.mkdir(parents=True, exist_ok=True)
             self._spool = LineFile(str(self._spool_path))
+            if job.run.synced:
+                sync(self._spool_path, job.run.folder)
         return FunctionTrial(job, self._functions, self._spool, self.outbox, self._tools.clock)
 
 
