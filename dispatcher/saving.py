@@ -7,7 +7,6 @@ the file. A file is a line that says what it is, a line with the checksum of the
 from __future__ import annotations
 
 import logging
-import os
 import pickle
 import threading
 import time
@@ -15,6 +14,8 @@ import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from ..trial_agent import write_whole
 
 __all__ = ["CheckpointUnusable", "Saver", "read_checkpoint"]
 
@@ -30,7 +31,7 @@ class CheckpointUnusable(Exception):
 
 
 class Saver:
-    """Writes checkpoints into `folder`.
+    """Writes checkpoints into `folder`, and forces them to the disk if they are to be `synced`.
 
     One is due when handling the commands since the last one took `worth` seconds and `spacing` times as long as the
     last one has passed since, so that checkpoints cost at most 2 % of the time.
@@ -43,9 +44,12 @@ class Saver:
         spacing: float = 50.0,
         clock: Callable[[], float] = time.monotonic,
         effort: Callable[[], float] = time.thread_time,  # on a busy machine, waiting costs nothing
+        *,
+        synced: bool = False,
     ) -> None:
         self.problem: BaseException | None = None
         self._folder = folder
+        self._synced = synced
         self._worth, self._spacing, self._clock, self._effort = worth, spacing, clock, effort
         self._halves: dict[str, bytes] = {}
         self._expected = 0  # how many halves are still to come; 0: no checkpoint is being made
@@ -102,11 +106,7 @@ class Saver:
         body = pickle.dumps({"n": self.n, "halves": self._halves})
         self._halves = {}
         path = self._folder / f"dispatcher-{self.n}.pkl"
-        temporary = path.with_suffix(".part")
-        with open(temporary, "wb") as file:
-            file.write(_HEAD + _checksum(body) + b"\n")
-            file.write(body)
-        os.replace(temporary, path)
+        write_whole(path, _HEAD + _checksum(body) + b"\n" + body, synced=self._synced)
         return path.name
 
 

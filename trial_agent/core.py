@@ -37,6 +37,7 @@ from .requests import (
     Start,
     decode_request,
 )
+from .syncing import sync
 from .wake import Wake
 
 __all__ = ["HOLD", "IDLE_TIMEOUT", "LAST_RESORT", "SEEN_LIMIT", "Agent", "Attempt"]
@@ -255,6 +256,8 @@ class Agent:
         if self._spool is None:
             self._spool_path.parent.mkdir(parents=True, exist_ok=True)
             self._spool = LineFile(str(self._spool_path))
+            if job.run.synced:
+                sync(self._spool_path, job.run.folder)
         return FunctionTrial(job, self._functions, self._spool, self.outbox, self._tools.clock)
 
 

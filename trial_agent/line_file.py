@@ -31,6 +31,10 @@ class LineFile:
             self._take_back(written)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    def sync(self) -> None:
+        """Force what was appended to the disk."""
+        os.fsync(self._descriptor)
+
     def _take_back(self, written: int) -> None:
         """Cut off a line that was not written to its end, unless another process has gone on behind it."""
         end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
