@@ -47,6 +47,7 @@ class Trials:
         self.output = output
         self.all: dict[str, Trial] = {}
         self.live: dict[str, Trial] = {}
+        self._heirs: dict[str, Trial] = {}  # PAUSED, and resumed once another trial has saved its checkpoint
         self.waiting: deque[Trial] = deque()
         self.counts: Counter[TrialStatus] = Counter()
         self.created = 0
@@ -184,9 +185,17 @@ class Trials:
             self.resume(trial)
 
     def resume(self, trial: Trial) -> None:
-        """Let a PAUSED trial wait for its next attempt, with what its resume brings."""
-        resume, trial.resume = json.loads(trial.resume or "{}"), None
-        exploit(trial, resume, self.all.get(resume.get("checkpoint_of", "")))
+        """Let a PAUSED trial wait for its next attempt, with what its resume brings.
+
+        One that continues from the checkpoint of a trial that is being paused stays PAUSED until that is saved.
+        """
+        resume = json.loads(trial.resume or "{}")
+        donor = self.all.get(resume.get("checkpoint_of", ""))
+        if donor is not None and donor.is_assigned and donor.verdict and donor.verdict.cause is Cause.PAUSED:
+            self._heirs[trial.trial_id] = trial
+            return
+        trial.resume = None
+        exploit(trial, resume, donor)
         self._copy_checkpoint(trial)
         self._requeue(trial, Cause.RESUMED)
 
@@ -285,6 +294,8 @@ class Trials:
             self.ledger.claim(trial.trial_id, self.request, Assignment(trial.gpus))
         elif trial.status is TrialStatus.WAITING:
             self.waiting.append(trial)
+        elif trial.resume is not None:
+            self._heirs[trial.trial_id] = trial
 
     # ------------------------------------------------------------------ small things
 
@@ -298,6 +309,14 @@ class Trials:
         if trial.is_assigned:
             self.slots.free(trial)
             self.ledger.release(trial.trial_id)
+            self._resume_heirs()
+
+    def _resume_heirs(self) -> None:
+        """Resume the trials that waited for another one's checkpoint; some may have ended since."""
+        heirs, self._heirs = self._heirs, {}
+        for heir in heirs.values():
+            if heir.status is TrialStatus.PAUSED and heir.resume is not None and not self.state.is_ending:
+                self.resume(heir)
 
     def _copy_checkpoint(self, trial: Trial) -> None:
         if trial.copy_of is not None and trial.checkpoint is not None:
