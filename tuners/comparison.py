@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import NoMoreTrialError, Tuner
 from .random import RandomTuner
+from .tuner import NoMoreTrialError, Tuner
 
 __all__ = ["TASKS", "Task", "advantage", "best_value"]
 

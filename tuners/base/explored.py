@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...search_space import SearchSpace, identity
+from ..tuner import NoMoreTrialError
 from .grid import GridWalk
-from .tuner import NoMoreTrialError
 
 __all__ = ["Explored", "key_of", "measurements", "ready"]
 
