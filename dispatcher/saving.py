@@ -7,6 +7,7 @@ the file. A file is a line that says what it is, a line with the checksum of the
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import threading
 import time
@@ -14,8 +15,6 @@ import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-
-from ..trial_agent import write_whole
 
 __all__ = ["CheckpointUnusable", "Saver", "read_checkpoint"]
 
@@ -106,7 +105,13 @@ class Saver:
         body = pickle.dumps({"n": self.n, "halves": self._halves})
         self._halves = {}
         path = self._folder / f"dispatcher-{self.n}.pkl"
-        write_whole(path, _HEAD + _checksum(body) + b"\n" + body, synced=self._synced)
+        temporary = path.with_suffix(".part")
+        temporary.write_bytes(_HEAD + _checksum(body) + b"\n" + body)
+        if self._synced:
+            _sync(temporary)
+        os.replace(temporary, path)
+        if self._synced:
+            _sync(self._folder)
         return path.name
 
 
@@ -127,6 +132,15 @@ def read_checkpoint(path: Path) -> tuple[int, dict[str, dict[str, Any]]]:
         return content["n"], {name: pickle.loads(half) for name, half in content["halves"].items()}
     except Exception as error:
         raise CheckpointUnusable(f"{path} cannot be unpickled here: {error!r}") from error
+
+
+def _sync(path: Path) -> None:
+    """Force a file or a folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _checksum(body: bytes) -> bytes:

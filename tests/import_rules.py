@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "assessors": BASE | {"plugins"},
     "trial_agent": BASE,
     "runner": BASE,
-    "dispatcher": BASE | {"plugins", "trial_agent", "tuners", "assessors"},
+    "dispatcher": BASE | {"plugins", "tuners", "assessors"},
     "store": BASE | {"trial_agent", "runner"},
     "config": BASE | {"runner"},
     "executors": CORE,

@@ -54,7 +54,7 @@ def test_public_names_exist() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="module 'pitchpipe.assessors' has no attribute 'Nothing'"):
+    with pytest.raises(AttributeError, match=r"module 'pitchpipe\.assessors' has no attribute 'Nothing'"):
         getattr(assessors, "Nothing")  # noqa: B009 - a type checker would see it
 
 

@@ -239,7 +239,7 @@ def test_checkpoint_is_on_the_disk_before_it_is_announced_if_the_experiment_asks
     saver.begin(7, 1.0, 1)
     name = saver.add("default", dict)
     assert name == "dispatcher-7.pkl"
-    assert forced == ([str(tmp_path / f".{name}"), str(tmp_path)] if synced else [])
+    assert forced == ([str(tmp_path / name.replace(".pkl", ".part")), str(tmp_path)] if synced else [])
 
 
 def test_durability_of_the_experiment_reaches_the_dispatcher() -> None:
