@@ -44,7 +44,11 @@ def failure_of(told: dict[str, Any], now: float) -> DispatcherFailed:
     """The event that an Error frame is to the runner."""
     message = f"the {told['plugin']} raised {told['type']}: {told['message']}"
     return DispatcherFailed(
-        now, message, told.get("where", ""), told.get("traceback", ""), told.get("command")
+        now,
+        message=message,
+        where=told.get("where", ""),
+        traceback=told.get("traceback", ""),
+        command=told.get("command"),
     )
 
 

@@ -319,7 +319,7 @@ class DispatcherSession:
     def _failed(self, sentence: str) -> DispatcherFailed:
         last_output = self._last_output()
         return DispatcherFailed(
-            self._now(), sentence, traceback=last_output, command=self._first_undone(), died=True
+            self._now(), message=sentence, traceback=last_output, command=self._first_undone(), died=True
         )
 
     def _first_undone(self) -> int:
