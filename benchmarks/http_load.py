@@ -68,9 +68,9 @@ class PacedExecutor(TrialExecutor):
 
     def _report(self, who: tuple[str, int], number: int) -> None:
         now, value = self._clock(), repr(0.1 * number + hash(who) % 1000 / 1e4)
-        self._deliver([Reported(now, *who, "intermediate", number, value)])
+        self._deliver([Reported(now, *who, kind="intermediate", sequence=number, value=value)])
         if number == RESULTS - 1:
-            final = Reported(now, *who, "final", 0, value)
+            final = Reported(now, *who, kind="final", sequence=0, value=value)
             self._deliver([final, AttemptEnded(now, *who, exit_code=0)])
 
     def stop_trial(self, trial_id: str, attempt: int) -> None:

@@ -95,7 +95,7 @@ def _trial(rng: random.Random, number: int, results: int, changes: Changes) -> T
         changes.metrics.append(
             MetricRow(trial=trial, attempt=1, kind="PERIODICAL", sequence=step, value=repr(value), time=time)
         )
-    trial.next_sequence = trial.told = reported
+    trial.next_sequence = trial.next_unsent = reported
     trial.end_time = start + SECONDS * reported / results
     _end(rng, trial, fate, best)
     return trial

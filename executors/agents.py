@@ -361,7 +361,12 @@ def _started(event: dict[str, Any]) -> Event:
 
 def _reported(event: dict[str, Any]) -> Event:
     return Reported(
-        event["time"], event["trial"], event["attempt"], event["kind"], event["sequence"], event["value"]
+        event["time"],
+        event["trial"],
+        event["attempt"],
+        kind=event["kind"],
+        sequence=event["sequence"],
+        value=event["value"],
     )
 
 
@@ -389,9 +394,9 @@ def _checkpoint(event: dict[str, Any]) -> Event:
         event["time"],
         event["trial"],
         event["attempt"],
-        event["name"],
-        event["sequence"],
-        event.get("value"),
+        name=event["name"],
+        sequence=event["sequence"],
+        value=event.get("value"),
     )
 
 

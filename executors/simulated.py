@@ -93,7 +93,9 @@ class _Live:
 
     def checkpoint(self, time: float, sequence: int) -> CheckpointSaved:
         order = self.order
-        return CheckpointSaved(time, order.trial_id, order.attempt, f"{order.attempt}-{sequence}", sequence)
+        return CheckpointSaved(
+            time, order.trial_id, order.attempt, name=f"{order.attempt}-{sequence}", sequence=sequence
+        )
 
 
 class SimulatedTrialExecutor(TrialExecutor):
@@ -147,7 +149,7 @@ class SimulatedTrialExecutor(TrialExecutor):
             self._plan(live, AttemptEnded(lost, *key, error="its imagined agent is gone", lost=True))
             return
         if run.final is not None and run.error is None:
-            self._plan(live, Reported(end, *key, "final", 0, dumps(run.final)))
+            self._plan(live, Reported(end, *key, kind="final", sequence=0, value=dumps(run.final)))
         self._plan(live, AttemptEnded(end, *key, exit_code=1 if run.error else 0, error=run.error))
 
     def stop_trial(self, trial_id: str, attempt: int) -> None:
@@ -211,7 +213,8 @@ class SimulatedTrialExecutor(TrialExecutor):
             if time > end:
                 return
             value = dumps(run.intermediate[sequence])
-            self._plan(live, Reported(time, order.trial_id, order.attempt, "intermediate", sequence, value))
+            key = time, order.trial_id, order.attempt
+            self._plan(live, Reported(*key, kind="intermediate", sequence=sequence, value=value))
             if run.checkpoint_every and (sequence + 1) % run.checkpoint_every == 0:
                 self._plan(live, live.checkpoint(time, sequence + 1))
 

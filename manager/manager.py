@@ -24,7 +24,7 @@ from ..runner import (
     TrialRunner,
     added_trial,
     event_of,
-    troubles_of,
+    warnings_of,
 )
 from ..store import ExperimentFolder, Mirror, Store, StoreError
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
@@ -178,7 +178,7 @@ class Manager:
         """Return what is wrong at present, as sentences; the experiment continues, or waits until it is mended."""
         if self._loop is None:
             return []
-        of_runner = () if self.runner is None else troubles_of(self.runner)
+        of_runner = () if self.runner is None else warnings_of(self.runner)
         return [*self._loop.room.troubles(), *self.executor.troubles(), *of_runner]
 
     def add_trial(self, parameters: Mapping[str, Any]) -> None:

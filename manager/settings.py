@@ -15,13 +15,13 @@ __all__ = ["agent_timeout_of", "limits_of", "objectives_of", "request_of", "retr
 def limits_of(config: ExperimentConfig) -> Limits:
     """Return the bounds of the experiment."""
     return Limits(
-        config.trial_concurrency,
-        config.max_trial_number,
-        config.max_trial_duration,
-        config.max_experiment_duration,
-        config.max_identical_failures,
-        retries_of(config.max_failures),
-        config.fail_fast,
+        trial_concurrency=config.trial_concurrency,
+        max_trial_number=config.max_trial_number,
+        max_trial_duration=config.max_trial_duration,
+        max_experiment_duration=config.max_experiment_duration,
+        max_identical_failures=config.max_identical_failures,
+        retries=retries_of(config.max_failures),
+        fail_fast=config.fail_fast,
     )
 
 

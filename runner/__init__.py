@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .changes import AttemptRow, Changes, MetricRow
-from .description import troubles_of
+from .description import warnings_of
 from .effects import (
     AttemptOrder,
     CopyCheckpoint,
@@ -48,11 +48,10 @@ from .events import (
 )
 from .experiment_status import ExperimentStatus
 from .ledger import Ledger, Request, Totals
-from .limits import Limits
+from .limits import Limits, Retries
 from .objectives import Objective
 from .payloads import added_trial
 from .recording import event_of, recorded
-from .retries import Retries
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from .trial_runner import TrialRunner
 from .verdicts import fingerprint, is_no_room, last_line, signal_name
@@ -121,5 +120,5 @@ __all__ = [
     "last_line",
     "recorded",
     "signal_name",
-    "troubles_of",
+    "warnings_of",
 ]

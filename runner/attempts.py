@@ -1,4 +1,4 @@
-"""From one attempt of a trial to the next: where it begins, what no longer counts, what is written down. All pure."""
+"""From one attempt of a trial to the next: where it begins, what no longer counts, what is recorded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def ended_attempt(trial: Trial, outcome: str, verdict: Verdict, time: float) -> AttemptRow:
-    """Return what is kept of an attempt that is not the trial's last; `outcome` is what happens next."""
+    """Return the record of an attempt that is not the trial's last; `outcome` is what happens next."""
     return AttemptRow(
         sequence_id=trial.sequence_id,
         attempt=trial.attempt,
@@ -43,9 +43,9 @@ def ended_attempt(trial: Trial, outcome: str, verdict: Verdict, time: float) -> 
 
 
 def start_from(trial: Trial, donor: Trial | None) -> None:
-    """Let the next attempt start from the checkpoint of another trial; its results go on with the next number.
+    """Let the next attempt start from the checkpoint of another trial; its results continue with the next number.
 
-    A trial without results goes on where the other one was.
+    A trial without results continues with the number of the other one.
     """
     if donor is not None and donor is not trial and donor.checkpoint is not None:
         if trial.next_sequence == 0:
@@ -58,7 +58,7 @@ def start_from(trial: Trial, donor: Trial | None) -> None:
 def rewind(trial: Trial) -> tuple[int, int, int] | None:
     """Set the trial back to its checkpoint, or to its beginning, for its next attempt.
 
-    Answers (sequence id, last attempt, sequence) of the results that do not count any more, if there are any.
+    Return (sequence id, last attempt, sequence) of the results that no longer count, or None if all do.
     """
     first = trial.checkpoint_sequence if trial.checkpoint is not None else 0
     lost = trial.next_sequence > first or trial.finals > 0
@@ -69,9 +69,9 @@ def rewind(trial: Trial) -> tuple[int, int, int] | None:
 
 
 def came_to_nothing(trial: Trial, verdict: Verdict) -> bool:
-    """Did an attempt that went on from a checkpoint fail of itself before it reported or saved anything?
+    """Return whether an attempt failed by itself before it reported or saved anything after its checkpoint.
 
-    Then the checkpoint may be what it failed at.
+    Then it may have failed because of that checkpoint.
     """
     if (
         trial.checkpoint is None
@@ -95,8 +95,8 @@ def forget_checkpoint(trial: Trial) -> None:
 
 
 def retry_failed(trial: Trial, from_checkpoint: bool) -> None:
-    """Let a failed trial be as one that never failed, its past attempts aside."""
-    trial.revivals += 1
+    """Reset a failed trial so that it can run again; its past attempts stay."""
+    trial.user_retries += 1
     trial.failed = {}
     trial.end_time = None
     leave_rung(trial)  # the tuner does not wait for it any more
@@ -105,28 +105,25 @@ def retry_failed(trial: Trial, from_checkpoint: bool) -> None:
 
 
 def note_checkpoint(trial: Trial, saved: CheckpointSaved) -> None:
-    """Let the next attempt start from a new checkpoint; an older one, told again after a restart, changes nothing."""
+    """Let the next attempt start from a new checkpoint; an older one, reported twice, changes nothing."""
     if trial.checkpoint is None or saved.sequence >= trial.checkpoint_sequence:
         trial.checkpoint = f"{_folder(trial)}/{saved.name}"
         trial.checkpoint_sequence = saved.sequence
 
 
-def resume_text(asked: ResumeRequested) -> str:
-    """Return a resume as JSON, until the pause is there."""
+def resume_text(requested: ResumeRequested) -> str:
+    """Return a resume as JSON, to be kept until the trial is paused."""
     resume = {
-        "parameters": asked.parameters,
-        "checkpoint_of": asked.checkpoint_of,
-        "budget": asked.budget,
-        "pauses_at_budget": asked.pauses_at_budget or None,
+        "parameters": requested.parameters,
+        "checkpoint_of": requested.checkpoint_of,
+        "budget": requested.budget,
+        "pauses_at_budget": requested.pauses_at_budget or None,
     }
     return json.dumps({name: value for name, value in resume.items() if value is not None})
 
 
 def exploit(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
-    """Give a paused trial what its resume brings: parameters, a budget, the checkpoint of another trial.
-
-    The checkpoint becomes its own, and its results go on with the next number.
-    """
+    """Apply a resume to a paused trial: new parameters, a budget, the checkpoint of another trial."""
     if "parameters" in resume:
         trial.record = with_parameters(trial.record, resume["parameters"])
     if "budget" in resume:
@@ -138,10 +135,10 @@ def exploit(trial: Trial, resume: dict[str, Any], donor: Trial | None) -> None:
 
 
 def ends_rung(trial: Trial, final: str) -> bool:
-    """Return whether a final result only says that the trial has spent a budget at which the tuner pauses it.
+    """Return whether a final result only means that the trial has spent a budget at which the tuner pauses it.
 
-    A trial that ends before, or that reports a true `done`, has done all it can. One that reports nothing but final
-    results has spent its budget.
+    A trial that ends earlier or reports a true `done` is complete. One that reports only final results has spent its
+    budget.
     """
     if trial.budget is None or not pauses_at_budget(trial.record):
         return False
@@ -152,7 +149,7 @@ def ends_rung(trial: Trial, final: str) -> bool:
 
 
 def leave_rung(trial: Trial) -> None:
-    """Let the trial end where it has spent its budget."""
+    """Let the trial end, instead of pausing, when it has spent its budget."""
     if pauses_at_budget(trial.record):
         trial.record = with_pause_at_budget(trial.record, False)
 

@@ -1,4 +1,4 @@
-"""What the runner has changed since the last commit, as it goes into the store."""
+"""What the runner has changed since the last commit, in the form that the store takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["AttemptRow", "Changes", "MetricRow"]
 
 @dataclass(slots=True, kw_only=True)
 class MetricRow:
-    """One reported result, as it goes into the store."""
+    """One reported result."""
 
     trial: Trial
     attempt: int
@@ -23,7 +23,7 @@ class MetricRow:
 
 @dataclass(slots=True, kw_only=True)
 class AttemptRow:
-    """An attempt after which its trial was run again or paused, as it goes into the store."""
+    """An attempt after which its trial was retried or paused."""
 
     sequence_id: int
     attempt: int
@@ -41,8 +41,8 @@ class AttemptRow:
 class Changes:
     """What has changed since the last commit.
 
-    `superseded`: (sequence id, last attempt, sequence) of trials whose results from `sequence` on, of that attempt and
-    earlier ones, do not count any more. `exports`: (sequence id, format, path) of what trials exported.
+    `superseded`: (sequence id, last attempt, sequence) of trials whose results from `sequence`, in that attempt and
+    earlier ones, no longer count. `exports`: (sequence id, format, path) of what trials exported.
     """
 
     trials: dict[str, Trial] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How the experiment proceeds: it asks the tuner for trials, starts them, and ends when nothing is left to do."""
+"""The course of an experiment: it asks the tuner for trials, starts them, and ends when nothing is left to do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Course:
         self._final_status = ExperimentStatus.DONE
 
     def restore(self) -> None:
-        """Judge the restored trials."""
+        """Rank the restored trials."""
         for trial in self.trials.all.values():
             if trial.status is TrialStatus.SUCCEEDED:
                 self.best.add(trial)
@@ -47,18 +47,18 @@ class Course:
 
     @property
     def is_stalled(self) -> bool:
-        """Whether all trials wait to be resumed, and nothing else can happen."""
+        """Whether all trials wait for a resume, and nothing else can happen."""
         live, paused = self.trials.live, self.trials.counts[TrialStatus.PAUSED]
         return self.state.may_start and self.requests.total == 0 and 0 < paused == len(live)
 
     def proceed(self) -> None:
-        """Start what can start, ask for what is missing, and see whether the experiment is over."""
+        """Start what can start, request more trials, and check whether the experiment is over."""
         self.trials.start_waiting()
         self.ask_for_more()
         self.settle()
 
     def ask_again(self) -> None:
-        """Proceed with a tuner that had nothing to propose and may have something now that it knows more."""
+        """Proceed after news for the tuner: it may have something to propose now."""
         self.requests.has_news = True
         self.proceed()
 
@@ -66,7 +66,7 @@ class Course:
         """Ask the tuner for as many trials as could run now."""
         if not self.state.may_start:
             return
-        # A tuner that had nothing more is asked again after each end: some propose once results are in.
+        # A tuner that had nothing to propose is asked again after each end: some need results first.
         trials, limits, requested = self.trials, self.state.limits, self.requests.total
         missing = limits.trial_concurrency - requested - len(trials.live) + trials.counts[TrialStatus.PAUSED]
         if limits.max_trial_number is not None:
@@ -97,7 +97,7 @@ class Course:
             state.move(ExperimentStatus.RUNNING)
 
     def end_now_or_later(self, trial: Trial, verdict: Verdict) -> None:
-        """End a trial: at once if it does not run, else when its process has ended."""
+        """End a trial, at once if it does not run, else when its process has ended."""
         self.trials.stop_attempt(trial, verdict)
         if not trial.is_assigned:
             if trial.status is TrialStatus.WAITING:
@@ -106,7 +106,7 @@ class Course:
             self.proceed()
 
     def pause(self, trial: Trial, reason: str) -> None:
-        """Pause a trial, and let others have its place if it waited."""
+        """Pause a trial; if it waited, others may start now."""
         if self.trials.pause(trial, reason):
             self.proceed()
 
@@ -119,10 +119,10 @@ class Course:
         if trial.status is TrialStatus.FAILED:
             self._judge_failure(trial)
         elif trial.status in (TrialStatus.SUCCEEDED, TrialStatus.EARLY_STOPPED):
-            self.streak.clear()  # what was cancelled does not show that anything works
+            self.streak.clear()  # a cancelled trial does not show that anything works
 
     def may_run_again(self, trial: Trial, verdict: Verdict) -> bool:
-        """Return whether a failed attempt gets a successor: not after its final result, or when everything ends."""
+        """Return whether a failed attempt is retried: never after a final result, nor while the experiment ends."""
         return (
             verdict.cause is Cause.ENDED_BADLY
             and verdict.kind is not None
@@ -132,7 +132,7 @@ class Course:
         )
 
     def stop(self, final: ExperimentStatus, reason: str) -> None:
-        """End the experiment: nothing new starts, what runs is ended, and then its status is `final`."""
+        """Stop all trials and start no more; when the last one has ended, the status becomes `final`."""
         if self.state.is_ending:
             return
         self.state.reason, self._final_status = reason, final

@@ -1,4 +1,4 @@
-"""Where an experiment stands, as a few lines of text for people."""
+"""The state of an experiment as a few lines of text for people."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from .trial import Trial
 from .trial_runner import TrialRunner
 
-__all__ = ["describe", "troubles_of"]
+__all__ = ["describe", "warnings_of"]
 
 _MOST = 20
 
 
 def describe(runner: TrialRunner) -> str:
-    """Return the experiment, what its trials came to, and the first 20 of those that have not ended."""
+    """Return the state of the experiment, how many trials have each status, and the first 20 live trials."""
     return "\n".join(_lines(runner))
 
 
-def troubles_of(runner: TrialRunner) -> Iterator[str]:
-    """Yield what is out of order at present, as sentences: agents that give no sign of life."""
+def warnings_of(runner: TrialRunner) -> Iterator[str]:
+    """Yield the present warnings of the runner, as sentences: agents that give no sign of life."""
     for agent in runner.silent_agents:
         runs = [trial for trial in runner.live.values() if trial.agent == agent and trial.is_assigned]
         what = f"trial {runs[0].sequence_id} runs there" if runs else "it gets nothing new to do"

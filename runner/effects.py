@@ -1,4 +1,4 @@
-"""What the manager does about an event: the answers of `TrialRunner.handle`, performed only after the commit."""
+"""What the manager does about an event: `TrialRunner.handle` returns effects, performed only after the commit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AttemptOrder:
 
     `record` is the parameter record as JSON text (`protocol/record.py`).
     `checkpoint` is a path in the experiment's folder, `first_sequence` the number of the first intermediate result.
-    `mark` tells the trial from another one that had its number and its id, and that the store has forgotten.
+    `mark` distinguishes the trial from a forgotten one that had its number and its id.
     """
 
     trial_id: str
@@ -43,14 +43,14 @@ class AttemptOrder:
 
 
 @dataclass(slots=True)
-class _Effect:
-    """`cause`: that of the event which the effect follows from."""
+class Effect:
+    """Something to do; `cause` is the cause of the event that it follows from."""
 
     cause: str = field(default="", kw_only=True, compare=False, repr=False)
 
 
 @dataclass(slots=True)
-class SendCommand(_Effect):
+class SendCommand(Effect):
     """A command for the dispatcher, numbered when it is committed; `is_periodical` marks an intermediate result."""
 
     command: CommandType
@@ -59,14 +59,14 @@ class SendCommand(_Effect):
 
 
 @dataclass(slots=True)
-class StartTrial(_Effect):
+class StartTrial(Effect):
     """Start an attempt on an executor."""
 
     order: AttemptOrder
 
 
 @dataclass(slots=True)
-class StopTrial(_Effect):
+class StopTrial(Effect):
     """End a running attempt."""
 
     trial_id: str
@@ -74,7 +74,7 @@ class StopTrial(_Effect):
 
 
 @dataclass(slots=True)
-class PauseTrial(_Effect):
+class PauseTrial(Effect):
     """Have a running attempt save a checkpoint and end."""
 
     trial_id: str
@@ -82,10 +82,10 @@ class PauseTrial(_Effect):
 
 
 @dataclass(slots=True)
-class CopyCheckpoint(_Effect):
+class CopyCheckpoint(Effect):
     """Clone a checkpoint for another trial; both are paths in the experiment's folder.
 
-    It is done before any later `StartTrial`, so that nobody can prune it away in between.
+    It comes before any later `StartTrial`, so that the source cannot be pruned in between.
     """
 
     source: str
@@ -93,15 +93,12 @@ class CopyCheckpoint(_Effect):
 
 
 @dataclass(slots=True)
-class RestoreDispatcher(_Effect):
-    """Start the dispatcher afresh and bring it to where it was."""
+class RestoreDispatcher(Effect):
+    """Start the dispatcher again and bring it to where it was."""
 
     reason: str
 
 
 @dataclass(slots=True)
-class Finish(_Effect):
+class Finish(Effect):
     """The experiment is over; its status says how."""
-
-
-Effect = SendCommand | StartTrial | StopTrial | PauseTrial | CopyCheckpoint | RestoreDispatcher | Finish

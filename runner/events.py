@@ -1,7 +1,7 @@
-"""What can happen to an experiment. `TrialRunner.handle` accepts all of it but `ExecutorFailed`.
+"""What can happen to an experiment. `TrialRunner.handle` takes all events but `ExecutorFailed`.
 
 An event is plain data and carries the time at which it happened (seconds since the epoch, on the experiment's
-clock), so that the runner needs no clock of its own and any history can be replayed in a test.
+clock). So the runner needs no clock, and a test can replay any history.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ __all__ = [
     "AgentLost",
     "AgentSilent",
     "AttemptEnded",
+    "AttemptEvent",
     "AttemptStarted",
     "BadReport",
     "CheckpointSaved",
@@ -41,27 +42,45 @@ __all__ = [
     "Tick",
     "TotalsChanged",
     "TrialAddRequested",
+    "TrialEvent",
     "TrialKillRequested",
 ]
 
 
 @dataclass(slots=True)
-class _Event:
-    """When something happened, and what caused it: `user: kill`, `timer`, an agent's name; for logs and recordings."""
+class Event:
+    """Something that happened, and its cause: `user: kill`, `timer`, an agent's name; for logs and recordings."""
 
     time: float
     cause: str = field(default="", kw_only=True, compare=False, repr=False)
 
 
 @dataclass(slots=True)
-class DispatcherReady(_Event):
-    """The dispatcher answered Initialized and takes requests."""
+class TrialEvent(Event):
+    """Something that happened to one trial."""
+
+    trial_id: str
+
+
+@dataclass(slots=True)
+class AttemptEvent(TrialEvent):
+    """Something that happened to one attempt of a trial."""
+
+    attempt: int
+
+
+# ------------------------------------------------------------------ from the dispatcher
+
+
+@dataclass(slots=True)
+class DispatcherReady(Event):
+    """The dispatcher has replied Initialized and takes requests."""
 
     wants_periodical: bool = True
 
 
 @dataclass(slots=True)
-class ParametersArrived(_Event):
+class ParametersArrived(Event):
     """The tuner proposed parameters; `record` is the parameter record as JSON text."""
 
     parameter_id: int | str | None
@@ -69,35 +88,32 @@ class ParametersArrived(_Event):
 
 
 @dataclass(slots=True)
-class NoMoreParameters(_Event):
+class NoMoreParameters(Event):
     """The tuner has nothing to propose at present."""
 
 
 @dataclass(slots=True)
-class KillVerdict(_Event):
-    """The assessor condemned a running trial."""
+class KillVerdict(TrialEvent):
+    """The assessor or the tuner ends a trial early."""
 
-    trial_id: str
     reason: str
 
 
 @dataclass(slots=True)
-class PauseVerdict(_Event):
-    """A trial shall be paused: it gives up its slot and waits for a `ResumeRequested`."""
+class PauseVerdict(TrialEvent):
+    """The tuner pauses a trial: it gives up its slot and waits for a `ResumeRequested`."""
 
-    trial_id: str
     reason: str
 
 
-@dataclass(slots=True)
-class ResumeRequested(_Event):
-    """A paused trial shall go on: from its own checkpoint or that of the trial `checkpoint_of`.
+@dataclass(slots=True, kw_only=True)
+class ResumeRequested(TrialEvent):
+    """The tuner resumes a paused trial from its own checkpoint or from that of the trial `checkpoint_of`.
 
     `parameters` replace the trial's own; a trial that still runs is paused first. With `pauses_at_budget` it is
-    paused again where it has spent its budget.
+    paused again when it has spent its budget.
     """
 
-    trial_id: str
     parameters: dict[str, Any] | None = None
     checkpoint_of: str | None = None
     budget: float | None = None
@@ -105,22 +121,15 @@ class ResumeRequested(_Event):
 
 
 @dataclass(slots=True)
-class RetryFailedRequested(_Event):
-    """A user lets the failed trials of an earlier run try again, from their checkpoints or from the start."""
-
-    from_checkpoint: bool = True
+class DispatcherAnswered(Event):
+    """The dispatcher has handled all commands, and nothing else is under way."""
 
 
-@dataclass(slots=True)
-class DispatcherAnswered(_Event):
-    """The dispatcher has done all that it was sent, and nothing else is under way."""
+@dataclass(slots=True, kw_only=True)
+class DispatcherFailed(Event):
+    """A plug-in raised, or (`died`) the dispatcher process ended unasked or is silent.
 
-
-@dataclass(slots=True)
-class DispatcherFailed(_Event):
-    """A plug-in raised, or the dispatcher process ended without being asked to or is silent (`died`).
-
-    `command` is the number of the command at which it happened, or of the first that was not done.
+    `command` is the number of the command at which it happened, or of the first that was not handled.
     """
 
     message: str
@@ -129,61 +138,59 @@ class DispatcherFailed(_Event):
     command: int | None = None
     died: bool = False
 
+    @property
+    def reason(self) -> str:
+        """The message and, if it is known, the place in the code."""
+        return f"{self.message} ({self.where})" if self.where else self.message
+
+
+# ------------------------------------------------------------------ from executors
+
 
 @dataclass(slots=True)
-class AttemptStarted(_Event):
+class AttemptStarted(AttemptEvent):
     """The process or function of an attempt runs."""
 
-    trial_id: str
-    attempt: int
     pid: int | None = None
 
 
-@dataclass(slots=True)
-class Reported(_Event):
-    """An attempt reported a result; `value` is the JSON text of what it reported."""
+@dataclass(slots=True, kw_only=True)
+class Reported(AttemptEvent):
+    """An attempt reported a result; `value` is its JSON text."""
 
-    trial_id: str
-    attempt: int
     kind: Literal["intermediate", "final"]
     sequence: int
     value: str
 
 
 @dataclass(slots=True)
-class BadReport(_Event):
-    """A line of the attempt's spool could not be understood."""
+class BadReport(AttemptEvent):
+    """A line of the attempt's spool is not a valid report."""
 
-    trial_id: str
-    attempt: int
     message: str
 
 
-@dataclass(slots=True)
-class CheckpointSaved(_Event):
+@dataclass(slots=True, kw_only=True)
+class CheckpointSaved(AttemptEvent):
     """An attempt saved a checkpoint; it arrives in order with the reports.
 
     `name` is its folder in the `checkpoints` of the trial, `sequence` the number of the next intermediate result.
     """
 
-    trial_id: str
-    attempt: int
     name: str
     sequence: int
     value: float | None = None
 
 
-@dataclass(slots=True)
-class AttemptEnded(_Event):
+@dataclass(slots=True, kw_only=True)
+class AttemptEnded(AttemptEvent):
     """An attempt is over; it arrives after every report of that attempt.
 
-    `lost` means that nobody can say how it ended: its agent or node is gone. `paused`: it ended because it was told to
-    pause. `killed`: its agent killed it because it was told to, or was itself told to leave. `out_of_memory`: its agent
-    knows that it was killed for its memory. `exported`: the paths of what it exported, by format.
+    `lost`: its agent or node is gone, so nothing is known about its end. `paused`: it ended because of a pause.
+    `killed`: its agent killed it, on request or because the agent had to leave. `out_of_memory`: it was killed for its
+    memory. `exported`: the paths of what it exported, by format.
     """
 
-    trial_id: str
-    attempt: int
     exit_code: int | None = None
     signal: int | None = None
     error: str | None = None
@@ -194,18 +201,16 @@ class AttemptEnded(_Event):
     exported: Mapping[str, str] | None = None
 
 
-@dataclass(slots=True)
-class StartRefused(_Event):
+@dataclass(slots=True, kw_only=True)
+class StartRefused(AttemptEvent):
     """The executor could not start an attempt just now; `devices` are GPU indices that others hold."""
 
-    trial_id: str
-    attempt: int
     reason: str
     devices: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
-class AgentSilent(_Event):
+class AgentSilent(Event):
     """An agent has given no sign of life for some seconds, or (`is_over`) gives them again."""
 
     agent: str
@@ -213,62 +218,69 @@ class AgentSilent(_Event):
 
 
 @dataclass(slots=True)
-class AgentLost(_Event):
-    """An agent that ran nothing is gone, or was given up."""
+class AgentLost(Event):
+    """An agent that ran nothing is gone or was given up."""
 
     agent: str
 
 
 @dataclass(slots=True)
-class ResourcesChanged(_Event):
-    """What the executor can give has changed: the GPUs that others hold now."""
+class ResourcesChanged(Event):
+    """The GPUs that others hold are now `busy_devices`."""
 
     busy_devices: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
-class TotalsChanged(_Event):
-    """There is more or less to give out: a node came or went."""
+class TotalsChanged(Event):
+    """A node joined or left: the totals are others now."""
 
     totals: Totals
 
 
 @dataclass(slots=True)
-class ExecutorFailed(_Event):
-    """The executor can run nothing any more: the experiment ends as it stands, to be resumed.
+class ExecutorFailed(Event):
+    """The executor can run nothing any more: the experiment ends in its present state, to be resumed.
 
-    The manager raises it as an error; the runner does not see it, because nothing may change any more.
+    The manager raises it as an error; the runner never sees it, because nothing may change any more.
     """
 
     reason: str
 
 
-@dataclass(slots=True)
-class TrialKillRequested(_Event):
-    """A user asks for the end of one trial."""
-
-    trial_id: str
+# ------------------------------------------------------------------ from users and the clock
 
 
 @dataclass(slots=True)
-class TrialAddRequested(_Event):
-    """A user adds a trial of their own; `record` is its parameter record (without an id) as JSON text."""
+class RetryFailedRequested(Event):
+    """A user retries the failed trials of an earlier run, from their checkpoints or from the start."""
+
+    from_checkpoint: bool = True
+
+
+@dataclass(slots=True)
+class TrialKillRequested(TrialEvent):
+    """A user ends one trial."""
+
+
+@dataclass(slots=True)
+class TrialAddRequested(Event):
+    """A user adds a trial; `record` is its parameter record (without an id) as JSON text."""
 
     record: str
 
 
 @dataclass(slots=True)
-class CompleteRequested(_Event):
-    """A stopper says that a trial has done enough: `value`, the JSON text of a result, becomes its final result."""
+class CompleteRequested(TrialEvent):
+    """A stopper ends a trial that has done enough: `value`, the JSON text of a result, becomes its final result."""
 
-    trial_id: str
     value: str
     reason: str
 
 
 @dataclass(slots=True)
-class StopRequested(_Event):
-    """A user, a signal or a stopper asks for the end of the experiment; `outcome` is the status it ends with."""
+class StopRequested(Event):
+    """A user, a signal or a stopper ends the experiment; `outcome` is the status it ends with."""
 
     reason: str = "the experiment was stopped"
     outcome: Literal["STOPPED", "DONE", "ERROR"] = "STOPPED"
@@ -276,8 +288,8 @@ class StopRequested(_Event):
 
 
 @dataclass(slots=True)
-class LimitsChanged(_Event):
-    """A user changed the limits of the running experiment: all of them as they are now, None is no bound."""
+class LimitsChanged(Event):
+    """A user changed the limits of the running experiment: their new values, None is no bound."""
 
     trial_concurrency: int
     max_trial_number: int | None = None
@@ -285,51 +297,19 @@ class LimitsChanged(_Event):
 
 
 @dataclass(slots=True)
-class SearchSpaceChanged(_Event):
+class SearchSpaceChanged(Event):
     """A user changed the search space of the running experiment; `search_space` is its JSON text."""
 
     search_space: str
 
 
 @dataclass(slots=True)
-class DataImported(_Event):
-    """A user tells the tuner results measured elsewhere; `data` is the JSON text of a list of them."""
+class DataImported(Event):
+    """A user imports results measured elsewhere; `data` is the JSON text of a list of them."""
 
     data: str
 
 
 @dataclass(slots=True)
-class Tick(_Event):
-    """Time has passed: deadlines are looked at."""
-
-
-Event = (
-    DispatcherReady
-    | ParametersArrived
-    | NoMoreParameters
-    | KillVerdict
-    | PauseVerdict
-    | ResumeRequested
-    | RetryFailedRequested
-    | DispatcherAnswered
-    | DispatcherFailed
-    | AttemptStarted
-    | Reported
-    | BadReport
-    | CheckpointSaved
-    | AttemptEnded
-    | StartRefused
-    | AgentSilent
-    | AgentLost
-    | ResourcesChanged
-    | TotalsChanged
-    | ExecutorFailed
-    | TrialKillRequested
-    | TrialAddRequested
-    | CompleteRequested
-    | StopRequested
-    | LimitsChanged
-    | SearchSpaceChanged
-    | DataImported
-    | Tick
-)
+class Tick(Event):
+    """Time has passed: deadlines are checked."""

@@ -8,7 +8,7 @@ __all__ = ["EXPERIMENT_MOVES", "ExperimentStatus"]
 
 
 class ExperimentStatus(StrEnum):
-    """Where an experiment stands (NNI's names)."""
+    """The state of an experiment (NNI's names)."""
 
     INITIALIZED = "INITIALIZED"
     RUNNING = "RUNNING"
@@ -22,7 +22,7 @@ class ExperimentStatus(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Does nothing run for it any more?"""
+        """Whether the experiment is over."""
         return self in _FINAL
 
 
@@ -30,7 +30,7 @@ _S = ExperimentStatus
 _FINAL = (_S.STOPPED, _S.DONE, _S.ERROR, _S.VIEWED)
 _ENDS = {_S.STOPPING, _S.DONE, _S.ERROR}
 
-# Who may follow whom. DONE, STOPPED and ERROR can be taken up again (resume), VIEWED cannot.
+# Every status and those that may follow it. All final statuses but VIEWED can be resumed.
 EXPERIMENT_MOVES: dict[ExperimentStatus, set[ExperimentStatus]] = {
     _S.INITIALIZED: {_S.RUNNING, _S.STOPPING, _S.ERROR},
     _S.RUNNING: {_S.NO_MORE_TRIAL, _S.TUNER_NO_MORE_TRIAL, *_ENDS},

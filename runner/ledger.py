@@ -1,4 +1,4 @@
-"""The one ledger of resources: pure counting, the same for every executor.
+"""The ledger of resources, the same for every executor: it only counts.
 
 Totals come from Ray or from the machine; what one trial takes is its `Request`. GPUs are devices with an index and a
 capacity: a fraction takes part of one device, a whole number takes that many devices. `max_trial_number_per_gpu`
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 __all__ = ["Assignment", "Ledger", "Request", "Totals"]
 
-# Shares are fractions such as 0.1: ten of them must fit into one device in spite of binary rounding.
+# Ten shares of 0.1 must fit into one device in spite of rounding errors.
 _ROUNDING = 1e-9
 
 
@@ -33,9 +33,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What there is to give out; a name that is missing in `amounts` is not there at all.
+    """The resources of an executor; a name that is missing in `amounts` does not exist there.
 
-    `devices` are GPU indices; `anonymous_gpus` counts GPUs whose indices somebody else (Ray) chooses.
+    `devices` are GPU indices; `anonymous_gpus` counts GPUs whose indices Ray chooses.
     """
 
     amounts: Mapping[str, float] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Assignment:
 
 
 class Ledger:
-    """Counts what is taken and what is free.
+    """Counts which resources are taken and which are free.
 
     >>> ledger = Ledger(Totals(devices=(0, 1)))
     >>> ledger.take("a", Request(gpus=0.5)), ledger.take("b", Request(gpus=0.5)), ledger.take("c", Request(gpus=1))
@@ -72,7 +72,7 @@ class Ledger:
         self._busy_elsewhere: frozenset[int] = frozenset()
 
     def take(self, holder: str, request: Request) -> Assignment | None:
-        """Take `request` for `holder` (a trial id); None when it does not fit now."""
+        """Take `request` for `holder` (a trial id); return None if it does not fit now."""
         if not self._amounts_fit(request):
             return None
         gpus = self._choose_devices(request.gpus)
@@ -83,18 +83,18 @@ class Ledger:
         return assignment
 
     def claim(self, holder: str, request: Request, assignment: Assignment) -> None:
-        """Book what `holder` already holds (a trial that ran before the manager was restarted)."""
+        """Take exactly `assignment` for `holder`, a trial that ran before the manager was restarted."""
         self._held[holder] = (request, assignment)
         self._book(request, assignment, -1.0)
 
     def release(self, holder: str) -> None:
-        """Give back what `holder` holds; nothing if it holds nothing."""
+        """Return what `holder` holds, if anything, to the free resources."""
         held = self._held.pop(holder, None)
         if held is not None:
             self._book(*held, 1.0)
 
     def set_totals(self, totals: Totals) -> None:
-        """There is more or less to give out from now on; what is held stays held. Devices do not come and go."""
+        """Change the totals; what is held stays held. Devices cannot change."""
         before, self.totals = self.totals, totals
         for name in before.amounts.keys() | totals.amounts.keys():
             change = totals.amounts.get(name, 0.0) - before.amounts.get(name, 0.0)
@@ -102,11 +102,11 @@ class Ledger:
         self._anonymous += totals.anonymous_gpus - before.anonymous_gpus
 
     def set_busy_elsewhere(self, devices: frozenset[int]) -> None:
-        """GPUs that other experiments or users hold: none of them is given out."""
+        """Set the GPUs that other experiments or users hold: trials get none of them."""
         self._busy_elsewhere = devices
 
     def infeasible(self, request: Request) -> str | None:
-        """Why `request` can never be met here, as a sentence; None when it can."""
+        """Return why `request` can never be met here, as a sentence; None if it can."""
         for name, amount in request.amounts().items():
             there = self.totals.amounts.get(name, 0.0)
             if amount > there + _ROUNDING:
@@ -119,7 +119,7 @@ class Ledger:
         return None
 
     def why_not(self, request: Request) -> str:
-        """Why `request` does not fit now, and who holds what it waits for."""
+        """Return why `request` does not fit now, and who holds what it waits for."""
         for name, amount in request.amounts().items():
             free = self._free.get(name, 0.0)
             if amount > free + _ROUNDING:
@@ -136,7 +136,7 @@ class Ledger:
         return not self.totals.devices and gpus <= self._anonymous + _ROUNDING
 
     def _choose_devices(self, gpus: float | None) -> tuple[int, ...] | None:
-        """Device indices for a request; () hides all; None: not here, not now, or not ours to choose."""
+        """Return device indices for a request; () hides all GPUs; None: too few are free, or Ray chooses."""
         if gpus is None:
             return None
         if gpus == 0:
@@ -147,7 +147,7 @@ class Ledger:
             for device, capacity in self._capacity.items()
             if capacity + _ROUNDING >= share and device not in self._busy_elsewhere
         ]
-        # The fullest device first: whole devices stay whole for those who need them.
+        # The fullest device first, so that whole devices stay free for requests that need them.
         fitting.sort(key=lambda device: (self._capacity[device], device))
         count = max(1, round(gpus))
         return tuple(sorted(fitting[:count])) if len(fitting) >= count else None

@@ -1,4 +1,4 @@
-"""Which trials are the best: one by one objective, the Pareto front by several. Pure."""
+"""Which trials are the best: one for one objective, the Pareto front for several."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ class BestTrials:
         self.front: list[Trial] = []
 
     def add(self, trial: Trial) -> None:
-        """Take a finished trial into account; one without values is passed over."""
+        """Add a finished trial; one without values does not count."""
         if trial.values is None:
             return
-        if len(self._signs) == 1 and self.front:  # the usual case, a hundred thousand times when resuming
+        if (
+            len(self._signs) == 1 and self.front
+        ):  # the usual case, needed for every trial of a resumed experiment
             best, sign = self.front[0].values, self._signs[0]
             if best is not None and sign * best[0] <= sign * trial.values[0]:
                 return

@@ -1,4 +1,4 @@
-"""What handling events produces: effects of the present event, and changes since the last commit."""
+"""The output of the runner: effects of the present event, and changes since the last commit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Output"]
 
 
 class Output:
-    """The place where all parts of the runner leave what is to be done and to be committed.
+    """Collects the effects and the changes of all parts of the runner.
 
     `now` is the time of the present event.
     """
@@ -28,7 +28,7 @@ class Output:
         self.effects.append(SendCommand(command, payload, is_periodical))
 
     def note(self, trial: Trial) -> None:
-        """Have a trial written with the next commit."""
+        """Add a trial to the next commit."""
         self.changes.trials[trial.trial_id] = trial
 
     def take_changes(self) -> Changes:

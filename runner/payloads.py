@@ -1,6 +1,6 @@
-"""The payloads of the commands that the manager sends, put together as text: they are on the hot path.
+"""The payloads of commands, formatted as text because they are needed for every result.
 
-Values that came as JSON text are not parsed and dumped again; NNI's format wants a metric's value as JSON in JSON.
+JSON text is not parsed and dumped again; NNI's format has a metric's value as JSON in JSON.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def trial_end_payload(trial_id: str, status: str, record: str) -> str:
 
 
 def import_payload(record: str, value: str) -> str:
-    """Return the payload of ImportData that tells the result of one parameter record.
+    """Return the payload of ImportData for the result of one parameter record.
 
     >>> import_payload('{"parameter_id": 0, "parameters": {"x": 1}}', "0.5")
     '[{"parameter": {"x": 1}, "value": "0.5"}]'

@@ -1,16 +1,17 @@
 """Events as plain JSON values, and a runner that goes through recorded events again.
 
-The manager commits what users asked for in this form before it handles it, so that a change is refused only while
-nothing has happened, and the next manager makes an accepted one if this one dies. A recording of all events of an
-experiment gives the same trials, changes and effects when it is replayed.
+The manager commits users' requests in this form before it handles them: a request is refused only while nothing has
+happened, and the next manager carries out an accepted one if this one dies. A replay of all events of an experiment
+gives the same trials, changes and effects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, get_args
+from typing import Any
 
+from . import events
 from .effects import Effect
 from .events import Event, TotalsChanged
 from .ledger import Totals
@@ -18,7 +19,7 @@ from .trial_runner import TrialRunner
 
 __all__ = ["event_of", "recorded", "replay"]
 
-_KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+_KINDS: Mapping[str, type[Any]] = {name: vars(events)[name] for name in events.__all__}
 _TUPLES = ("devices", "busy_devices")  # fields that JSON holds as lists
 
 
@@ -33,7 +34,7 @@ def recorded(event: Event) -> dict[str, Any]:
 
 
 def event_of(row: Mapping[str, Any]) -> Event:
-    """Return the event that `recorded` wrote down.
+    """Return the event of a row that `recorded` returned.
 
     >>> event_of({"kind": "TrialKillRequested", "event": {"time": 12.5, "trial_id": "AbCdE"}})
     TrialKillRequested(time=12.5, trial_id='AbCdE')
@@ -45,7 +46,7 @@ def event_of(row: Mapping[str, Any]) -> Event:
 
 
 def replay(rows: Iterable[Mapping[str, Any]], runner: TrialRunner) -> list[Effect]:
-    """Let a runner that stands where the recording began handle its events; return their effects."""
+    """Have a runner in the state in which the recording began handle its events; return their effects."""
     return [effect for row in rows for effect in runner.handle(event_of(row))]
 
 

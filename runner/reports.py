@@ -1,4 +1,4 @@
-"""What attempts and executors say: an attempt started, reported, saved a checkpoint or ended; resources changed.
+"""Handlers of the executor's events: an attempt started, reported, saved a checkpoint or ended; resources changed.
 
 Events of an attempt that is not the trial's current one come too late and change nothing.
 """
@@ -32,19 +32,19 @@ class Reports:
 
     def started(self, event: happened.AttemptStarted) -> None:
         """Handle the start of an attempt."""
-        trial = self._trials.current(event.trial_id, event.attempt)
+        trial = self._trials.current(event)
         if trial is not None and trial.status is TrialStatus.WAITING:
             self._trials.started(trial, event.pid)
 
     def refused(self, event: happened.StartRefused) -> None:
         """Handle a start that is not possible at present."""
-        trial = self._trials.current(event.trial_id, event.attempt)
+        trial = self._trials.current(event)
         if trial is not None and trial.status is TrialStatus.WAITING:
             self._trials.refused(trial, event.devices)
 
     def reported(self, event: happened.Reported) -> None:
         """Handle a result."""
-        trial = self._trials.current(event.trial_id, event.attempt)
+        trial = self._trials.current(event)
         if trial is None:
             return
         if event.kind == "final":
@@ -59,12 +59,12 @@ class Reports:
         if (verdict := check_intermediate(event.value)) is not None:
             reason = f"intermediate result {event.sequence}: {verdict.reason}"
             self._trials.stop_attempt(trial, Verdict(verdict.cause, reason, verdict.kind))
-        elif self._is_judged(trial) and event.sequence >= trial.told:
-            trial.told = event.sequence + 1
+        elif self._is_judged(trial) and event.sequence >= trial.next_unsent:
+            trial.next_unsent = event.sequence + 1
             self._send(trial, "PERIODICAL", event.sequence, event.value)
 
     def _is_judged(self, trial: Trial) -> bool:
-        """Return whether the dispatcher wants to know what the trial reports."""
+        """Return whether the dispatcher gets the trial's intermediate results."""
         verdict = trial.verdict
         return self._state.wants_periodical and (verdict is None or verdict.cause is Cause.PAUSED)
 
@@ -85,35 +85,35 @@ class Reports:
             self._reach_rung(trial, event.value)
             return
         trial.final, trial.values = event.value, judged
-        if trial.revivals:  # for the dispatcher it has ended before
+        if trial.user_retries:  # for the dispatcher it has ended already
             self._output.send(CommandType.ImportData, import_payload(trial.record, event.value))
         else:
             self._send(trial, "FINAL", 0, event.value)
 
     def _reach_rung(self, trial: Trial, value: str) -> None:
-        """Take a final result as the intermediate one at which the tuner pauses the trial, unless that was reported."""
+        """Send a final result as the last intermediate one of the budget, unless that was sent."""
         last = int(trial.budget or 0) - 1
-        if self._is_judged(trial) and last >= trial.told:
-            trial.told = last + 1
+        if self._is_judged(trial) and last >= trial.next_unsent:
+            trial.next_unsent = last + 1
             self._send(trial, "PERIODICAL", last, value)
 
     def bad(self, event: happened.BadReport) -> None:
-        """Handle a report that cannot be understood: its trial fails."""
-        trial = self._trials.current(event.trial_id, event.attempt)
+        """Handle an invalid report: its trial fails."""
+        trial = self._trials.current(event)
         if trial is not None:
             verdict = Verdict(Cause.ENDED_BADLY, event.message, FailureKind.USER_ERROR)
             self._trials.stop_attempt(trial, verdict)
 
     def saved(self, event: happened.CheckpointSaved) -> None:
         """Handle a checkpoint."""
-        trial = self._trials.current(event.trial_id, event.attempt)
+        trial = self._trials.current(event)
         if trial is not None:
             note_checkpoint(trial, event)
             self._output.note(trial)
 
     def ended(self, event: happened.AttemptEnded) -> None:
         """Handle the end of an attempt: the trial is paused, runs again, or ends."""
-        trial = self._trials.current(event.trial_id, event.attempt)
+        trial = self._trials.current(event)
         if trial is None:
             return
         trial.exit_code = event.exit_code if event.signal is None else -event.signal
@@ -133,11 +133,12 @@ class Reports:
         self._course.proceed()
 
     def agent_silent(self, event: happened.AgentSilent) -> None:
-        """Handle the silence of an agent, or its end."""
-        self._trials.set_silent(event.agent, not event.is_over)
+        """Start nothing on an agent while it is silent."""
+        silent = self._trials.silent_agents
+        (silent.discard if event.is_over else silent.add)(event.agent)
 
     def agent_lost(self, event: happened.AgentLost) -> None:
-        """Handle the loss of an agent that ran nothing; one that runs a trial has just been made again."""
+        """Handle the loss of an agent that ran nothing; one that runs a trial has been started again since."""
         if all(trial.agent != event.agent for trial in self._trials.assigned()):
             self._trials.lose_agent(event.agent)
 
@@ -147,7 +148,7 @@ class Reports:
         self._trials.start_waiting()
 
     def totals_changed(self, event: happened.TotalsChanged) -> None:
-        """Handle a node that came or went."""
+        """Handle a node that joined or left."""
         self._trials.ledger.set_totals(event.totals)
         self._trials.start_waiting()
 

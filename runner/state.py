@@ -1,4 +1,4 @@
-"""Where the experiment stands, as all parts of the runner see it."""
+"""The state of the experiment, shared by all parts of the runner."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["ExperimentState"]
 
 
 class ExperimentState:
-    """The status of one experiment, its limits, and what its dispatcher said about itself.
+    """The status of one experiment, its limits, and whether its dispatcher is ready.
 
     `reason` says why the experiment ended early, `error` is a traceback if one ended it.
     """
@@ -21,11 +21,11 @@ class ExperimentState:
         self.reason = ""
         self.error = ""
         self.is_ready = False  # the dispatcher takes requests
-        self.wants_periodical = True  # it wants intermediate results
+        self.wants_periodical = True  # the dispatcher wants intermediate results
 
     @property
     def is_ending(self) -> bool:
-        """Whether no attempt will start any more: the experiment is stopping or over."""
+        """Whether the experiment is stopping or over, so that no attempt starts any more."""
         return self.status is ExperimentStatus.STOPPING or self.status.is_final
 
     @property
@@ -34,7 +34,7 @@ class ExperimentState:
         return self.is_ready and not self.is_ending
 
     def move(self, status: ExperimentStatus) -> None:
-        """Change the status; raise `RuntimeError` when the table has no such move."""
+        """Change the status; raise `RuntimeError` if the table has no such move."""
         if status is self.status:
             return
         if status not in EXPERIMENT_MOVES[self.status]:

@@ -1,4 +1,4 @@
-"""What the dispatcher says: parameters, verdicts about trials, its failures."""
+"""Handlers of the dispatcher's events: parameters, verdicts on trials, its failures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Supply:
         self._failures = DispatcherFailures()
 
     def ready(self, event: happened.DispatcherReady) -> None:
-        """Handle the first word of a dispatcher; with the first dispatcher the experiment begins."""
+        """Handle a dispatcher that is ready; with the first one the experiment begins."""
         self._state.wants_periodical = event.wants_periodical
         if self._state.is_ready or self._state.is_ending:
             return
@@ -37,7 +37,7 @@ class Supply:
 
     def parameters(self, event: happened.ParametersArrived) -> None:
         """Handle a proposal of the tuner."""
-        self._requests.answered()
+        self._requests.fulfil_one()
         if self._state.is_ending:
             return
         self._requests.has_more = True
@@ -52,7 +52,7 @@ class Supply:
         self._course.settle()
 
     def kill(self, event: happened.KillVerdict) -> None:
-        """Handle the assessor's verdict on a trial; a complete result is not thrown away."""
+        """Handle a verdict that ends a trial; a trial that has reported its final result keeps it."""
         trial = self._trials.live.get(event.trial_id)
         if trial is not None and trial.final is None:
             self._course.end_now_or_later(trial, Verdict(Cause.EARLY_STOP, event.reason))
@@ -77,14 +77,14 @@ class Supply:
             self._course.pause(trial, "to continue with what the tuner gives it")
 
     def idle(self, event: happened.DispatcherAnswered) -> None:
-        """Handle a dispatcher with nothing left to do: it must resume a trial when all are paused.
+        """Handle a dispatcher that has nothing left to do while all trials are paused.
 
-        It is asked to, once, by a request for no trials; then the paused trials end.
+        A request for 0 trials asks the tuner, once, to resume one; then the paused trials end.
         """
         if not self._course.is_stalled:
             return
-        if not self._trials.stall_is_told:
-            self._trials.stall_is_told = True
+        if not self._trials.stall_was_reported:
+            self._trials.stall_was_reported = True
             self._output.send(CommandType.RequestTrialJobs, "0")
             return
         for trial in list(self._trials.live.values()):
@@ -99,5 +99,4 @@ class Supply:
             self._state.error = event.traceback
             self._course.stop(ExperimentStatus.ERROR, why)
         else:
-            reason = f"{event.message} ({event.where})" if event.where else event.message
-            self._output.effects.append(RestoreDispatcher(reason))
+            self._output.effects.append(RestoreDispatcher(event.reason))

@@ -20,7 +20,7 @@ __all__ = [
 
 
 class TrialStatus(StrEnum):
-    """Where a trial stands (NNI's names; PAUSED is Ray Tune's)."""
+    """The state of a trial (NNI's names; PAUSED is Ray Tune's)."""
 
     WAITING = "WAITING"
     RUNNING = "RUNNING"
@@ -31,11 +31,11 @@ class TrialStatus(StrEnum):
     USER_CANCELED = "USER_CANCELED"
     SYS_CANCELED = "SYS_CANCELED"
 
-    __hash__ = str.__hash__  # a dictionary asks for it on the way of every trial, and the enum's own is slow
+    __hash__ = str.__hash__  # needed for each event; the enum's own is slow
 
     @property
     def is_final(self) -> bool:
-        """Has the trial ended? Only a failed one can be taken up again, by the user."""
+        """Whether the trial has ended; a user can retry a failed one."""
         return self not in _LIVE
 
 
@@ -48,7 +48,7 @@ class Cause(StrEnum):
     STARTED = "started"
     ENDED_WELL = "ended well"
     ENDED_BADLY = "ended badly"
-    EARLY_STOP = "condemned by the assessor"
+    EARLY_STOP = "stopped early"
     USER_CANCEL = "cancelled by the user"
     SYSTEM_CANCEL = "cancelled by the system"
     REFUSED = "refused by the executor"
@@ -57,6 +57,10 @@ class Cause(StrEnum):
     RETRIED = "retried"
 
     __hash__ = str.__hash__
+
+    @classmethod
+    def _missing_(cls, value: object) -> Cause | None:
+        return cls.EARLY_STOP if value == "condemned by the assessor" else None  # older stores hold it
 
 
 _ENDS = {
@@ -67,7 +71,7 @@ _ENDS = {
     Cause.SYSTEM_CANCEL: TrialStatus.SYS_CANCELED,
 }
 
-# Every status has a row; nothing leads out of an empty one. A trial may end before it was seen to start.
+# Every status has a row. A trial may end before its start is reported.
 TRIAL_MOVES: dict[TrialStatus, dict[Cause, TrialStatus]] = {
     TrialStatus.WAITING: {
         Cause.STARTED: TrialStatus.RUNNING,
@@ -97,25 +101,25 @@ class FailureKind(StrEnum):
     INFRA = "INFRA"  # its agent, worker or node was lost
     OOM = "OOM"  # out of memory: of the machine, of its limit, of a device
     TIMEOUT = "TIMEOUT"  # longer than max_trial_duration
-    NAN = "NAN"  # its final result
+    NAN = "NAN"  # its final result is NaN
     IMPORT = "IMPORT"  # a module that cannot be imported
     USER_ERROR = "USER_ERROR"  # any other error of the script
-    KILLED = "KILLED"  # a signal that nobody of us sent
+    KILLED = "KILLED"  # a signal that Pitchpipe did not send
 
 
 class WrongMove(Exception):
-    """A trial was asked to do what its status forbids: a fault of the manager, with the trial's story."""
+    """A bug in the manager: a move that the trial's status forbids; the message has the trial's last moves."""
 
     def __init__(self, trial: Trial, cause: Cause) -> None:
-        told = "; ".join(trial.story) or "nothing"
+        story = "; ".join(trial.story) or "nothing"
         super().__init__(
-            f"trial {trial.trial_id} is {trial.status} and cannot be '{cause}'; its story: {told}"
+            f"trial {trial.trial_id} is {trial.status} and cannot be '{cause}'; its story: {story}"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a trial shall end once its process is gone, and why."""
+    """How a trial ends when its process is gone, and why."""
 
     cause: Cause
     reason: str
@@ -127,12 +131,12 @@ class Trial:
     """One evaluation of one parameter set.
 
     `record` is the parameter record as JSON text, as the tuner sent it; `final` the JSON text of the final result,
-    `values` its value per objective. `reason` says why the trial ended as it did. `first_sequence` is the number of
-    the first intermediate result of the present attempt, `next_sequence` of the next one, `told` of the next one that
-    the dispatcher has not heard of. `checkpoint` (a path in the experiment's folder) is what the next attempt starts
-    from, and `checkpoint_sequence` its first result; `copy_of` is the checkpoint of another trial that has to be copied
-    there before. `failed` counts failed attempts by kind; `resume` is the JSON of a resume that waits for the pause;
-    `revivals` counts how often the user had it tried again after it had failed.
+    `values` its value for each objective. `reason` says why the trial ended as it did. `first_sequence` is the number
+    of the first intermediate result of the present attempt, `next_sequence` of the next one, `next_unsent` of the next
+    one to send to the dispatcher. The next attempt starts from `checkpoint` (a path in the experiment's folder), and
+    `checkpoint_sequence` is its first result; `copy_of` is the checkpoint of another trial to be copied there before.
+    `failed` counts failed attempts by kind; `resume` is the JSON of a resume that waits for the pause; `user_retries`
+    counts how often the user had the trial run again after it had failed.
     """
 
     trial_id: str
@@ -157,7 +161,7 @@ class Trial:
     exit_code: int | None = None
     pid: int | None = None
     error: str | None = None
-    told: int = 0
+    next_unsent: int = 0
     first_sequence: int = 0
     checkpoint: str | None = None
     checkpoint_sequence: int = 0
@@ -165,11 +169,11 @@ class Trial:
     budget: float | None = None
     failed: dict[str, int] = field(default_factory=dict)
     resume: str | None = None
-    revivals: int = 0
+    user_retries: int = 0
     story: tuple[str, ...] = field(default=(), repr=False)
 
     def move(self, cause: Cause) -> None:
-        """Take the move that `cause` asks for; raises `WrongMove` when the table has none."""
+        """Change the status as the table says; raise `WrongMove` if it has no move for `cause`."""
         target = TRIAL_MOVES[self.status].get(cause)
         if target is None:
             raise WrongMove(self, cause)
@@ -178,7 +182,7 @@ class Trial:
 
     @property
     def mark(self) -> str:
-        """Tells the trial from one that had its number and id and was forgotten: they were not made at one time.
+        """What distinguishes the trial from a forgotten one with its number and id: the time when it was made.
 
         >>> Trial(trial_id="AbCdE", sequence_id=0, parameter_id=0, record="{}", created=1714550400.25).mark
         '6175fdf8e7090'
@@ -187,7 +191,7 @@ class Trial:
 
     @property
     def is_assigned(self) -> bool:
-        """Has an executor been told to run it?"""
+        """Whether an executor was asked to run it and has not ended it."""
         return self.slot is not None
 
 
@@ -196,7 +200,7 @@ _SIGNS = _LETTERS + "0123456789"
 
 
 def new_trial_id(experiment_id: str, sequence_id: int, taken: Container[str]) -> str:
-    """Return a trial id in NNI's form (a letter, then four letters or digits), the same each time it is asked for.
+    """Return a trial id in NNI's form (a letter, then four letters or digits), the same in each call.
 
     >>> new_trial_id("demo", 0, ()) == new_trial_id("demo", 0, ()) != new_trial_id("demo", 1, ())
     True

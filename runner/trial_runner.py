@@ -3,18 +3,16 @@
 House rules of the runner:
 
 * `handle` is the only way in; other rooms read the runner's attributes and change none of them;
-* the parts stand on each other in one order: `Trials` (moves of trials), `Course` (moves of the experiment), then the
-  handlers of events by where they come from: `Reports`, `Supply`, `UserRequests`;
-* statuses move by the tables in `trial.py` and `experiment_status.py` alone;
-* everything that must survive a kill is noted in the changes at once; the manager takes the changes after each batch
-  of events, commits them, and only then performs the effects;
-* an event that comes too late (a report of an ended trial, a second kill verdict) is expected: its handler drops it,
-  and raises no error.
+* its parts are layers: `Trials` (moves of trials), `Course` (moves of the experiment), then the handlers of events by
+  their origin: `Reports`, `Supply`, `UserRequests`;
+* statuses change only by the tables in `trial.py` and `experiment_status.py`;
+* what must survive a kill is recorded in the changes at once; the manager takes the changes after each batch of
+  events, commits them, and only then performs the effects;
+* an event may come too late (a report of an ended trial, a second kill verdict): its handler drops it without an error.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,19 +24,18 @@ from .events import Event
 from .experiment_status import ExperimentStatus
 from .ledger import Ledger, Request
 from .limits import Limits
-from .objectives import BestTrials, Objective
+from .objectives import Objective
 from .output import Output
 from .reports import Reports
-from .slots import Slots
 from .state import ExperimentState
 from .supply import Supply
-from .trial import Trial, TrialStatus
+from .trial import Trial
 from .trials import Trials
 from .user_requests import UserRequests
 
 __all__ = ["TrialRunner"]
 
-# More agents than this are made when their trials come: not all of them may be needed.
+# At most so many agents start before their trials: not all of them may be needed.
 _AGENTS_AHEAD = 4
 
 
@@ -63,8 +60,17 @@ class TrialRunner:
         self._supply = Supply(self._course)
         self._user = UserRequests(self._course, self._reports)
         self.handlers = self._table_of_handlers()
+        # The parts change these and never replace them.
+        self.trials = self._trials.all  # by id, in the order in which they were created
+        self.live = self._trials.live  # those that have not ended, by id
+        self.waiting = self._trials.waiting  # those that wait for a slot, the next one first
+        self.counts = self._trials.counts  # the number of trials by status
+        self.slots = self._trials.slots
+        self.silent_agents = self._trials.silent_agents  # they give no sign of life
+        self.best = self._course.best
+        self.failures = self._course.failures  # the last five trials that failed
 
-    def _table_of_handlers(self) -> dict[type, Callable[[Any], None]]:
+    def _table_of_handlers(self) -> dict[type[Event], Callable[[Any], None]]:
         """Return the handler of each kind of event; `ExecutorFailed` has none, because it ends the manager."""
         return {
             happened.DispatcherReady: self._supply.ready,
@@ -99,51 +105,50 @@ class TrialRunner:
     # ------------------------------------------------------------------ the ways in and out
 
     def handle(self, event: Event) -> list[Effect]:
-        """Handle an event; return what is to be done about it, in order."""
+        """Handle an event; return its effects, in order, with the event's cause."""
         output = self._output
         output.effects = effects = []
         output.now = event.time
         self.handlers[type(event)](event)
-        if event.cause:
-            for effect in effects:
-                effect.cause = event.cause
+        for effect in effects:
+            effect.cause = event.cause
         return effects
 
     def take_changes(self) -> Changes:
-        """Return what must be committed before the effects so far are performed."""
+        """Return the changes to commit before the effects so far are performed."""
         return self._output.take_changes()
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the few facts besides the trials that a resumed runner needs, as plain JSON values."""
+        """Return what a resumed runner needs besides the trials, as plain JSON values."""
         return {
             **self._course.requests.snapshot(),
             "lost_agents": self._trials.slots.snapshot(),
             "again": [trial.sequence_id for trial in self._trials.requeued()],
             "streak": self._course.streak.snapshot(),
-            "stall_is_told": self._trials.stall_is_told,
+            "stall_is_told": self._trials.stall_was_reported,
         }
 
     def restore(self, trials: Iterable[Trial], snapshot: Mapping[str, Any], run_time: float) -> None:
-        """Take up an experiment where the store says it was (trials in the order of their sequence ids)."""
+        """Restore an experiment from its store (the trials in the order of their sequence ids)."""
         self._course.requests.restore(snapshot)
         self._course.streak.restore(snapshot.get("streak"))
-        self._trials.stall_is_told = snapshot.get("stall_is_told", False)
+        self._trials.stall_was_reported = snapshot.get("stall_is_told", False)
         self._trials.deadlines.restore(run_time)
         self._trials.restore(trials, snapshot.get("again", ()), snapshot.get("lost_agents", {}))
         self._course.restore()
 
     def shift_starts(self, seconds: float) -> None:
-        """Move the starts of running trials: the clock was set by so many seconds while no manager ran."""
+        """Shift the start times of running trials after the clock was set while no manager ran."""
         for trial in self.live.values():
             if trial.start_time is not None:
                 trial.start_time += seconds
                 self._output.note(trial)
 
     def ask_in_one(self) -> int:
-        """Make one request of all that are unanswered, for a dispatcher that gets them again; return its size."""
+        """Merge all open requests for trials into one, for a dispatcher that starts again; return its size."""
         return self._course.requests.merge()
 
-    # ------------------------------------------------------------------ where the experiment stands
+    # ------------------------------------------------------------------ the state of the experiment
 
     @property
     def status(self) -> ExperimentStatus:
@@ -162,62 +167,22 @@ class TrialRunner:
 
     @property
     def limits(self) -> Limits:
-        """What bounds the experiment at present."""
+        """The present limits of the experiment."""
         return self._state.limits
 
     @property
-    def trials(self) -> dict[str, Trial]:
-        """All trials by id, in the order in which they were made."""
-        return self._trials.all
-
-    @property
-    def live(self) -> dict[str, Trial]:
-        """The trials that have not ended, by id."""
-        return self._trials.live
-
-    @property
-    def waiting(self) -> deque[Trial]:
-        """The trials that wait for a slot, the next one first."""
-        return self._trials.waiting
-
-    @property
-    def counts(self) -> Counter[TrialStatus]:
-        """How many trials have each status."""
-        return self._trials.counts
-
-    @property
     def created(self) -> int:
-        """How many trials were made."""
+        """How many trials were created."""
         return self._trials.created
 
     @property
     def requested(self) -> int:
-        """How many trials the tuner was asked for and has not proposed or declined."""
+        """How many trials the tuner was asked for and has neither proposed nor declined."""
         return self._course.requests.total
 
     @property
-    def best(self) -> BestTrials:
-        """The best trials so far."""
-        return self._course.best
-
-    @property
-    def failures(self) -> deque[Trial]:
-        """The last five trials that failed."""
-        return self._course.failures
-
-    @property
-    def slots(self) -> Slots:
-        """Where trials run."""
-        return self._trials.slots
-
-    @property
-    def silent_agents(self) -> set[str]:
-        """The agents that give no sign of life."""
-        return self._trials.silent_agents
-
-    @property
     def is_stalled(self) -> bool:
-        """Whether all trials wait to be resumed, and nothing else can happen."""
+        """Whether all trials wait for a resume, and nothing else can happen."""
         return self._course.is_stalled
 
     def is_finished(self) -> bool:
@@ -229,15 +194,15 @@ class TrialRunner:
         return self.trials.get(trial_id)
 
     def get_trials(self) -> list[Trial]:
-        """Return all trials, in the order in which they were made."""
+        """Return all trials, in the order in which they were created."""
         return list(self.trials.values())
 
     def elapsed(self, now: float) -> float:
-        """Return the seconds for which the experiment has run, over all its managers."""
+        """Return for how many seconds the experiment has run, over all its managers."""
         return self._trials.deadlines.elapsed(now)
 
     def next_deadline(self) -> float | None:
-        """Return when the next `Tick` is due at the latest; None: never."""
+        """Return the time of the next deadline, when a `Tick` is due; None: never."""
         limits = self.limits
         return self._trials.deadlines.next(limits.max_experiment_duration, limits.max_trial_duration)
 
@@ -250,11 +215,11 @@ class TrialRunner:
         return [trial for trial in self._trials.assigned() if trial.verdict is not None]
 
     def copies(self) -> list[CopyCheckpoint]:
-        """Return the checkpoints that may still have to be copied before an attempt starts from them."""
+        """Return the copies of checkpoints from which future attempts start; some may exist already."""
         return self._trials.copies()
 
     def next_agents(self) -> list[str]:
-        """Return the agents that a new experiment will use first; none for one that is resumed."""
+        """Return the agents that a new experiment uses first; none for a resumed experiment."""
         if self.trials or self.status.is_final:
             return []
         concurrency = self.limits.trial_concurrency

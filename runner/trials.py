@@ -1,6 +1,6 @@
-"""The trials of one experiment: which wait, which run and where, and every move that one of them makes.
+"""The trials of one experiment: which wait, which run and where, and all their moves.
 
-Nothing here decides about the experiment: `Course` does, when a trial has ended.
+`Course` decides about the experiment when a trial has ended.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .attempts import (
 )
 from .deadlines import Deadlines
 from .effects import AttemptOrder, CopyCheckpoint, PauseTrial, StartTrial, StopTrial
+from .events import AttemptEvent
 from .ledger import Assignment, Ledger, Request
 from .output import Output
 from .payloads import trial_end_payload
@@ -36,8 +37,7 @@ __all__ = ["Trials"]
 class Trials:
     """All trials of one experiment, and what they hold.
 
-    A slot (0 .. concurrency - 1) is where a trial runs; the ledger's totals bound what the trials may take. `live`
-    trials have not ended; those that wait and ran before come first in `waiting`.
+    `live` trials have not ended; in `waiting`, those that ran before come first. The ledger bounds what they may take.
     """
 
     def __init__(self, state: ExperimentState, ledger: Ledger, request: Request, output: Output) -> None:
@@ -53,15 +53,15 @@ class Trials:
         self.created = 0
         self.slots = Slots()
         self.deadlines = Deadlines()
-        self.silent_agents: set[str] = set()  # they get nothing new to do
-        self.stall_is_told = False  # the tuner was asked to resume trials, and none was since
+        self.silent_agents: set[str] = set()  # no trial starts on them
+        self.stall_was_reported = False  # the tuner was asked to resume trials, and none was since
 
     # ------------------------------------------------------------------ lookups
 
-    def current(self, trial_id: str, attempt: int) -> Trial | None:
-        """Return the live trial with this id if this is its current attempt."""
-        trial = self.live.get(trial_id)
-        return trial if trial is not None and trial.attempt == attempt and trial.is_assigned else None
+    def current(self, event: AttemptEvent) -> Trial | None:
+        """Return the live trial of an event, or None if the event is not about its current attempt."""
+        trial = self.live.get(event.trial_id)
+        return trial if trial is not None and trial.attempt == event.attempt and trial.is_assigned else None
 
     def assigned(self) -> list[Trial]:
         """Return the trials that an executor was asked to run and that have not ended."""
@@ -87,12 +87,8 @@ class Trials:
         )
 
     def copies(self) -> list[CopyCheckpoint]:
-        """Return the copies of checkpoints that attempts to come depend on."""
-        return [
-            CopyCheckpoint(trial.copy_of, trial.checkpoint)
-            for trial in self.live.values()
-            if trial.copy_of is not None and trial.checkpoint is not None
-        ]
+        """Return the copies of checkpoints from which future attempts start."""
+        return [copy for trial in self.live.values() for copy in _copy_for(trial)]
 
     def why_waiting(self, trial: Trial) -> str:
         """Say why a WAITING trial does not run yet."""
@@ -103,13 +99,13 @@ class Trials:
         return self.ledger.why_not(self.request)
 
     def requeued(self) -> list[Trial]:
-        """Return the waiting trials that ran before; they come first."""
+        """Return the waiting trials that ran before, which are the first."""
         return list(itertools.takewhile(lambda trial: trial.attempt > 0, self.waiting))
 
     # ------------------------------------------------------------------ from the proposal to the start
 
     def add(self, parameter_id: int | str | None, record: str) -> None:
-        """Create a trial; it waits after all others."""
+        """Create a trial, the last to wait."""
         trial_id = new_trial_id(self.state.experiment_id, self.created, self.all)
         trial = Trial(
             trial_id=trial_id,
@@ -121,7 +117,7 @@ class Trials:
         trial.budget, donor = budget_and_donor(record)
         if donor is not None:
             start_from(trial, self.all.get(donor))
-            self._copy_checkpoint(trial)
+            self.output.effects += _copy_for(trial)
         self.created += 1
         self.all[trial_id] = self.live[trial_id] = trial
         self.counts[trial.status] += 1
@@ -129,7 +125,7 @@ class Trials:
         self.output.note(trial)
 
     def start_waiting(self) -> None:
-        """Start waiting trials, in order, as far as slots and resources last."""
+        """Start waiting trials, in order, until slots or resources run out."""
         limits = self.state.limits
         while self.waiting and len(self.slots) < limits.trial_concurrency and self.state.may_start:
             assignment = self.ledger.take(self.waiting[0].trial_id, self.request)
@@ -160,9 +156,9 @@ class Trials:
     # ------------------------------------------------------------------ pause, resume, run again
 
     def pause(self, trial: Trial, reason: str) -> bool:
-        """Pause a trial: at once if it waits, else when it has saved a checkpoint. Return whether it was at once."""
+        """Pause a trial, at once if it waits, else after its next checkpoint; return whether it is paused."""
         if trial.final is not None:
-            return False  # it has done its work, and is about to end
+            return False  # it is about to end
         trial.verdict = Verdict(Cause.PAUSED, reason)
         self.deadlines.forget(trial)
         self.output.note(trial)
@@ -174,7 +170,7 @@ class Trials:
         return True
 
     def paused(self, trial: Trial, verdict: Verdict) -> None:
-        """Note that a trial holds nothing any more; if its resume was requested already, it waits for a slot."""
+        """Mark a trial as paused; if a resume was requested already, it waits for a slot."""
         if trial.is_assigned:
             self._keep_attempt(trial, "paused", verdict)
         self._free_slot(trial)
@@ -196,7 +192,7 @@ class Trials:
             return
         trial.resume = None
         exploit(trial, resume, donor)
-        self._copy_checkpoint(trial)
+        self.output.effects += _copy_for(trial)
         self._requeue(trial, Cause.RESUMED)
 
     def run_again(self, trial: Trial, verdict: Verdict) -> None:
@@ -220,14 +216,14 @@ class Trials:
         if (superseded := rewind(trial)) is not None:
             self.output.changes.superseded.append(superseded)
         trial.reason = ""
-        self.stall_is_told = False
+        self.stall_was_reported = False
         self._move(trial, cause)
         self.waiting.insert(len(self.requeued()), trial)
 
     # ------------------------------------------------------------------ the end
 
     def stop_attempt(self, trial: Trial, verdict: Verdict) -> None:
-        """Decide how a trial will end and stop its process; the first verdict stands, unless it is a pause."""
+        """Set the verdict on a trial and stop its process; only a pause can be replaced by a later verdict."""
         if trial.verdict is not None and trial.verdict.cause is not Cause.PAUSED:
             return
         trial.verdict = verdict
@@ -237,7 +233,7 @@ class Trials:
             self.output.effects.append(StopTrial(trial.trial_id, trial.attempt))
 
     def end(self, trial: Trial, verdict: Verdict) -> None:
-        """End a trial for good and tell the dispatcher."""
+        """End a trial for good and notify the dispatcher."""
         count_failure(trial, verdict)
         trial.end_time, trial.reason, trial.kind = self.output.now, verdict.reason, verdict.kind
         self._free_slot(trial)
@@ -251,15 +247,8 @@ class Trials:
 
     # ------------------------------------------------------------------ agents
 
-    def set_silent(self, agent: str, is_silent: bool) -> None:
-        """Give an agent nothing new to do while it is silent."""
-        if is_silent:
-            self.silent_agents.add(agent)
-        else:
-            self.silent_agents.discard(agent)
-
     def lose_agent(self, agent: str | None) -> None:
-        """Have the slot of a lost agent get another one next time."""
+        """Give the slot of a lost agent another one next time."""
         if agent is not None:
             self.silent_agents.discard(agent)
             self.slots.lose(agent)
@@ -269,15 +258,16 @@ class Trials:
     def restore(
         self, trials: Iterable[Trial], requeued: Iterable[int], lost_agents: Mapping[str, int]
     ) -> None:
-        """Take up trials from the store, in the order of their sequence ids; `requeued` are the first to wait."""
+        """Restore trials from the store, in the order of their sequence ids; the `requeued` wait first."""
         for trial in trials:
             self._restore_trial(trial)
-        place = {sequence_id: index for index, sequence_id in enumerate(requeued)}
-        self.waiting = deque(
-            sorted(
-                self.waiting, key=lambda trial: place.get(trial.sequence_id, len(place) + trial.sequence_id)
-            )
-        )
+        waiting = {
+            trial.sequence_id: trial
+            for trial in self.live.values()
+            if trial.status is TrialStatus.WAITING and not trial.is_assigned
+        }
+        first = [waiting.pop(sequence_id) for sequence_id in requeued if sequence_id in waiting]
+        self.waiting.extend([*first, *waiting.values()])
         running = {trial.slot: trial for trial in self.live.values() if trial.slot is not None}
         self.slots.restore(running, lost_agents)
         for trial in sorted(running.values(), key=lambda trial: trial.start_time or 0.0):
@@ -292,9 +282,7 @@ class Trials:
         self.live[trial.trial_id] = trial
         if trial.slot is not None:
             self.ledger.claim(trial.trial_id, self.request, Assignment(trial.gpus))
-        elif trial.status is TrialStatus.WAITING:
-            self.waiting.append(trial)
-        elif trial.resume is not None:
+        elif trial.status is TrialStatus.PAUSED and trial.resume is not None:
             self._heirs[trial.trial_id] = trial
 
     # ------------------------------------------------------------------ small things
@@ -306,9 +294,9 @@ class Trials:
         self.output.note(trial)
 
     def _free_slot(self, trial: Trial) -> None:
-        if trial.is_assigned:
-            self.slots.free(trial)
-            self.ledger.release(trial.trial_id)
+        self.slots.free(trial)
+        self.ledger.release(trial.trial_id)
+        if self._heirs:
             self._resume_heirs()
 
     def _resume_heirs(self) -> None:
@@ -318,9 +306,11 @@ class Trials:
             if heir.status is TrialStatus.PAUSED and heir.resume is not None and not self.state.is_ending:
                 self.resume(heir)
 
-    def _copy_checkpoint(self, trial: Trial) -> None:
-        if trial.copy_of is not None and trial.checkpoint is not None:
-            self.output.effects.append(CopyCheckpoint(trial.copy_of, trial.checkpoint))
-
     def _keep_attempt(self, trial: Trial, outcome: str, verdict: Verdict) -> None:
         self.output.changes.attempts.append(ended_attempt(trial, outcome, verdict, self.output.now))
+
+
+def _copy_for(trial: Trial) -> list[CopyCheckpoint]:
+    if trial.copy_of is None or trial.checkpoint is None:
+        return []
+    return [CopyCheckpoint(trial.copy_of, trial.checkpoint)]

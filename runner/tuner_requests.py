@@ -1,4 +1,4 @@
-"""What the tuner was asked for and has not answered yet. Pure."""
+"""The requests for trials that the tuner has not replied to yet."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ __all__ = ["TunerRequests"]
 
 
 class TunerRequests:
-    """The unanswered requests for trials, in the order in which they were sent.
+    """The open requests for trials, in the order in which they were sent.
 
-    `has_more` is False after the tuner has said that it has nothing to propose; `has_news` says whether it was told
-    something since it was last asked, so that it may have changed its mind.
+    `has_more` is False after the tuner had nothing to propose; `has_news` says whether it received anything since the
+    last request, so that it may have something to propose now.
 
     >>> requests = TunerRequests()
     >>> requests.ask(2); requests.ask(1); requests.total
     3
-    >>> requests.answered(); requests.exhausted(); requests.total, requests.has_more
+    >>> requests.fulfil_one(); requests.exhausted(); requests.total, requests.has_more
     (1, False)
     """
 
     def __init__(self) -> None:
         self.has_more = True
         self.has_news = False
-        self._asked: deque[int] = deque()  # how many trials each still waits for
+        self._asked: deque[int] = deque()  # how many trials each request still waits for
 
     @property
     def total(self) -> int:
-        """How many trials are asked for and not answered about."""
+        """How many trials are requested and neither proposed nor declined."""
         return sum(self._asked)
 
     def ask(self, count: int) -> None:
@@ -37,26 +37,26 @@ class TunerRequests:
         self._asked.append(count)
         self.has_news = False
 
-    def answered(self) -> None:
-        """One trial has come, or one suggestion that is not used."""
+    def fulfil_one(self) -> None:
+        """Note a proposal, whether or not it is used."""
         if self._asked:
             self._asked[0] -= 1
             if self._asked[0] == 0:
                 self._asked.popleft()
 
     def exhausted(self) -> None:
-        """The tuner has nothing more: that answers one request, also in part; later ones stay."""
+        """Note that the tuner has nothing more: the first request is closed, later ones stay open."""
         if self._asked:
             self._asked.popleft()
         self.has_more = False
 
     @property
     def may_ask_again(self) -> bool:
-        """After a no: has everything been answered, and was something told after the last request?"""
+        """Whether no request is open, and the tuner has received something since the last one."""
         return not self._asked and self.has_news
 
     def merge(self) -> int:
-        """Make one request of all, for a dispatcher that is asked anew; answers its size."""
+        """Merge all open requests into one, for a dispatcher that starts again; return its size."""
         total = self.total
         self._asked = deque([total] if total else [])
         return total
@@ -66,6 +66,6 @@ class TunerRequests:
         return {"asked": list(self._asked), "tuner_has_more": self.has_more}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Take up what `snapshot` gave."""
+        """Restore what `snapshot` returned."""
         self._asked = deque(snapshot.get("asked", ()))
         self.has_more = snapshot.get("tuner_has_more", True)

@@ -1,4 +1,4 @@
-"""What users ask for: another trial, an end, other limits; and the deadlines that they set."""
+"""Handlers of users' requests (another trial, an end, other limits) and of the deadlines that users set."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class UserRequests:
             self._course.proceed()
 
     def kill(self, event: happened.TrialKillRequested) -> None:
-        """End a trial; one that has ended stays as it is."""
+        """End a trial, unless it has ended already."""
         trial = self._trials.live.get(event.trial_id)
         if trial is not None:
             self._course.end_now_or_later(trial, Verdict(Cause.USER_CANCEL, "killed by the user"))
@@ -55,7 +55,8 @@ class UserRequests:
             return  # it is about to be paused
         if trial.final is None:
             leave_rung(trial)
-            final = happened.Reported(event.time, trial.trial_id, trial.attempt, "final", 0, event.value)
+            key = event.time, trial.trial_id, trial.attempt
+            final = happened.Reported(*key, kind="final", sequence=0, value=event.value)
             self._reports.take_final(trial, final)
         self._trials.stop_attempt(trial, Verdict(Cause.ENDED_WELL, event.reason))
 
@@ -85,12 +86,12 @@ class UserRequests:
         self._course.proceed()
 
     def search_space(self, event: happened.SearchSpaceChanged) -> None:
-        """Pass a new search space on to the tuner."""
+        """Send a new search space to the tuner."""
         self._output.send(CommandType.UpdateSearchSpace, event.search_space)
         self._course.ask_again()
 
     def data(self, event: happened.DataImported) -> None:
-        """Pass results measured elsewhere on to the tuner."""
+        """Send results measured elsewhere to the tuner."""
         self._output.send(CommandType.ImportData, event.data)
         self._course.ask_again()
 

@@ -1,4 +1,4 @@
-"""Judgements: is a reported value a result, how did an attempt end, do failures repeat themselves? All pure."""
+"""Verdicts: whether a reported value is a result, how an attempt ended, whether failures repeat themselves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_intermediate(value: str) -> Verdict | None:
     """Return the verdict on an unusable intermediate result; None for a usable one (NaN is left to the assessor)."""
     try:
         float(value)
-        return None  # the usual case, a bare number, without the way through JSON
+        return None  # the usual case, a bare number: no JSON parser needed
     except ValueError:
         pass
     try:
@@ -57,11 +57,10 @@ def _bad_report(message: str) -> Verdict:
 
 
 def judge_end(trial: Trial, ended: AttemptEnded) -> Verdict:
-    """How a trial goes on whose attempt is over: an earlier verdict stands, else the exit and the reports decide.
+    """Return how a trial continues after an attempt: an earlier verdict counts, else its exit and its reports decide.
 
-    A trial that ends well of itself while the experiment is being stopped, or while it is told to pause, has succeeded
-    all the same; so has one whose agent was lost after its final result was there, and one that the assessor condemned
-    and that reported its final result before it was gone.
+    A trial succeeds if it ends well by itself while it, or the experiment, is being paused or stopped; if its agent is
+    lost after its final result; and if it reports its final result after the assessor has stopped it.
     """
     ended_well = not ended.lost and ended.exit_code == 0 and ended.error is None and trial.final is not None
     verdict = trial.verdict
@@ -83,10 +82,10 @@ def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
         return Verdict(Cause.ENDED_WELL, "its agent was lost after it had reported its final result")
     if ended.lost:
         return Verdict(Cause.ENDED_BADLY, ended.error or "its agent was lost", FailureKind.INFRA)
-    if ended.killed and (ended.signal or trial.final is None):  # and nobody had condemned it
+    if ended.killed and (ended.signal or trial.final is None):
         if trial.final is not None:
-            return Verdict(Cause.ENDED_WELL, "its agent was told to leave after its final result")
-        return Verdict(Cause.ENDED_BADLY, "its agent was told to leave", FailureKind.INFRA)
+            return Verdict(Cause.ENDED_WELL, "its agent had to leave after its final result")
+        return Verdict(Cause.ENDED_BADLY, "its agent had to leave", FailureKind.INFRA)
     if failed:
         if ended.paused and trial.final is not None:
             return Verdict(Cause.ENDED_WELL, "")
@@ -97,12 +96,12 @@ def _judge_by_itself(trial: Trial, ended: AttemptEnded) -> Verdict:
     return Verdict(Cause.ENDED_WELL, twice)
 
 
-# What the last line of a traceback begins with, or says anywhere.
+# What the last line of a traceback begins with or contains.
 _IMPORT = re.compile(r"(ImportError|ModuleNotFoundError)\b")
 _OUT_OF_MEMORY = re.compile(
     r"MemoryError\b|(\w+\.)*OutOfMemoryError\b|.*CUDA out of memory|.*CUDA_ERROR_OUT_OF_MEMORY"
 )
-# A shell says that a signal ended its command by an exit code of 128 + the signal.
+# The exit code of a shell whose command was ended by a signal is 128 + the signal.
 _BY_SHELL = {
     128 + number: number for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM)
 }
@@ -115,13 +114,13 @@ _NOT_STARTED = (
     "the command is empty",
 )
 _TRACEBACK = "Traceback (most recent call last)"
-# An exception of which the name says so, and one that only its traceback tells from other text.
+# An exception by its name, and one that is only recognised after a traceback.
 _EXCEPTION = re.compile(r"(\w+\.)*\w*(Error|Exception|Interrupt|Exit|Warning)(: |$)")
 _NAMED = re.compile(r"(\w+\.)*[A-Z]\w*(: |$)")
 
 
 def failure_kind(ended: AttemptEnded) -> FailureKind:
-    """Return what kind of failure an attempt was that ended badly by itself.
+    """Return the kind of failure of an attempt that ended badly by itself.
 
     >>> failure_kind(AttemptEnded(0.0, "AbCdE", 1, exit_code=1, error="ImportError: no module named tensorflow"))
     <FailureKind.IMPORT: 'IMPORT'>
@@ -136,12 +135,12 @@ def failure_kind(ended: AttemptEnded) -> FailureKind:
     return FailureKind.IMPORT if _IMPORT.match(last) else FailureKind.USER_ERROR
 
 
-# What the errors ENOSPC, EDQUOT and EROFS say, in any language's traceback.
+# The messages of ENOSPC, EDQUOT and EROFS.
 _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|Read-only file system", re.IGNORECASE)
 
 
 def is_no_room(error: str | None) -> bool:
-    """Did an attempt fail because nothing could be written?
+    """Return whether an attempt failed because the disk was full or read-only.
 
     >>> is_no_room("OSError: [Errno 28] No space left on device: 'model.bin'")
     True
@@ -150,7 +149,7 @@ def is_no_room(error: str | None) -> bool:
 
 
 def is_checkpoint_gone(error: str | None) -> bool:
-    """Did an attempt fail because the checkpoint that it was to start from is lost, with a node's disk perhaps?"""
+    """Return whether an attempt failed because its checkpoint is lost, for example with a node's disk."""
     return CHECKPOINT_GONE in last_line(error)
 
 
@@ -159,26 +158,26 @@ def _why_failed(ended: AttemptEnded) -> str:
     number = ended.signal or _BY_SHELL.get(ended.exit_code or 0)
     if number:
         return f"killed by {signal_name(number)}" + (f": {last}" if last else "")
-    if last and (not ended.exit_code or ended.out_of_memory or _tells_all(last, ended.error or "")):
+    if last and (not ended.exit_code or ended.out_of_memory or _says_enough(last, ended.error or "")):
         return last
     return f"exit code {ended.exit_code}" + (f": {last}" if last else "")
 
 
-def _tells_all(last: str, error: str) -> bool:
-    """Is the last line that of a traceback, or ours about a command that could not be started?"""
+def _says_enough(last: str, error: str) -> bool:
+    """Return whether the last line ends a traceback, or says why a command could not be started."""
     if last.startswith(_NOT_STARTED):
         return True
     return bool(_EXCEPTION.match(last) or (_TRACEBACK in error and _NAMED.match(last)))
 
 
 def last_line(text: str | None) -> str:
-    """The last line of a text that is not blank; empty if there is none."""
+    """Return the last line of a text that is not blank; empty if there is none."""
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
     return lines[-1] if lines else ""
 
 
 def signal_name(number: int) -> str:
-    """Return a signal as people call it.
+    """Return the usual name of a signal.
 
     >>> signal_name(9), signal_name(99)
     ('SIGKILL', 'signal 99')
@@ -189,12 +188,12 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-# Two tracebacks that differ in a number only (a parameter's value, an address) are the same failure.
+# Tracebacks that differ only in numbers (a parameter's value, an address) are the same failure.
 _NUMBERS = re.compile(r"0x[0-9a-f]+|[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 def fingerprint(text: str) -> str:
-    """Return what equal failures have in common.
+    """Return the reason of a failure without its numbers, to compare failures.
 
     >>> fingerprint("KeyError: 'lr' at 0x7f00") == fingerprint("KeyError: 'lr' at 0x1a2b")
     True
@@ -203,7 +202,7 @@ def fingerprint(text: str) -> str:
 
 
 class FailureStreak:
-    """Counts equal failures from the start of an experiment on, until the first trial that does not fail so.
+    """Counts equal failures from the start of an experiment, until the first trial that ends differently.
 
     >>> streak = FailureStreak(limit=2)
     >>> streak.add("no such file"), streak.add("no such file")
@@ -217,7 +216,7 @@ class FailureStreak:
         self._broken = False
 
     def add(self, reason: str) -> bool:
-        """Note a failure; True when `limit` equal ones in a row have opened the experiment."""
+        """Add a failure; return whether the first `limit` trials have failed alike."""
         if self._broken:
             return False
         reason = fingerprint(reason)
@@ -229,14 +228,14 @@ class FailureStreak:
         return 0 < self.limit <= self.count
 
     def clear(self) -> None:
-        """A trial ended otherwise: the experiment works."""
+        """End the streak: a trial has shown that the experiment works."""
         self._broken = True
 
     def snapshot(self) -> list[Any]:
-        """Where it stands, as plain JSON."""
+        """Return the state as plain JSON values."""
         return [self.count, self._reason, self._broken]
 
     def restore(self, snapshot: Sequence[Any] | None) -> None:
-        """Go on where a `snapshot` was taken; without one, nothing has happened."""
+        """Restore what `snapshot` returned, if there was one."""
         if snapshot is not None:
             self.count, self._reason, self._broken = snapshot

@@ -7,7 +7,7 @@ from .trial import TrialStatus
 __all__ = ["TUNE_STATUS"]
 
 
-# Tune has one status for every end that is no failure, and one for all failures.
+# Tune has one status for all failures and one for every other end.
 TUNE_STATUS: dict[TrialStatus, str] = {
     TrialStatus.WAITING: "PENDING",
     TrialStatus.RUNNING: "RUNNING",

@@ -14,7 +14,8 @@ __all__ = ["SELECT_TRIALS", "UPSERT_TRIAL", "row_to_trial", "trial_to_row"]
 
 # In the order of the fields of `Trial`, which is made from a row as it comes: a resume makes all of them.
 _FIELDS = tuple(field.name for field in fields(Trial))
-_COLUMNS = tuple(name for name in _FIELDS if name not in ("values", "story"))
+_RENAMED: Mapping[str, str] = MappingProxyType({"next_unsent": "told", "user_retries": "revivals"})
+_COLUMNS = tuple(_RENAMED.get(name, name) for name in _FIELDS if name not in ("values", "story"))
 _STATUS, _ID, _GPUS, _VERDICT, _KIND, _FAILED = map(
     _COLUMNS.index, ("status", "parameter_id", "gpus", "verdict", "kind", "failed")
 )
@@ -59,7 +60,7 @@ def trial_to_row(trial: Trial) -> tuple[Any, ...]:
         trial.exit_code,
         trial.pid,
         trial.error,
-        trial.told,
+        trial.next_unsent,
         trial.first_sequence,
         trial.checkpoint,
         trial.checkpoint_sequence,
@@ -67,7 +68,7 @@ def trial_to_row(trial: Trial) -> tuple[Any, ...]:
         trial.budget,
         json.dumps(trial.failed) if trial.failed else None,
         trial.resume,
-        trial.revivals,
+        trial.user_retries,
     )
 
 

@@ -87,9 +87,8 @@ class LocalTrialExecutor(AgentTrialExecutor):
             if taken:
                 why = f"another experiment holds GPU {', '.join(map(str, taken))}"
                 now = self.setup.clock()
-                self._emit(
-                    [StartRefused(now, order.trial_id, order.attempt, why, tuple(self._neighbours.look()))]
-                )
+                devices = tuple(self._neighbours.look())
+                self._emit([StartRefused(now, order.trial_id, order.attempt, reason=why, devices=devices)])
                 return
         super().start_trial(order)
 

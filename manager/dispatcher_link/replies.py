@@ -46,10 +46,10 @@ def failure_of(report: dict[str, Any], now: float) -> DispatcherFailed:
     """Return what an Error frame means."""
     return DispatcherFailed(
         now,
-        f"the {report['plugin']} raised {report['type']}: {report['message']}",
-        report.get("where", ""),
-        report.get("traceback", ""),
-        report.get("command"),
+        message=f"the {report['plugin']} raised {report['type']}: {report['message']}",
+        where=report.get("where", ""),
+        traceback=report.get("traceback", ""),
+        command=report.get("command"),
         cause="dispatcher",
     )
 

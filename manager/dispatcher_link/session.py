@@ -321,7 +321,7 @@ class DispatcherSession:
         last_output = self._last_output()
         return DispatcherFailed(
             self._now(),
-            sentence,
+            message=sentence,
             traceback=last_output,
             command=self._first_undone(),
             died=True,

@@ -8,13 +8,17 @@ from typing import Any
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import SendCommand, StartTrial
-from pitchpipe.runner.invariants import broken_invariants
 from pitchpipe.runner.ledger import Ledger, Request, Totals
 from pitchpipe.runner.limits import Limits
 from pitchpipe.runner.trial import Trial, TrialStatus
 from pitchpipe.runner.trial_runner import TrialRunner
 
-__all__ = ["Driver", "lost_and_retried", "of_type", "paused_trial", "sent"]
+from .invariants import broken_invariants
+
+__all__ = ["EVENT_KINDS", "Driver", "lost_and_retried", "of_type", "paused_trial", "sent"]
+
+EVENT_KINDS = {vars(happened)[name] for name in happened.__all__}
+EVENT_KINDS -= {happened.Event, happened.TrialEvent, happened.AttemptEvent}
 
 
 class Driver:
@@ -47,13 +51,10 @@ class Driver:
     def report(
         self, trial: Trial, value: Any, kind: str = "intermediate", sequence: int | None = None
     ) -> list[Any]:
-        number = (
-            sequence
-            if sequence is not None
-            else (trial.next_sequence if kind == "intermediate" else trial.finals)
-        )
-        text = json.dumps(value)
-        return self.handle(happened.Reported(self.now, trial.trial_id, trial.attempt, kind, number, text))  # type: ignore[arg-type]
+        if sequence is None:
+            sequence = trial.next_sequence if kind == "intermediate" else trial.finals
+        key = self.now, trial.trial_id, trial.attempt
+        return self.handle(happened.Reported(*key, kind=kind, sequence=sequence, value=json.dumps(value)))  # type: ignore[arg-type]
 
     def end(self, trial: Trial, **how: Any) -> list[Any]:
         return self.handle(
@@ -64,7 +65,9 @@ class Driver:
         """Report a checkpoint after the trial's last result."""
         name = f"{trial.attempt}-{trial.next_sequence}"
         return self.handle(
-            happened.CheckpointSaved(self.now, trial.trial_id, trial.attempt, name, trial.next_sequence)
+            happened.CheckpointSaved(
+                self.now, trial.trial_id, trial.attempt, name=name, sequence=trial.next_sequence
+            )
         )
 
     def running_trial(self) -> Trial:

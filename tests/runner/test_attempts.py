@@ -10,7 +10,7 @@ import pytest
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import CopyCheckpoint, StartTrial
-from pitchpipe.runner.retries import Retries
+from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import Trial, TrialStatus
 
 from .driver import Driver, lost_and_retried, of_type, paused_trial, sent
@@ -47,7 +47,7 @@ def retried_once() -> tuple[Driver, Trial]:
     driver = Driver(trial_concurrency=1, retries=Retries(in_all=5))
     trial = driver.running_trial()
     driver.report(trial, 0.3)
-    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-1", 1))
+    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, name="1-1", sequence=1))
     (start,) = of_type(driver.end(trial, exit_code=1), StartTrial)
     assert (start.order.checkpoint, start.order.first_sequence) == ("trials/0/checkpoints/1-1", 1)
     driver.start(trial)
@@ -78,7 +78,7 @@ def test_trial_whose_checkpoint_is_lost_with_its_node_begins_again() -> None:
 def test_resumed_trial_continues_from_its_checkpoint_with_the_next_number() -> None:
     driver = Driver(trial_concurrency=1)
     trial = paused_trial(driver)
-    asked = happened.ResumeRequested(driver.now, trial.trial_id, {"x": 7}, budget=9.0)
+    asked = happened.ResumeRequested(driver.now, trial.trial_id, parameters={"x": 7}, budget=9.0)
     (start,) = of_type(driver.handle(asked), StartTrial)
     order = start.order
     assert (order.attempt, order.first_sequence, order.checkpoint) == (2, 2, "trials/0/checkpoints/1-2")
@@ -96,7 +96,9 @@ def test_resume_may_bring_the_checkpoint_of_another_trial() -> None:
     driver.report(trial, 0.9)
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "exploit"))
     driver.end(trial, paused=True)
-    asked = happened.ResumeRequested(driver.now, trial.trial_id, {"x": 3}, donor.trial_id)
+    asked = happened.ResumeRequested(
+        driver.now, trial.trial_id, parameters={"x": 3}, checkpoint_of=donor.trial_id
+    )
     copy, start = of_type(driver.handle(asked), (CopyCheckpoint, StartTrial))
     assert copy == CopyCheckpoint("trials/0/checkpoints/1-2", "trials/1/checkpoints/2-0")
     assert (start.order.checkpoint, start.order.first_sequence) == ("trials/1/checkpoints/2-0", 1)
@@ -236,7 +238,7 @@ def test_checkpoint_that_was_of_use_stays() -> None:
     (start,) = of_type(driver.end(trial, exit_code=1), StartTrial)
     assert start.order.checkpoint == "trials/0/checkpoints/1-1"
     driver.start(trial)
-    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 3, "3-1", 1))
+    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 3, name="3-1", sequence=1))
     (start,) = of_type(driver.end(trial, exit_code=1), StartTrial)
     assert start.order.checkpoint == "trials/0/checkpoints/3-1"
 

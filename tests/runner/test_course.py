@@ -8,7 +8,7 @@ from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import Finish, StopTrial
 from pitchpipe.runner.experiment_status import ExperimentStatus
-from pitchpipe.runner.retries import Retries
+from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
 
 from .driver import Driver, of_type, paused_trial, sent

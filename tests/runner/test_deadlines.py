@@ -5,7 +5,7 @@ from __future__ import annotations
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import StopTrial
 from pitchpipe.runner.experiment_status import ExperimentStatus
-from pitchpipe.runner.retries import Retries
+from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
 
 from .driver import Driver, of_type

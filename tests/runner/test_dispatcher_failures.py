@@ -15,7 +15,11 @@ def test_failing_dispatcher_is_restored_once_and_then_ends_the_experiment() -> N
     driver = Driver()
     trial = driver.running_trial()
     failure = happened.DispatcherFailed(
-        driver.now, "the tuner raised ValueError: no", "t.py:3 in f", "Traceback", 7
+        driver.now,
+        message="the tuner raised ValueError: no",
+        where="t.py:3 in f",
+        traceback="Traceback",
+        command=7,
     )
     assert of_type(driver.handle(failure), RestoreDispatcher)
     assert of_type(driver.handle(failure), StopTrial) == [StopTrial(trial.trial_id, 1)]
@@ -40,7 +44,9 @@ def test_dispatcher_that_dies_is_restored_while_it_makes_progress(commands: list
     driver.running_trial()
     for command in commands:
         assert driver.runner.status is ExperimentStatus.RUNNING
-        death = happened.DispatcherFailed(driver.now, "it ended with SIGKILL", command=command, died=True)
+        death = happened.DispatcherFailed(
+            driver.now, message="it ended with SIGKILL", command=command, died=True
+        )
         effects = driver.handle(death)
     assert (driver.runner.status is ExperimentStatus.STOPPING) is is_over
     if is_over:

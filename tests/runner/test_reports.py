@@ -9,7 +9,7 @@ import pytest
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import SendCommand, StopTrial
-from pitchpipe.runner.retries import Retries
+from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
 
 from .driver import Driver, lost_and_retried, of_type, sent
@@ -65,7 +65,7 @@ def test_reports_of_an_older_attempt_change_nothing() -> None:
     driver = Driver()
     trial = driver.running_trial()
     trial.attempt = 2
-    driver.handle(happened.Reported(driver.now, trial.trial_id, 1, "final", 0, "0.5"))
+    driver.handle(happened.Reported(driver.now, trial.trial_id, 1, kind="final", sequence=0, value="0.5"))
     driver.handle(happened.AttemptEnded(driver.now, trial.trial_id, 1, exit_code=0))
     assert (trial.status, trial.final) == (TrialStatus.RUNNING, None)
 
@@ -99,9 +99,9 @@ def test_late_events_of_a_lost_attempt_change_nothing() -> None:
     driver.runner.take_changes()
     for late in (
         happened.AttemptStarted(driver.now, trial.trial_id, 1),
-        happened.Reported(driver.now, trial.trial_id, 1, "intermediate", 5, "0.5"),
-        happened.Reported(driver.now, trial.trial_id, 1, "final", 0, "0.5"),
-        happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-9", 9),
+        happened.Reported(driver.now, trial.trial_id, 1, kind="intermediate", sequence=5, value="0.5"),
+        happened.Reported(driver.now, trial.trial_id, 1, kind="final", sequence=0, value="0.5"),
+        happened.CheckpointSaved(driver.now, trial.trial_id, 1, name="1-9", sequence=9),
         happened.BadReport(driver.now, trial.trial_id, 1, "not JSON"),
         happened.AttemptEnded(driver.now, trial.trial_id, 1, exit_code=0),
     ):

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from pitchpipe.runner import events as happened
-from pitchpipe.runner.description import troubles_of
+from pitchpipe.runner.description import warnings_of
 from pitchpipe.runner.effects import StartTrial
-from pitchpipe.runner.invariants import broken_invariants
-from pitchpipe.runner.retries import Retries
+from pitchpipe.runner.limits import Retries
+from pitchpipe.runner.slots import Slots
+from pitchpipe.runner.trial import Trial
 
 from .driver import Driver, of_type
+from .invariants import broken_invariants
 
 
 def test_proposed_parameters_start_a_trial_on_the_lowest_free_slot() -> None:
@@ -36,13 +42,13 @@ def test_silent_agent_gets_nothing_new_until_it_gives_a_sign_of_life() -> None:
     first = driver.running_trial()
     assert first.agent == "0-0"
     driver.handle(happened.AgentSilent(driver.now, "0-0"))
-    assert list(troubles_of(driver.runner)) == ["agent 0-0 gives no sign of life: trial 0 runs there"]
+    assert list(warnings_of(driver.runner)) == ["agent 0-0 gives no sign of life: trial 0 runs there"]
     driver.end(first)
-    assert list(troubles_of(driver.runner)) == ["agent 0-0 gives no sign of life: it gets nothing new to do"]
+    assert list(warnings_of(driver.runner)) == ["agent 0-0 gives no sign of life: it gets nothing new to do"]
     second = driver.running_trial()
     assert second.agent == "1-0"
     driver.handle(happened.AgentSilent(driver.now, "0-0", is_over=True))
-    assert list(troubles_of(driver.runner)) == []
+    assert list(warnings_of(driver.runner)) == []
     driver.end(second)
     assert driver.running_trial().agent == "0-0"
     assert broken_invariants(driver.runner) == []
@@ -54,9 +60,26 @@ def test_name_of_an_agent_that_was_lost_while_it_was_idle_is_not_used_again() ->
     driver.handle(happened.AgentSilent(driver.now, "0-0"))
     for _ in range(2):  # the second report of the same loss changes nothing
         driver.handle(happened.AgentLost(driver.now, "0-0"))
-    assert list(troubles_of(driver.runner)) == []
+    assert list(warnings_of(driver.runner)) == []
     trial = driver.running_trial()
     assert trial.agent == "0-1"
     driver.handle(happened.AgentLost(driver.now, "0-1"))  # too late: the slot has a new agent of that name
     driver.end(trial)
     assert driver.running_trial().agent == "0-1"
+
+
+@given(st.lists(st.integers(0, 4), max_size=40))
+def test_lowest_free_slot_is_taken_also_after_a_restart(moves: list[int]) -> None:
+    slots, taken = Slots(), dict[int, Trial]()
+    for number, move in enumerate(moves):
+        if move in taken:
+            slots.free(taken.pop(move))
+        else:
+            trial = Trial(trial_id=str(number), sequence_id=number, parameter_id=0, record="{}", created=0.0)
+            slots.take(trial)
+            assert trial.slot == next(slot for slot in itertools.count() if slot not in taken)
+            taken[trial.slot] = trial
+        assert len(slots) == len(taken)
+        if number % 5 == 4:
+            lost, slots = slots.snapshot(), Slots()
+            slots.restore(taken, lost)

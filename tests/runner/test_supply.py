@@ -38,7 +38,7 @@ def test_resume_that_comes_before_the_pause_waits_for_it() -> None:
     driver = Driver(trial_concurrency=1)
     trial = driver.running_trial()
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
-    assert driver.handle(happened.ResumeRequested(driver.now, trial.trial_id, {"x": 5})) == []
+    assert driver.handle(happened.ResumeRequested(driver.now, trial.trial_id, parameters={"x": 5})) == []
     (start,) = of_type(driver.end(trial, paused=True), StartTrial)
     assert json.loads(start.order.record)["parameters"] == {"x": 5}
 
@@ -46,7 +46,7 @@ def test_resume_that_comes_before_the_pause_waits_for_it() -> None:
 def test_resume_of_a_running_trial_pauses_it_first() -> None:
     driver = Driver(trial_concurrency=1)
     trial = driver.running_trial()
-    asked = happened.ResumeRequested(driver.now, trial.trial_id, {"x": 5})
+    asked = happened.ResumeRequested(driver.now, trial.trial_id, parameters={"x": 5})
     assert of_type(driver.handle(asked), PauseTrial) == [PauseTrial(trial.trial_id, 1)]
     assert of_type(driver.end(trial, paused=True), StartTrial)
 

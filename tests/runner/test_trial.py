@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from pitchpipe.runner.experiment_status import EXPERIMENT_MOVES, ExperimentStatus
 from pitchpipe.runner.trial import TRIAL_MOVES, Cause, Trial, TrialStatus, WrongMove
 
 
@@ -17,7 +16,12 @@ def test_every_status_has_a_row_and_final_ones_have_no_way_out() -> None:
         TrialStatus.USER_CANCELED,
         TrialStatus.SYS_CANCELED,
     }
-    assert set(EXPERIMENT_MOVES) == set(ExperimentStatus)
+
+
+def test_verdict_of_an_older_store_is_read() -> None:
+    assert Cause("condemned by the assessor") is Cause.EARLY_STOP
+    with pytest.raises(ValueError, match="no cause"):
+        Cause("no cause")
 
 
 def test_illegal_move_raises_an_error_with_the_story_of_the_trial() -> None:

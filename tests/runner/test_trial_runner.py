@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Any, get_args
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,15 +14,14 @@ from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import Finish, SendCommand, StartTrial
 from pitchpipe.runner.experiment_status import ExperimentStatus
-from pitchpipe.runner.invariants import broken_invariants
 from pitchpipe.runner.ledger import Ledger, Request, Totals
-from pitchpipe.runner.limits import Limits
+from pitchpipe.runner.limits import Limits, Retries
 from pitchpipe.runner.recording import recorded, replay
-from pitchpipe.runner.retries import Retries
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.runner.trial_runner import TrialRunner
 
-from .driver import Driver, of_type
+from .driver import EVENT_KINDS, Driver, of_type
+from .invariants import broken_invariants
 
 _VALUES = st.sampled_from(["0.5", "1", "NaN", '"text"', '{"default": 2}', '{"other": 2}', "null"])
 
@@ -37,7 +36,14 @@ class RunnerMachine(RuleBasedStateMachine):
         retries=st.sampled_from([Retries(), Retries(0), Retries(2)]),
     )
     def begin(self, concurrency: int, number: int, limit: float | None, retries: Retries) -> None:
-        limits = Limits(concurrency, number, 20.0, limit, 3, retries)
+        limits = Limits(
+            trial_concurrency=concurrency,
+            max_trial_number=number,
+            max_trial_duration=20.0,
+            max_experiment_duration=limit,
+            max_identical_failures=3,
+            retries=retries,
+        )
         self.begin_recording(TrialRunner("m", limits, Ledger(Totals({"CPU": 2.0})), Request(cpus=1.0)))
         self.now = 0.0
         self.asked = self.answered = 0
@@ -129,7 +135,9 @@ class RunnerMachine(RuleBasedStateMachine):
         sequence=st.integers(0, 3),
     )
     def report(self, data: st.DataObject, value: str, kind: Any, sequence: int) -> None:
-        self.handle(happened.Reported(self.now, *self.any_attempt(data), kind, sequence, value))
+        self.handle(
+            happened.Reported(self.now, *self.any_attempt(data), kind=kind, sequence=sequence, value=value)
+        )
 
     @precondition(lambda self: self.started)
     @rule(data=st.data(), code=st.sampled_from([0, 1]), lost=st.booleans(), paused=st.booleans())
@@ -144,7 +152,9 @@ class RunnerMachine(RuleBasedStateMachine):
     @rule(data=st.data(), sequence=st.integers(0, 3))
     def save(self, data: st.DataObject, sequence: int) -> None:
         trial_id, attempt = self.any_attempt(data)
-        self.handle(happened.CheckpointSaved(self.now, trial_id, attempt, f"{attempt}-1", sequence))
+        self.handle(
+            happened.CheckpointSaved(self.now, trial_id, attempt, name=f"{attempt}-1", sequence=sequence)
+        )
 
     @precondition(lambda self: self.started)
     @rule(data=st.data())
@@ -155,7 +165,8 @@ class RunnerMachine(RuleBasedStateMachine):
     @rule(data=st.data(), parameters=st.sampled_from([None, {"x": 1}]), from_another=st.booleans())
     def resume(self, data: st.DataObject, parameters: Any, from_another: bool) -> None:
         donor = self.any_attempt(data)[0] if from_another else None
-        self.handle(happened.ResumeRequested(self.now, self.any_attempt(data)[0], parameters, donor))
+        trial_id = self.any_attempt(data)[0]
+        self.handle(happened.ResumeRequested(self.now, trial_id, parameters=parameters, checkpoint_of=donor))
 
     @rule()
     def dispatcher_is_idle(self) -> None:
@@ -188,7 +199,7 @@ class RunnerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.started)
     @rule(data=st.data())
     def refuse(self, data: st.DataObject) -> None:
-        self.handle(happened.StartRefused(self.now, *self.any_attempt(data), "busy"))
+        self.handle(happened.StartRefused(self.now, *self.any_attempt(data), reason="busy"))
 
     @rule()
     def add(self) -> None:
@@ -229,7 +240,7 @@ class RunnerMachine(RuleBasedStateMachine):
 
     @rule(command=st.integers(0, 2), died=st.booleans())
     def dispatcher_fails(self, command: int, died: bool) -> None:
-        self.handle(happened.DispatcherFailed(self.now, "it failed", command=command, died=died))
+        self.handle(happened.DispatcherFailed(self.now, message="it failed", command=command, died=died))
 
     @invariant()
     def state_is_sound(self) -> None:
@@ -290,5 +301,5 @@ def test_restored_runner_continues_like_the_one_it_replaces(moves: list[str]) ->
 
 
 def test_every_kind_of_event_has_a_handler_but_the_one_that_ends_the_manager() -> None:
-    runner = TrialRunner("exp", Limits(1), Ledger(Totals()))
-    assert set(runner.handlers) == set(get_args(happened.Event)) - {happened.ExecutorFailed}
+    runner = TrialRunner("exp", Limits(), Ledger(Totals()))
+    assert set(runner.handlers) == EVENT_KINDS - {happened.ExecutorFailed}

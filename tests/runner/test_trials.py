@@ -29,7 +29,9 @@ def test_refused_start_returns_the_trial_to_the_head_of_the_queue() -> None:
     driver.ready()
     driver.propose(x=1)
     trial = driver.runner.get_trials()[0]
-    driver.handle(happened.StartRefused(driver.now, trial.trial_id, trial.attempt, "taken", devices=(0,)))
+    driver.handle(
+        happened.StartRefused(driver.now, trial.trial_id, trial.attempt, reason="taken", devices=(0,))
+    )
     assert trial.status is TrialStatus.WAITING
     assert not trial.is_assigned
     (start,) = of_type(driver.handle(happened.ResourcesChanged(driver.now)), StartTrial)

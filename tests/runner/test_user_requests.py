@@ -32,7 +32,7 @@ def failed_trial(driver: Driver) -> Trial:
     trial = driver.running_trial()
     for value in (0.3, 0.2):
         driver.report(trial, value)
-    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-1", 2))
+    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, name="1-1", sequence=2))
     driver.report(trial, 0.1)
     driver.end(trial, exit_code=1)
     assert trial.status is TrialStatus.FAILED
@@ -176,7 +176,7 @@ def test_result_of_a_trial_that_the_user_retried_is_imported() -> None:
     assert sent(effects, CommandType.ImportData) == [[{"parameter": {"x": 1}, "value": "0.05"}]]
     assert sent(effects, CommandType.ReportMetricData) == []
     driver.end(trial)
-    assert (trial.status, trial.revivals) == (TrialStatus.SUCCEEDED, 1)
+    assert (trial.status, trial.user_retries) == (TrialStatus.SUCCEEDED, 1)
     assert driver.runner.best.front == [trial]
     assert driver.runner.status is ExperimentStatus.DONE
 

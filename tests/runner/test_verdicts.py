@@ -8,7 +8,7 @@ import pytest
 
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import StartTrial
-from pitchpipe.runner.retries import Retries
+from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
 
 from .driver import Driver, of_type

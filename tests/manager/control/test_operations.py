@@ -29,9 +29,9 @@ from pitchpipe.manager.dispatcher_link.retelling import user_imports
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_status import ExperimentStatus
-from pitchpipe.runner.invariants import broken_invariants
 from pitchpipe.store.store import Store, StoreError
 
+from ...runner.invariants import broken_invariants
 from ..test_exact_resume import CopyingStore, manager_of, run, story
 
 # Proposes from the space it was told last, and adds what it was told to have been measured elsewhere.

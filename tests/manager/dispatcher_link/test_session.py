@@ -193,8 +193,10 @@ def test_pause_and_resume_are_events(at_table: Any) -> None:
         await table.answered()
         assert table.events[1:] == [
             happened.PauseVerdict(5.0, "AbCdE", "rung 0"),
-            happened.ResumeRequested(5.0, "AbCdE", {"x": 1}, "FgHiJ", 9),
-            happened.ResumeRequested(5.0, "AbCdE", {"x": 1}, "FgHiJ", 9, pauses_at_budget=True),
+            happened.ResumeRequested(5.0, "AbCdE", parameters={"x": 1}, checkpoint_of="FgHiJ", budget=9),
+            happened.ResumeRequested(
+                5.0, "AbCdE", parameters={"x": 1}, checkpoint_of="FgHiJ", budget=9, pauses_at_budget=True
+            ),
         ]
 
     at_table(play)

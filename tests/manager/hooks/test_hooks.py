@@ -190,8 +190,8 @@ def test_callback_is_told_of_checkpoints_pauses_and_attempts() -> None:
     one = driver.now, trial.trial_id, 1
     assert tell() == []
     assert tell(happened.AttemptStarted(*one)) == [("on_trial_start", 1)]
-    saved = happened.CheckpointSaved(*one, "1-1", 1)
-    reported = happened.Reported(*one, "intermediate", 0, "0.5")
+    saved = happened.CheckpointSaved(*one, name="1-1", sequence=1)
+    reported = happened.Reported(*one, kind="intermediate", sequence=0, value="0.5")
     path = "trials/0/checkpoints/1-1"
     assert tell(reported, saved) == [("on_trial_result", 1, None), ("on_checkpoint", 1, path)]
     assert tell(happened.AttemptEnded(*one, lost=True)) == [("on_trial_recover", 2)]
@@ -201,7 +201,7 @@ def test_callback_is_told_of_checkpoints_pauses_and_attempts() -> None:
     assert tell(paused, happened.AttemptEnded(*two, paused=True)) == [("on_trial_pause", 2)]
     assert tell(happened.ResumeRequested(driver.now, trial.trial_id)) == []
     three = driver.now, trial.trial_id, 3
-    final = happened.Reported(*three, "final", 0, "0.1")
+    final = happened.Reported(*three, kind="final", sequence=0, value="0.1")
     ended = happened.AttemptEnded(*three, exit_code=0)
     assert tell(happened.AttemptStarted(*three), final, ended) == [
         ("on_trial_start", 3),
@@ -308,7 +308,7 @@ def test_stopper_is_told_a_result_once_that_is_reported_again() -> None:
     listeners = Hooks(stopper=Listening())
     listeners.begin(driver.runner, list, lambda: driver.now, dict)
     driver.report(trial, 0.5)
-    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, "1-1", 1))
+    driver.handle(happened.CheckpointSaved(driver.now, trial.trial_id, 1, name="1-1", sequence=1))
     driver.report(trial, 0.4)
     driver.end(trial, exit_code=None, lost=True)
     driver.start(trial)

@@ -1,10 +1,10 @@
-"""Which failed attempts are retried."""
+"""The limits of an experiment: which failed attempts are retried."""
 
 from __future__ import annotations
 
 import pytest
 
-from pitchpipe.runner.retries import Retries
+from pitchpipe.runner.limits import Retries
 from pitchpipe.runner.trial import FailureKind, TrialStatus
 
 from .driver import Driver

@@ -1,0 +1,32 @@
+"""The state of the experiment changes only as its table of moves says."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.runner.limits import Limits
+from pitchpipe.runner.state import ExperimentState
+
+
+def test_illegal_move_raises_an_error_with_both_statuses() -> None:
+    state = ExperimentState("test", Limits())
+    with pytest.raises(RuntimeError, match="experiment test is INITIALIZED and cannot become STOPPED"):
+        state.move(ExperimentStatus.STOPPED)
+    assert state.status is ExperimentStatus.INITIALIZED
+
+
+def test_move_to_the_present_status_changes_nothing() -> None:
+    state = ExperimentState("test", Limits())
+    state.move(ExperimentStatus.INITIALIZED)
+    assert state.status is ExperimentStatus.INITIALIZED
+
+
+def test_attempts_start_only_with_a_dispatcher_and_before_the_end() -> None:
+    state = ExperimentState("test", Limits())
+    assert not state.may_start
+    state.is_ready = True
+    state.move(ExperimentStatus.RUNNING)
+    assert state.may_start
+    state.move(ExperimentStatus.STOPPING)
+    assert (state.may_start, state.is_ending) == (False, True)
