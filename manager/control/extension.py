@@ -1,4 +1,4 @@
-"""More trials, more time, another concurrency for an experiment that nobody runs."""
+"""More trials, more time, another concurrency for an experiment that does not run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LIMITS", "Extension", "ExtensionError", "extend_experiment"]
 
 
 class ExtensionError(ValueError):
-    """The limits asked for make no sense for this experiment; the message says which would."""
+    """The limits make no sense for this experiment; the message says which would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ LIMITS = tuple(field.name for field in fields(Extension))
 def extend_experiment(folder: ExperimentFolder, extension: Extension) -> None:
     """Write new limits into an experiment's store, so that it can be resumed, also if it was DONE.
 
-    Raises `ExtensionError`, `FolderError` if somebody runs it, `StoreError`.
+    Raises `ExtensionError`, `StoreError`, or `FolderError` if it runs.
     """
     if problems := problems_of(extension.changes()):
         raise ExtensionError("; ".join(problems))
@@ -69,7 +69,7 @@ def _extend(store: Store, extension: Extension) -> None:
 
 
 def _why_done(config: ExperimentConfig, made: int, run_time: float) -> str | None:
-    """Why an experiment that is done would be done at once again."""
+    """Say why an experiment that is done would be done again at once."""
     number, duration = config.max_trial_number, config.max_experiment_duration
     if number is not None and made >= number:
         return f"{made} trials are made already: max_trial_number must be more than {made}"

@@ -1,4 +1,4 @@
-"""Where the user's code hears of trials: callbacks and stoppers."""
+"""Users' code that follows an experiment: callbacks and stoppers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials, results and the experiment as plain dicts: what callbacks and stoppers are told, and tables are made of."""
+"""Trials, results and the experiment as plain dicts, for callbacks, stoppers and tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["experiment_row", "result_row", "trial_row"]
 
 
 def trial_row(trial: Trial, objectives: Sequence[str] = ()) -> dict[str, Any]:
-    """A trial as it stands; times in seconds since the epoch.
+    """Return a trial; times are seconds since the epoch.
 
     `value` is its value for the only objective, a dict by name for several `objectives`, None without a final result.
     """
@@ -53,10 +53,10 @@ def _duration(trial: Trial) -> float | None:
 
 
 def result_row(metric: MetricRow) -> dict[str, Any]:
-    """One reported result: what was reported (a bare number as `default`), and what it belongs to.
+    """Return one reported result: what was reported (a bare number as `default`), and the trial and its progress.
 
-    A reported key never replaces one of ours, which stoppers rely on. A true `done` that was reported counts: with
-    `stop={"done": True}` a trial can say itself that it is done.
+    A reported key never replaces one of ours, which stoppers rely on. A reported `done` that is true counts: with
+    `stop={"done": True}` a trial can end itself.
     """
     trial, value = metric.trial, loads(metric.value)
     reported = value if isinstance(value, dict) else {"default": value}
@@ -76,7 +76,7 @@ def result_row(metric: MetricRow) -> dict[str, Any]:
 
 
 def experiment_row(runner: TrialRunner, folder: Path, now: float) -> dict[str, Any]:
-    """The experiment as it stands; `best` is a list with one trial, or the Pareto front of several objectives."""
+    """Return the experiment; `best` is a list with one trial, or the Pareto front of several objectives."""
     names = [objective.name for objective in runner.objectives]
     return {
         "id": runner.experiment_id,

@@ -86,15 +86,15 @@ class Table:
         self.diverged: list[str] = []
         self.unusable: list[SavedState] = []
         self._changed = asyncio.Event()
-        setup = DispatcherSetup({}, self.folder, lambda: 5.0, command=[], timeout=self.timeout)
+        self._command = [""]
+        setup = DispatcherSetup({}, self.folder, lambda: 5.0, command=self._command, timeout=self.timeout)
         self.session = DispatcherSession(setup, self)
+        self.batches = 0
 
     def says(self, **script: Any) -> None:
-        """What the next peer answers to each command."""
+        """Set what the next peer replies to each command."""
         log = str(self.folder / "peer.log")
-        command = [sys.executable, "-P", str(self.folder / "peer.py"), json.dumps(script), log]
-        setup = DispatcherSetup({}, self.folder, lambda: 5.0, command=command, timeout=self.timeout)
-        self.session._setup = setup
+        self._command[:] = [sys.executable, "-P", str(self.folder / "peer.py"), json.dumps(script), log]
 
     def on_event(self, event: Any) -> None:
         self.events.append(event)
@@ -109,9 +109,10 @@ class Table:
         self._changed.set()
 
     def on_progress(self) -> None:
+        self.batches += 1
         self._changed.set()
 
-    def on_unclogged(self) -> None:
+    def on_drained(self) -> None:
         pass
 
     async def until(self, is_so: Callable[[], bool]) -> None:
@@ -131,7 +132,7 @@ class Table:
         return [command.record() for command in numbered]
 
     def heard(self) -> list[str]:
-        """What peers noted: their extra arguments when they started, then their commands."""
+        """Return what peers noted: their extra arguments when they started, then their commands."""
         return (self.folder / "peer.log").read_text().splitlines()
 
     def kinds(self) -> list[str]:
@@ -146,7 +147,7 @@ PERIODICAL = SendCommand(CommandType.ReportMetricData, '{"type":"PERIODICAL","n"
 
 @pytest.fixture
 def at_table(tmp_path: Path) -> Callable[..., None]:
-    """A function that runs a test's coroutine with a table, and clears it away."""
+    """Return a function that runs a test's coroutine with a table."""
 
     def run(play: Callable[[Table], Awaitable[None]], timeout: float = 600.0) -> None:
         async def playing() -> None:
@@ -206,7 +207,7 @@ def test_nothing_is_answered_before_the_dispatcher_is_ready(at_table: Any) -> No
         await table.session.start(nothing)
         assert not table.session.has_answered_all
         table.send(IN)
-        await table.until(lambda: table.session._processed["default"] == 1)
+        await table.until(lambda: table.batches > 0)
         assert not table.session.has_answered_all
         table.send(GE)
         await table.answered()
@@ -417,17 +418,17 @@ def test_last_replies_can_be_kept_back(at_table: Any) -> None:
     at_table(play)
 
 
-def test_peer_that_does_not_read_clogs_the_session_until_it_does(at_table: Any) -> None:
+def test_session_is_full_until_its_peer_reads(at_table: Any) -> None:
     async def play(table: Table) -> None:
         table.says(IN=[READY], GE=[["stop", 0]])
         await table.session.start(nothing)
         table.send(IN, GE)
-        assert not table.session.is_clogged
+        assert not table.session.is_full
         table.send(SendCommand(CommandType.ImportData, "1" * 2_000_000))
-        assert table.session.is_clogged
+        assert table.session.is_full
         table.says(IN=[READY])
         await table.session.restart(nothing)
-        assert not table.session.is_clogged
+        assert not table.session.is_full
 
     at_table(play)
 

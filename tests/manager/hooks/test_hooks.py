@@ -133,7 +133,7 @@ def test_callback_that_raises_is_dropped_and_named_once(
     with caplog.at_level(logging.ERROR):
         assert run(manager) is ExperimentStatus.DONE
     assert [record.message for record in caplog.records] == [
-        "callback Broken failed in on_trial_result and is told nothing more"
+        "callback Broken failed in on_trial_result and is not called again"
     ]
     assert "no space in my notebook" in caplog.text
     assert [what for what, _, _ in notes.told].count("complete") == 3
