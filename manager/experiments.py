@@ -46,7 +46,7 @@ def create_experiment(
     executor: TrialExecutor | None = None,
     clock: Callable[[], float] | None = None,
 ) -> Manager:
-    """Make the folder and the store of a new experiment; answers its manager, which is not running yet.
+    """Make the folder and the store of a new experiment; return its manager, which does not run yet.
 
     `source` is the file the configuration came from, kept in the folder; `function` the trial if it is a function
     or a class; a `stopper` is kept there, too.
@@ -79,7 +79,7 @@ def create_experiment(
         folder.remove()
         raise
     executor = executor or executor_for(config)
-    hooks = Hooks(callbacks, stopper)
+    hooks = Hooks(callbacks=callbacks, stopper=stopper)
     return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first_events)
 
 
@@ -110,7 +110,7 @@ def resume_experiment(
         folder.disown()
         raise
     executor = executor or executor_for(config)
-    hooks = Hooks(callbacks, stopper)
+    hooks = Hooks(callbacks=callbacks, stopper=stopper)
     first = first_events or (_stop if ending else _nothing)
     return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first)
 
@@ -133,15 +133,14 @@ def experiment_config(folder: ExperimentFolder) -> ExperimentConfig:
 
 
 def _stopper_of(folder: ExperimentFolder) -> Stopper | None:
-    """The stopper that an experiment was made with; code of the user's that may not be there any more."""
+    """Return the stopper that an experiment was made with; its code may not be importable any more."""
     if not folder.stopper_file.exists():
         return None
     try:
         return pickle.loads(folder.stopper_file.read_bytes())
     except Exception as error:
-        told = f"{type(error).__name__}: {error}"
         raise FolderError(
-            f"the stopper in {folder.stopper_file} cannot be loaded ({told}): "
+            f"the stopper in {folder.stopper_file} cannot be loaded ({type(error).__name__}: {error}): "
             "resume from Python with Experiment.restore(..., stop=...)"
         ) from error
 
@@ -176,7 +175,7 @@ def _local_executor(service: LocalConfig) -> LocalTrialExecutor:
 
 
 def _directory_of(config: ExperimentConfig) -> Path:
-    """Where experiments are kept: the config's directory if it names one, else everybody's default."""
+    """Return where experiments are kept: the directory that the config names, else the default."""
     if "experiment_working_directory" in config.model_fields_set:
         return config.experiment_working_directory
     return default_directory()

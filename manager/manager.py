@@ -1,4 +1,4 @@
-"""The shell around `TrialRunner`: opens an experiment where its store says it stands, runs it, and ends it."""
+"""The shell around `TrialRunner`: opens an experiment from its store, runs it, and ends it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ..runner import (
 from ..store import ExperimentFolder, Mirror, Store, StoreError
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
 from .event_log import EventLog
-from .hooks import Hooks, committed_results, experiment_row
+from .hooks import Hooks, experiment_row
 from .settings import agent_timeout_of, limits_of, objectives_of, request_of, run_of
 from .timers import Timers
 from .turn import TurnLoop
@@ -38,19 +38,18 @@ __all__ = ["FirstEvents", "Manager"]
 
 _log = logging.getLogger(__name__)
 
-# How long a dispatcher may take to come to a command boundary when it is told to end, and to end.
+# How long (s) a dispatcher may take to finish its command and end.
 _TERMINATE_TIMEOUT = 7.0
 
 FirstEvents = Callable[[TrialRunner, float], Iterable[Event]]
-"""Returns the events that happen before all others, from the runner and the time, once the store is read."""
+"""Returns the events that happen before all others, given the runner as restored and the time."""
 
 
 class Manager:
     """Runs one experiment from its store to its end.
 
-    It is open while its `async with` block runs, or from `open` to `close`. Then it can be stopped and asked; after
-    `close` no process that it started is left. `clock` gives seconds since the epoch; read `runner` to see how the
-    experiment stands.
+    It is open while its `async with` block runs, or from `open` to `close`. After `close` no process that it started
+    is left. `clock` returns seconds since the epoch; `runner` has the state of the experiment.
     """
 
     def __init__(
@@ -112,7 +111,7 @@ class Manager:
         await self.close()
 
     def open(self) -> None:
-        """Begin to open the experiment, on the running event loop; from now on it can be stopped and asked."""
+        """Begin to open the experiment, on the running event loop; from now on it can be stopped."""
         if self.config.direction_note:
             _log.info("%s", self.config.direction_note)
         self._loop = loop = TurnLoop(
@@ -123,7 +122,7 @@ class Manager:
         self._opening = asyncio.create_task(self._open(loop))
 
     async def close(self) -> None:
-        """End all that runs and write the end; nothing the second time."""
+        """End all that runs and write the end; a second call does nothing."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -138,14 +137,14 @@ class Manager:
             await asyncio.to_thread(self._mirror.sync)
 
     def stop(self, reason: str = "the experiment was stopped") -> None:
-        """End the experiment: what runs is ended with grace, and its results are kept."""
+        """End the experiment: trials get their grace, and results are kept."""
         self._stop_reason = self._stop_reason or reason
         self._open_loop.post([StopRequested(self.now(), reason, cause="user: stop")])
         if self.runner is None:
             self._opening.cancel()
 
     def stop_now(self, reason: str) -> None:
-        """End the experiment as `stop` does, and commit that first; where nothing can be written, it ends unwritten."""
+        """End the experiment as `stop` does, and commit that first if anything can be written."""
         self.stop(reason)
         loop = self._open_loop
         if self.runner is None:
@@ -155,14 +154,14 @@ class Manager:
             loop.guarded(loop.room.demand)
 
     def kill(self) -> None:
-        """End the trials of an experiment that is being stopped at once, without their grace."""
+        """End the trials of a stopping experiment at once, without their grace."""
         self.executor.kill()
 
     # ------------------------------------------------------------------ watching and changing
 
     @property
     def runner(self) -> TrialRunner | None:
-        """The state of the experiment; None until it is known where it stands."""
+        """The state of the experiment; None until it is restored."""
         return None if self._loop is None else self._loop.runner
 
     @property
@@ -175,21 +174,21 @@ class Manager:
         self._observers.append(observer)
 
     def warnings(self) -> list[str]:
-        """Return what is wrong at present, as sentences; the experiment continues, or waits until it is mended."""
+        """Return what the experiment suffers from or waits for at present, as sentences."""
         if self._loop is None:
             return []
         of_runner = () if self.runner is None else warnings_of(self.runner)
         return [*self._loop.room.troubles(), *self.executor.troubles(), *of_runner]
 
     def add_trial(self, parameters: Mapping[str, Any]) -> None:
-        """Run a trial with a user's parameters; raises `ValueError` when it cannot be run any more."""
+        """Run a trial with a user's parameters; raise `ValueError` if it cannot be run any more."""
         why_not = "" if self.runner is None else self.runner.why_not_add()
         if why_not:
             raise ValueError(f"no trial can be added: {why_not}")
         self._open_loop.post([added_trial(parameters, self.now())])
 
     def apply(self, events: Sequence[Event], config: ExperimentConfig | None = None) -> None:
-        """Commit what a user asked for, with the config that it makes, and handle it.
+        """Commit a user's request, with the config that it makes, and handle it.
 
         Raises `StoreError` if it cannot be committed; then nothing changes, neither now nor later.
         """
@@ -207,7 +206,7 @@ class Manager:
         return self._loop
 
     async def _open(self, loop: TurnLoop) -> None:
-        """Start the dispatcher and the executor at the same time, then continue where the store says."""
+        """Start the dispatcher and the executor at the same time, then continue from the store."""
         starting = asyncio.ensure_future(self._dispatcher.start())
         try:
             totals = await self.executor.open(self._run_setup(), loop.post)
@@ -215,7 +214,14 @@ class Manager:
             await starting
         snapshot = self.store.experiment().snapshot or {}
         runner = self._restored_runner(Ledger(totals), snapshot)
-        timers = Timers(runner, self.executor, self.hooks, self.now, self.config.kill_grace, loop.post)
+        timers = Timers(
+            runner=runner,
+            executor=self.executor,
+            hooks=self.hooks,
+            clock=self.now,
+            grace=self.config.kill_grace,
+            post=loop.post,
+        )
         loop.open(runner, self._dispatcher, timers, snapshot, self._event_log(runner, totals, snapshot))
         loop.put_first(self._first_of_all(runner, snapshot))
         self.executor.prepare(runner.next_agents())
@@ -225,7 +231,7 @@ class Manager:
         loop.schedule_if_due()
 
     def _restored_runner(self, ledger: Ledger, snapshot: dict[str, Any]) -> TrialRunner:
-        """Return the runner as the store has it."""
+        """Return the runner, restored from the store."""
         config = self.config
         runner = TrialRunner(
             self.folder.experiment_id, limits_of(config), ledger, request_of(config), objectives_of(config)
@@ -245,26 +251,24 @@ class Manager:
         return log
 
     def _first_of_all(self, runner: TrialRunner, snapshot: dict[str, Any]) -> list[Event]:
-        """Return what happens before anything else: what earlier managers left, what was asked for, stoppers."""
+        """Return what happens first: what earlier managers left, what callers add, what the stopper decides."""
         return [
             *map(event_of, snapshot.get("accepted", [])),
             *self._missed_replies(snapshot.get("heard")),
             *self._first_events(runner, self.now()),
-            *self.hooks.begin(
-                runner, partial(committed_results, self.store, runner.get_trials()), self.now, self._row
-            ),
+            *self.hooks.begin(runner, partial(self.store.results, runner.get_trials()), self.now, self._row),
         ]
 
-    def _missed_replies(self, heard: int | None) -> list[Event]:
-        """Return what the dispatcher said when an earlier manager no longer listened."""
-        replies = [] if heard is None else self.store.replies(heard)
+    def _missed_replies(self, last: int | None) -> list[Event]:
+        """Return the replies that an earlier manager recorded and did not handle."""
+        replies = [] if last is None else self.store.replies(last)
         return [
             meaning_of(number, Frame(CommandType(code.encode()), payload), self.now())
             for number, code, payload in replies
         ]
 
     async def _take_up(self, runner: TrialRunner, loop: TurnLoop) -> None:
-        """Find the attempts that were running; do again what an earlier manager may not have done."""
+        """Find the attempts that were running; repeat what an earlier manager may not have done."""
         for copy in runner.copies():
             loop.perform(copy)
         await self.executor.attach(runner.orders())

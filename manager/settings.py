@@ -26,7 +26,7 @@ def limits_of(config: ExperimentConfig) -> Limits:
 
 
 def retries_of(max_failures: int | Mapping[str, int]) -> Retries:
-    """How often failed attempts are run again.
+    """Return how often failed attempts are run again.
 
     >>> retries_of({"OOM": 1}).by_kind == {FailureKind.INFRA: 3, FailureKind.OOM: 1}
     True
@@ -55,14 +55,14 @@ def request_of(config: ExperimentConfig) -> Request:
 
 
 def agent_timeout_of(config: ExperimentConfig) -> float:
-    """How long (s) an agent may be silent: one that runs functions may not come to speak for a while."""
+    """Return how long (s) an agent may be silent; one that runs functions may be busy for a while."""
     if config.agent_timeout is not None:
         return config.agent_timeout
     return 60.0 if config.trial_command is None else 10.0
 
 
 def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
-    """How the trial agent runs a trial."""
+    """Return how the trial agent runs a trial."""
     is_function = config.trial_command is None
     return RunSpec(
         kind="function" if is_function else "command",
@@ -84,10 +84,11 @@ def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
 def _keeping_of(config: ExperimentConfig) -> Keeping:
     """Return what is kept of a trial's checkpoints, and when a class makes one."""
     checkpoint = config.checkpoint
+    directions = {objective.name: objective.direction for objective in config.objectives}
     return Keeping(
         keep=checkpoint.keep,
         rank_by=checkpoint.rank_by,
-        mode=config.objectives[0].direction,
+        mode=directions.get("default", config.objectives[0].direction),
         frequency=checkpoint.frequency,
         at_end=checkpoint.at_end,
     )

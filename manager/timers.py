@@ -1,4 +1,4 @@
-"""When the loop looks at the time again, and how long a stopping experiment waits for its trials."""
+"""When the loop checks the time again, and how long a stopping experiment waits for its trials."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .hooks import Hooks
 
 __all__ = ["Timers"]
 
-# A trial that is still there so long after its grace is given up: its agent is ended, too.
+# A trial that still runs so long (s) after its grace is given up, and its agent ended.
 _STOP_MARGIN = 2.0
 
 
@@ -20,6 +20,7 @@ class Timers:
 
     def __init__(
         self,
+        *,
         runner: TrialRunner,
         executor: TrialExecutor,
         hooks: Hooks,
@@ -53,7 +54,7 @@ class Timers:
             self._deadline = self._loop.call_later(max(0.0, due - self._clock()), self._tick)
 
     def next_deadline(self) -> float | None:
-        """Return when time must be looked at again: for the runner's limits, or for a stopper."""
+        """Return when the next limit of the runner or of a stopper is due."""
         due, left = self._runner.next_deadline(), self._hooks.time_left()
         if left is None:
             return due
@@ -67,7 +68,7 @@ class Timers:
                 timer.cancel()
 
     def _set_last_deadline(self) -> None:
-        """Bound the wait for the last trials, however many events still come in."""
+        """Bound the wait for the last trials, however many events come in."""
         if self._last_deadline is None:
             self._last_deadline = self._loop.call_later(self._grace + _STOP_MARGIN, self._give_up_on_trials)
 
@@ -76,7 +77,7 @@ class Timers:
         self._post([Tick(self._clock(), cause="timer: deadline")])
 
     def _give_up_on_trials(self) -> None:
-        """Count the trials that do not end as ended; their agents are killed."""
+        """Count trials that do not end as ended; their agents are killed."""
         why, cause = "did not end when killed", "timer: end of the grace"
         now, orders = self._clock(), self._runner.orders()
         self._post([AttemptEnded(now, o.trial_id, o.attempt, error=why, cause=cause) for o in orders])

@@ -1,8 +1,8 @@
 """One turn of the loop: take in what has come, commit what it changes, and then act.
 
-A turn takes every event that has come in, lets the runner handle them, writes what changed in one transaction, and
-only then sends frames, starts and stops trials. So whenever a process is killed: what was acted on is in the store,
-and what is in the store can be acted on again, because receivers are idempotent.
+The runner handles all events that have come in; what changed is written in one transaction; only then are frames sent
+and trials started and stopped. So, whenever a process is killed, what was acted on is in the store, and what is in the
+store can be acted on again, because receivers are idempotent.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
-    """What one turn has taken in, and what is to be done once it is committed.
+    """What one turn has taken in, and what to do once it is committed.
 
-    `cursors` say how far the agents' events are in it: more may come in before it is committed.
+    `cursors` say which of the agents' events are part of it: more may come in before it is committed.
     """
 
     events: Sequence[Event]
@@ -64,9 +64,9 @@ class _Turn:
 
 
 class TurnLoop:
-    """Collects events, and commits and acts on them in turns; no turn is taken before `open`.
+    """Collects events, and handles them in turns from `open` on.
 
-    `over` is done when the experiment is: with the failure, if one ended it. `observers` are called after each turn.
+    `over` is done when the experiment is, with the failure if one ended it. `observers` are called after each turn.
     """
 
     def __init__(
@@ -90,8 +90,8 @@ class TurnLoop:
         self.over: asyncio.Future[None] = self._loop.create_future()
         self._opened = asyncio.Event()
         self._inbox: list[Event] = []
-        self._accepted: list[Mapping[str, Any]] = []  # users' changes that are committed and not yet handled
-        self._heard: int | None = None  # the last reply that was acted on; None: all were
+        self._accepted: list[Mapping[str, Any]] = []  # users' requests, committed and not yet handled
+        self._last_reply: int | None = None  # the last one that was handled; None: all were
         self._is_scheduled = False
         self._is_closing = False
         self._is_sound = True  # what the runner knows is in the store, or will be
@@ -110,15 +110,15 @@ class TurnLoop:
         snapshot: Mapping[str, Any],
         event_log: EventLog | None = None,
     ) -> None:
-        """Begin to take turns, from the snapshot in the store."""
+        """Begin to take turns."""
         self._event_log = event_log
         self.runner, self._dispatcher, self._timers = runner, dispatcher, timers
-        self._heard = snapshot.get("heard")
+        self._last_reply = snapshot.get("heard")
         self._accepted = list(snapshot.get("accepted", []))
         self._opened.set()
 
     def put_first(self, events: Sequence[Event]) -> None:
-        """Let events happen before those that have come in until now."""
+        """Put events before those that have come in so far."""
         self._inbox[:0] = events
 
     async def until_open(self) -> None:
@@ -138,30 +138,30 @@ class TurnLoop:
 
     @property
     def may_write_end(self) -> bool:
-        """Is what the runner knows fit to be written? If not, the last turn that was written stands."""
+        """Whether the runner's state may be written; if not, the last turn that was written is the end."""
         return self._is_sound and not self.room.is_awaited
 
     def commit_last(self) -> None:
-        """Commit what the dispatcher said last, and that nothing was acted on since."""
+        """Commit the last replies of the dispatcher, which are not handled any more."""
         if self.over.done() and self.over.exception() is not None:
             self._commit(())  # what the runner knows may be wrong
             return
         session = self._dispatcher.session
         replies = session.take_replies()
         if replies:
-            self._heard = replies[0][0] - 1
+            self._last_reply = replies[0][0] - 1
         self._commit((), replies, session.take_checkpoints())
 
     # ------------------------------------------------------------------ what comes in
 
     def post(self, events: Sequence[Event]) -> None:
-        """Take events in; they are handled together with all others that come in before the next turn."""
+        """Take events in, to be handled in the next turn."""
         self._inbox.extend(events)
         if self.runner is not None:
             self._schedule()
 
     def accept(self, events: Sequence[Event], config: str | None) -> None:
-        """Commit what a user asked for, with the canonical `config` that it makes, and put it first in the inbox.
+        """Commit a user's request, with the canonical `config` that it makes, and put it first in the inbox.
 
         Raises `StoreError` if it cannot be committed; then nothing changes, neither now nor later.
         """
@@ -171,13 +171,13 @@ class TurnLoop:
             self.room.demand()
         accepted = [*self._accepted, *map(recorded, events)]
         self._store.accept(self._snapshot(self.opened_runner, accepted), config)
-        # Handled before anything else: the caller has checked the events against how things stand now.
+        # Handled before anything else: the caller has checked them against the present state.
         place = len(self._accepted)
         self._inbox[place:place] = events
         self._accepted = accepted
 
     def start_task(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine until the end; its failure ends the experiment."""
+        """Run a coroutine; its failure ends the experiment."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._task_done)
@@ -207,7 +207,7 @@ class TurnLoop:
             self._loop.call_soon(self.guarded, self.turn)
 
     def guarded(self, act: Callable[[], None]) -> None:
-        """Do something; its failure ends the experiment."""
+        """Call a function; its failure ends the experiment."""
         try:
             act()
         except Exception as error:  # noqa: BLE001
@@ -232,20 +232,20 @@ class TurnLoop:
         cursors = self._executor.take_cursors()
         effects = [effect for event in events for effect in self._handle(event)]
         commands = self._dispatcher.session.number(each for each in effects if isinstance(each, SendCommand))
-        self._heard = None
+        self._last_reply = None
         tick = self._tick(commands, *self._dispatcher.take_said())
         turn = _Turn(events=events, cursors=cursors, effects=effects, commands=commands, tick=tick)
         self.room.attempt(partial(self._write, tick), partial(self._act, turn))
 
     def _handle(self, event: Event) -> list[Effect]:
-        """Let the runner handle an event; what the dispatcher still says when all ends is kept for a resume."""
+        """Let the runner handle an event; replies to an experiment that ends are kept for a resume."""
         if isinstance(event, ExecutorFailed):
-            # As if the manager had been killed: the store says where everything stands.
+            # As if the manager had been killed: a resume continues from the store.
             raise ExecutorError(event.reason)
         runner = self.opened_runner
         is_over = runner.status is ExperimentStatus.STOPPING or runner.is_finished()
         if is_over and isinstance(event, REPLIES):
-            self._dispatcher.unheard += 1
+            self._dispatcher.unprocessed += 1
             return []
         if self._event_log is not None:
             self._event_log.add(event)
@@ -269,7 +269,7 @@ class TurnLoop:
         self._executor.confirm(turn.cursors)
         for effect in turn.effects:
             self.perform(effect)
-        if not self._dispatcher.session.is_clogged:
+        if not self._dispatcher.session.is_full:
             self._executor.acknowledge()
         self._dispatcher.session.write(turn.commands)
         if said := self._hooks.after(turn.tick.changes, turn.events, self._clock()):
@@ -280,7 +280,7 @@ class TurnLoop:
         self.look_for_progress()
 
     def perform(self, effect: Effect) -> None:
-        """Do one thing that is committed; doing it twice is harmless."""
+        """Perform a committed effect; twice is harmless."""
         if isinstance(effect, StartTrial):
             self._executor.start_trial(effect.order)
         elif isinstance(effect, StopTrial):
@@ -297,7 +297,7 @@ class TurnLoop:
             self.over.set_result(None)
 
     def look_for_progress(self) -> None:
-        """Tell the executor when nothing is left to do and the dispatcher owes no reply."""
+        """Notify the executor, or the runner, when all events are handled and the dispatcher owes no reply."""
         if self.runner is None or self._inbox or self.over.done():
             return
         if not self._dispatcher.session.has_answered_all:
@@ -308,13 +308,13 @@ class TurnLoop:
             self._executor.on_idle(self._timers.next_deadline())
 
     def acknowledge(self) -> None:
-        """Let agents forget what is committed, and fetch more."""
+        """Acknowledge committed reports to the agents, and fetch more."""
         self._executor.acknowledge()
 
     # ------------------------------------------------------------------ the store
 
     def send_first(self, command: SendCommand) -> None:
-        """Commit and send a command that no event asks for."""
+        """Commit and send a command that follows from no event."""
         session = self._dispatcher.session
         numbered = session.number([command])
         self._commit(numbered)
@@ -335,7 +335,7 @@ class TurnLoop:
     def _tick(
         self, commands: Sequence[Command], replies: Sequence[Record], checkpoints: Sequence[SavedState]
     ) -> StoreTick:
-        """Return all that is to be committed now."""
+        """Return all that is to be committed."""
         runner = self.opened_runner
         now = self._clock()
         return StoreTick(
@@ -358,7 +358,7 @@ class TurnLoop:
                 self._dispatcher.prune_checkpoints()
 
     def _snapshot(self, runner: TrialRunner, accepted: Sequence[Mapping[str, Any]]) -> str:
-        more: dict[str, Any] = {} if self._heard is None else {"heard": self._heard}
+        more: dict[str, Any] = {} if self._last_reply is None else {"heard": self._last_reply}
         if accepted:
             more["accepted"] = accepted
         if self._event_log is not None:

@@ -1,6 +1,6 @@
-"""What a changed limit or search space has to be, whoever asks for it: a verb, the API, a page, a program.
+"""What a changed limit or search space has to be, whether a verb, the API, a page or a program asks for it.
 
-The models of the config are lenient, as YAML needs it: they take "9" and true for numbers. A change comes from a
+The models of the config are lenient, as YAML needs it: they accept "9" and true as numbers. A change comes from a
 program or a form, where those are mistakes.
 """
 
@@ -35,7 +35,7 @@ def _of(name: str, value: Any) -> Iterator[str]:
     elif name == "max_experiment_duration":
         yield from _of_duration(name, value)
     elif name == "search_space" and (not isinstance(value, Mapping) or not value):
-        yield 'search_space must be an object with a parameter at least, such as {"lr": {...}}'
+        yield 'search_space must be an object with at least one parameter, such as {"lr": {...}}'
 
 
 def _of_count(name: str, value: Any, most: int) -> Iterator[str]:

@@ -4,10 +4,9 @@
     {"op": "kill", "trial": "Xy3fA"}     -> {"ok": true}
     anything that cannot be done         -> {"error": "a sentence", "kind": "conflict"}
 
-The operations are listed in `live_changes.py`; who asks for a change uses `steering.py`.
-The socket has a short name in the user's runtime directory; `control.sock` in the experiment's folder is a
-link to it: it is found whatever the runtime directory of the asking process is. Only the same user is
-listened to.
+The operations are listed in `operations.py`; callers use `steering.py`.
+The socket has a short name in the user's runtime directory. `control.sock` in the experiment's folder links to it, so
+that processes with another runtime directory find it, too. Requests of other users are refused.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ _TIMEOUT = 10.0
 class ControlError(Exception):
     """The manager could not be asked, or refused; the message says why.
 
-    `kind`: "unreachable"; or the refusal is because something is "not found", is in "conflict" with how the experiment
-    stands, or is "invalid" at any time; or the manager "failed" at it.
+    `kind` is "unreachable", "not found", "conflict" (not possible at present), "invalid" (never possible) or "failed"
+    (an error of the manager).
     """
 
     def __init__(self, message: str, kind: RefusalKind = "conflict") -> None:
@@ -48,16 +47,16 @@ class ControlError(Exception):
 
 
 def control_socket(folder: Path) -> Path:
-    """Where the manager of an experiment listens."""
+    """Return where the manager of an experiment listens."""
     name = hashlib.blake2b(str(folder.absolute()).encode(), digest_size=6).hexdigest()
     return runtime_directory() / f"m-{name}.sock"
 
 
 class ControlServer:
-    """Answers the requests of verbs while its `async with` block runs.
+    """Replies to the requests of verbs while its `async with` block runs.
 
-    `operations` maps an op to a function of the request (it may be a coroutine), whose answer is sent back; a
-    `ControlError` it raises is sent as the sentence that it is.
+    `operations` maps an op to a function or coroutine function of the request; what it returns is sent back, and so is
+    the message of a `ControlError`.
     """
 
     def __init__(self, folder: Path, operations: Mapping[str, Operation]) -> None:
@@ -68,7 +67,7 @@ class ControlServer:
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def __aenter__(self) -> ControlServer:
-        # Whoever owns the folder may take away what a killed manager left.
+        # The owner of the folder may remove what a killed manager left.
         self._path.unlink(missing_ok=True)
         self._server = await asyncio.start_unix_server(self._serve, self._path, limit=_MAX_LINE)
         self._path.chmod(0o600)
@@ -96,7 +95,7 @@ class ControlServer:
         try:
             await self._converse(reader, writer)
         except ConnectionError:
-            pass  # it went away
+            pass  # the caller is gone
         finally:
             self._writers.discard(writer)
             writer.close()
@@ -115,10 +114,10 @@ class ControlServer:
             await writer.drain()
 
     async def _answer(self, line: bytes) -> bytes:
-        """Return the line that answers a request; what an operation did not foresee is logged and said, too."""
+        """Return the reply to a request; an unexpected error is logged, and is a reply, too."""
         try:
             return json_line(await self._perform(line))
-        except Exception as error:  # noqa: BLE001  (the manager goes on, and who asked must hear of it)
+        except Exception as error:  # noqa: BLE001  (the manager continues, and the caller must know)
             _log.exception("the request %r failed", line[:80])
             why = f"{type(error).__name__}: {error}"
             return json_line(
@@ -142,7 +141,7 @@ class ControlServer:
 
 
 def ask_manager(folder: Path, request: Answer, timeout: float = _TIMEOUT) -> Answer:
-    """Send a request to the manager of the experiment in `folder`; raises `ControlError` with its refusal.
+    """Send a request to the manager of the experiment in `folder`; raise `ControlError` with its refusal.
 
     `timeout` is in seconds.
     """

@@ -1,4 +1,4 @@
-"""More trials, more time, another concurrency for an experiment that nobody runs."""
+"""More trials, more time, another concurrency for an experiment that does not run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, Store
 from .change_checks import problems_of
 
-__all__ = ["Extension", "ExtensionError", "extend_experiment"]
+__all__ = ["LIMITS", "Extension", "ExtensionError", "extend_experiment"]
 
 
 class ExtensionError(ValueError):
-    """The limits asked for make no sense for this experiment; the message says which would."""
+    """The limits make no sense for this experiment; the message says which would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +26,22 @@ class Extension:
     trial_concurrency: int | None = None
 
     def changes(self) -> dict[str, Any]:
-        """The limits that are given.
+        """Return the limits that are given.
 
         >>> Extension(max_trial_number=20).changes()
         {'max_trial_number': 20}
         """
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name in LIMITS if (value := getattr(self, name)) is not None}
+
+
+LIMITS = tuple(field.name for field in fields(Extension))
+"""The limits that can be changed, whether the experiment runs or not."""
 
 
 def extend_experiment(folder: ExperimentFolder, extension: Extension) -> None:
     """Write new limits into an experiment's store, so that it can be resumed, also if it was DONE.
 
-    Raises `ExtensionError`, `FolderError` if somebody runs it, `StoreError`.
+    Raises `ExtensionError`, `StoreError`, or `FolderError` if it runs.
     """
     if problems := problems_of(extension.changes()):
         raise ExtensionError("; ".join(problems))
@@ -66,7 +69,7 @@ def _extend(store: Store, extension: Extension) -> None:
 
 
 def _why_done(config: ExperimentConfig, made: int, run_time: float) -> str | None:
-    """Why an experiment that is done would be done at once again."""
+    """Say why an experiment that is done would be done again at once."""
     number, duration = config.max_trial_number, config.max_experiment_duration
     if number is not None and made >= number:
         return f"{made} trials are made already: max_trial_number must be more than {made}"

@@ -17,7 +17,7 @@ from .connection import ControlServer
 from .manager_log import logged
 from .operations import LiveChanges
 from .rate import RateMeter, forecast
-from .trial_reading import tell_part
+from .trial_reading import read_part
 
 if TYPE_CHECKING:
     from ...runner import TrialRunner
@@ -33,7 +33,7 @@ class RunningManager:
     """Opens a manager, its log and its control socket for an `async with` block; `wait` runs it to its end.
 
     `warn` gets warnings and errors as text; without it they go where the program's log messages go. `on_stop` is
-    called once, when the experiment is asked to stop.
+    called once, at the first request to stop.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class RunningManager:
         await self._stack.aclose()
 
     async def wait(self) -> ExperimentStatus:
-        """Wait until the experiment is over and nothing of it runs; what ended it is logged, stored and raised."""
+        """Wait until the experiment is over and none of its processes runs; store and raise what ended it."""
         name, store = self._manager.folder.experiment_id, self._manager.store
         _log.info("experiment %s runs in process %d", name, os.getpid())
         try:
@@ -84,7 +84,7 @@ class RunningManager:
         try:
             await self._manager.wait()
         finally:
-            await self._manager.close()  # it can still be asked meanwhile
+            await self._manager.close()  # meanwhile it still replies to requests
 
     def _store_failure(self, reason: str) -> None:
         try:
@@ -95,7 +95,7 @@ class RunningManager:
     # ------------------------------------------------------------------ being stopped
 
     def stop(self, reason: str) -> None:
-        """End the experiment: what runs is ended with grace, and its results are kept."""
+        """End the experiment: trials get their grace, and results are kept."""
         self._stop(self._manager.stop, reason)
 
     def stop_now(self, reason: str) -> None:
@@ -112,7 +112,7 @@ class RunningManager:
 
     def _operations(self) -> dict[str, Any]:
         changes = LiveChanges(self._manager, self.stop_now).operations()
-        return {**changes, "status": self._status, "read_file": partial(tell_part, self._manager)}
+        return {**changes, "status": self._status, "read_file": partial(read_part, self._manager)}
 
     def _status(self, _request: dict[str, Any]) -> dict[str, Any]:
         runner, now = self._manager.runner, time.time()
@@ -147,7 +147,7 @@ class RunningManager:
 
 
 def why_failed(error: Exception) -> str:
-    """Return why a manager failed, as a sentence."""
+    """Say why a manager failed."""
     if isinstance(error, ExecutorError | StoreError):
         return str(error)
     return f"the manager failed: {type(error).__name__}: {error}"

@@ -1,7 +1,7 @@
-"""Where log messages go: all to logs/manager.log in the experiment's folder, warnings also to who runs it.
+"""Where log messages go: all to logs/manager.log in the experiment's folder, warnings also to the terminal.
 
-Only the logger `pitchpipe` is touched; the root logger belongs to the program. Experiments that run in one process at
-the same time get each other's messages as well.
+Only the logger `pitchpipe` is changed; the root logger belongs to the program. Experiments that run in one process at
+the same time get each other's messages, too.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def logged(folder: ExperimentFolder, level: str, warn: Callable[[str], None] | N
 
 class _File(RotatingFileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # (the name is logging's)
-        """Drop the line: on a full disk the warnings say what matters, and a traceback a line would hide them."""
+        """Drop the line: on a full disk a traceback for each line would hide the warnings that matter."""
 
 
 class _Beside(logging.Handler):
-    """Takes what the logger did before it wrote files, and remembers how it was."""
+    """Does what the logger did before it wrote files, and remembers its settings."""
 
     def __init__(self, logger: logging.Logger, level: int) -> None:
         super().__init__(level)
@@ -63,14 +63,14 @@ class _Beside(logging.Handler):
         self._before = logger.level, logger.propagate
 
     def end(self, logger: logging.Logger) -> None:
-        """Leave the logger as it was."""
+        """Restore the logger's settings."""
         logger.removeHandler(self)
         level, logger.propagate = self._before
         logger.setLevel(level)
 
 
 class _Passing(_Beside):
-    """Passes messages on to the program's own handlers, those that they would have got."""
+    """Passes messages on to the program's own handlers, as if there were no file."""
 
     def __init__(self, logger: logging.Logger) -> None:
         super().__init__(logger, logger.getEffectiveLevel())

@@ -1,11 +1,10 @@
 """What a user may change while an experiment runs: the manager's side of the control socket.
 
-A change is first committed as it was asked for (new limits and search spaces in the stored config); if that cannot be
-written, it is refused, and nothing has happened. Then it is an event like any other: the runner takes it in, what
-follows from it is committed in one transaction, acted upon and answered. So a manager that is killed after the answer
-comes back with the change.
+A request is committed first, with the config that it makes; if that cannot be written, it is refused, and nothing has
+changed. Then it is an event like any other: the runner handles it, and what follows from it is committed before the
+reply. So a manager that is killed after the reply comes back with the change.
 
-The operations, by the names of `control.py`'s requests:
+The operations, by the `op` of a request:
 
     {"op": "update", "changes": {"max_trial_number": 20, "search_space": {...}}}   limits; null lifts a bound
     {"op": "add", "parameters": {"lr": 0.1}}      -> {"sequence_id": 12, "trial_id": "Xy3fA"}
@@ -15,7 +14,7 @@ The operations, by the names of `control.py`'s requests:
     {"op": "kill", "trial": "Xy3fA" or 11}
     {"op": "stop", "reason": "..."}
 
-Whoever asks uses `steering.py`, which checks more than the manager has time for.
+Callers use `steering.py`, which checks more than the manager has time for.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ from ...store import NoRoomError, StoreError
 from ..experiments import BY_USER
 from .change_checks import problems_of
 from .connection import ControlError
+from .extension import LIMITS
 
 if TYPE_CHECKING:
     from ...config import ExperimentConfig
@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHANGEABLE", "LiveChanges", "changed_config"]
 
-_LIMITS = ("max_trial_number", "max_experiment_duration", "trial_concurrency")
-CHANGEABLE = (*_LIMITS, "search_space")
+CHANGEABLE = (*LIMITS, "search_space")
 _SNAKE = {
     "maxTrialNumber": "max_trial_number",
     "maxExperimentDuration": "max_experiment_duration",
@@ -58,14 +57,14 @@ _SNAKE = {
 
 
 class LiveChanges:
-    """Answers the requests of users about a running manager; called on its event loop."""
+    """Carries out users' requests to a running manager; called on its event loop."""
 
     def __init__(self, manager: Manager, stop: Callable[[str], None] | None = None) -> None:
         self._manager = manager
         self._stop_experiment = stop or manager.stop_now
 
     def operations(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
-        """Return the operations by name, for a `ControlServer`; each raises `ControlError` with the refusal."""
+        """Return the operations by name, for a `ControlServer`; each raises `ControlError` to refuse."""
         return {
             "update": self._update,
             "add": self._add,
@@ -83,7 +82,7 @@ class LiveChanges:
         if (why_not := _why_not(config, changes, runner, manager.now())) is not None:
             raise ControlError(why_not, "conflict")
         self._apply("update", _events_of(config, changes, manager.now()), config)
-        return {name: getattr(config, name) for name in _LIMITS}
+        return {name: getattr(config, name) for name in LIMITS}
 
     def _add(self, request: dict[str, Any]) -> dict[str, Any]:
         parameters = request.get("parameters")
@@ -118,7 +117,7 @@ class LiveChanges:
     # ------------------------------------------------------------------ helpers
 
     def _running(self) -> TrialRunner:
-        """Return the runner, if anything can be changed now."""
+        """Return the runner; raise `ControlError` if nothing can be changed now."""
         runner = self._manager.runner
         if runner is None:
             raise ControlError("the experiment is still starting: ask again in a moment", "conflict")
@@ -193,7 +192,7 @@ def changed_config(config: ExperimentConfig, changes: Mapping[str, Any]) -> Expe
 
 
 def checked_import(data: Any) -> list[dict[str, Any]]:
-    """Results measured elsewhere, each `{"parameter": {...}, "value": ...}`; raises `ControlError` naming the bad one.
+    """Return results measured elsewhere as they are; raise `ControlError` for the first that is not one.
 
     >>> checked_import([{"parameter": {"x": 1}, "value": 0.5}])
     [{'parameter': {'x': 1}, 'value': 0.5}]
@@ -210,7 +209,7 @@ def checked_import(data: Any) -> list[dict[str, Any]]:
         value = row["value"]["default"] if _has_default(row["value"]) else row["value"]
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise ControlError(
-                f'the value of result {number} is no finite number, and no object with one as "default"',
+                f'the value of result {number} is neither a finite number nor an object with one as "default"',
                 "invalid",
             )
     return data
@@ -221,7 +220,7 @@ def _has_default(value: Any) -> bool:
 
 
 def _why_not_add(runner: TrialRunner, count: int) -> str:
-    """Why so many trials cannot be added, as a sentence; empty if they can."""
+    """Say why so many trials cannot be added; return an empty text if they can."""
     most = runner.limits.max_trial_number
     if (why_not := runner.why_not_add()) and most is None:
         return why_not
@@ -235,7 +234,7 @@ def _why_not_add(runner: TrialRunner, count: int) -> str:
 def _why_not(
     config: ExperimentConfig, changes: Mapping[str, Any], runner: TrialRunner, now: float
 ) -> str | None:
-    """Why the changed limits make no sense at present."""
+    """Say why the changed limits make no sense at present."""
     number, duration = config.max_trial_number, config.max_experiment_duration
     made = runner.created + runner.requested
     if "max_trial_number" in changes and number is not None and number < made:
@@ -250,7 +249,7 @@ def _events_of(config: ExperimentConfig, changes: Mapping[str, Any], now: float)
     events: list[Event] = []
     if "search_space" in changes:
         events.append(SearchSpaceChanged(now, json.dumps(config.search_space)))
-    if set(changes) & set(_LIMITS):
+    if set(changes) & set(LIMITS):
         events.append(
             LimitsChanged(
                 now, config.trial_concurrency, config.max_trial_number, config.max_experiment_duration

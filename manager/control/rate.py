@@ -11,7 +11,7 @@ _WINDOW = 60.0
 
 
 class RateMeter:
-    """Measures trials per second from how many have ended when."""
+    """Measures trials per second."""
 
     def __init__(self) -> None:
         self._ends: deque[tuple[float, int]] = deque()
@@ -31,7 +31,7 @@ class RateMeter:
         (first_time, first), (last_time, last) = self._ends[0], self._ends[-1]
         if last == first or now <= first_time:
             return None
-        # Up to now only if the next end is overdue: else the rate would sag between two ends.
+        # Until now only if the next end is overdue: otherwise the rate would sag between two ends.
         mean = (last_time - first_time) / (last - first)
         return (last - first) / max(last_time - first_time, now - first_time - mean, 1e-9)
 
@@ -39,7 +39,7 @@ class RateMeter:
 def forecast(
     *, total: int | None, finished: int, rate: float | None, elapsed: float, longest: float | None
 ) -> tuple[float | None, bool]:
-    """Return the seconds that are left, if known, and whether they are only a bound: `longest` seconds in all.
+    """Return the seconds left, if known, and whether they are only the bound of `longest` seconds in all.
 
     >>> forecast(total=10, finished=4, rate=2.0, elapsed=5.0, longest=60.0)
     (3.0, False)

@@ -1,7 +1,7 @@
 """Changing an experiment from another process: what verbs, the HTTP API and the pages call.
 
-A running experiment is changed through its manager (`live_changes.py`); the limits of one that nobody runs, in its
-store. What takes time (whether the tuner takes a new search space) is checked here, not in the manager.
+A running experiment is changed through its manager (`operations.py`), one that does not run in its store (limits only).
+What takes time (whether the tuner takes a new search space) is checked here, not in the manager.
 All functions raise `ControlError`, whose `kind` says what sort of refusal it is.
 """
 
@@ -16,7 +16,7 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, FolderError, Store
 from ..experiments import BY_USER, experiment_config
 from .connection import ControlError, ask_manager
-from .extension import Extension, ExtensionError, extend_experiment
+from .extension import LIMITS, Extension, ExtensionError, extend_experiment
 from .operations import changed_config, checked_import
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _PATIENCE = 10.0
-# What is said in one request: the manager's loop has other things to do.
+# The size of one request: the manager's loop has other things to do.
 _MOST_CHARACTERS = 48_000
 
 
@@ -39,8 +39,8 @@ def change_experiment(
 ) -> dict[str, Any]:
     """Change `max_trial_number`, `max_experiment_duration`, `trial_concurrency` or the `search_space`.
 
-    None lifts a bound; durations are seconds, or text such as "2h". Answers the limits as they are now. The limits of
-    an experiment that nobody runs are changed for its next run.
+    None lifts a bound; durations are seconds, or text such as "2h". Return the limits as they are now. The limits of
+    an experiment that does not run are changed for its next run.
     """
     config = changed_config(experiment_config(folder), changes)
     if "search_space" in changes and (problems := check_plugins(config)):
@@ -49,41 +49,40 @@ def change_experiment(
         _extend(folder, changes, config)
     else:
         ask_manager(folder.path, {"op": "update", "changes": dict(changes)}, timeout)
-    names = ("max_trial_number", "max_experiment_duration", "trial_concurrency")
-    return {name: getattr(config, name) for name in names}
+    return {name: getattr(config, name) for name in LIMITS}
 
 
 def add_trial(
     folder: ExperimentFolder, parameters: Mapping[str, Any], timeout: float = _PATIENCE
 ) -> dict[str, Any]:
-    """Run a trial with parameters of one's own; answers its `sequence_id` and `trial_id`."""
+    """Run a trial with these parameters; return its `sequence_id` and `trial_id`."""
     return _ask(folder, {"op": "add", "parameters": dict(parameters)}, timeout)
 
 
 def add_trials(
     folder: ExperimentFolder, several: Sequence[Mapping[str, Any]], timeout: float = _PATIENCE
 ) -> list[dict[str, Any]]:
-    """Run several trials with parameters of one's own, all or none; answers `sequence_id` and `trial_id` of each."""
+    """Run several trials, all or none; return the `sequence_id` and `trial_id` of each."""
     request = {"op": "add", "parameters": [dict(each) for each in several]}
     return _ask(folder, request, timeout)["trials"]
 
 
 def rerun_trial(folder: ExperimentFolder, trial: str | int, timeout: float = _PATIENCE) -> dict[str, Any]:
-    """Run a new trial with the parameters of another one; answers its `sequence_id` and `trial_id`."""
+    """Run a new trial with the parameters of another one; return its `sequence_id` and `trial_id`."""
     return _ask(folder, {"op": "rerun", "trial": trial}, timeout)
 
 
 def kill_trial(folder: ExperimentFolder, trial: str | int, timeout: float = _PATIENCE) -> dict[str, Any]:
-    """End one trial; the experiment goes on."""
+    """End one trial; the experiment continues."""
     return _ask(folder, {"op": "kill", "trial": trial}, timeout)
 
 
 def import_results(
     folder: ExperimentFolder, results: Sequence[Mapping[str, Any]], timeout: float = _PATIENCE
 ) -> int:
-    """Tell the tuner results measured elsewhere, each `{"parameter": {...}, "value": NUMBER}`; answers how many.
+    """Give the tuner results measured elsewhere, each `{"parameter": {...}, "value": NUMBER}`; return how many.
 
-    All of them are checked before the first is told.
+    All are checked before the first is sent.
     """
     rows = checked_import([dict(row) for row in results])
     for portion in list(_portions(rows)):
@@ -92,7 +91,7 @@ def import_results(
 
 
 def stop_experiment(folder: ExperimentFolder, reason: str = BY_USER, timeout: float = _PATIENCE) -> None:
-    """End the experiment, and do not wait for it: what runs is ended with grace, and results are kept."""
+    """End the experiment without waiting for its end: trials get their grace, and results are kept."""
     _ask(folder, {"op": "stop", "reason": reason}, timeout)
 
 
@@ -106,7 +105,7 @@ def _ask(folder: ExperimentFolder, request: dict[str, Any], timeout: float) -> d
 
 
 def _how_to_run(folder: ExperimentFolder) -> str:
-    """Return what makes an experiment that does not run continue, as a sentence."""
+    """Say how to continue an experiment that does not run."""
     store = Store.view(folder.database)
     try:
         status = store.experiment().status
@@ -123,8 +122,8 @@ def _how_to_run(folder: ExperimentFolder) -> str:
 def _extend(folder: ExperimentFolder, changes: Mapping[str, Any], config: Any) -> None:
     if "search_space" in changes:
         raise ControlError(
-            f"experiment {folder.experiment_id} does not run, and its tuner can only be told a search space while it "
-            f"does: {_how_to_run(folder)}",
+            f"experiment {folder.experiment_id} does not run, and its tuner takes a search space only while it does: "
+            f"{_how_to_run(folder)}",
             "conflict",
         )
     if lifted := [name for name in changes if changes[name] is None]:

@@ -1,4 +1,4 @@
-"""What a trial that runs has printed so far, wherever that lies: asked of its manager, which asks its agent."""
+"""What a running trial has printed so far: its manager asks the agent, which may be on another machine."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ if TYPE_CHECKING:
 
     from ..manager import Manager
 
-__all__ = ["read_running", "tell_part"]
+__all__ = ["read_part", "read_running"]
 
 _MOST = 48 * 1024
 
 
-async def tell_part(manager: Manager, request: dict[str, Any]) -> dict[str, Any]:
-    """Answer the request for a part of a file of a trial that runs: `{"data": base64}`, empty behind its end.
+async def read_part(manager: Manager, request: dict[str, Any]) -> dict[str, Any]:
+    """Return a part of a file of a running trial: `{"data": base64}`, empty after its end.
 
-    The request names the `trial`, the `name` of a file in its folder and an `offset` in bytes. Raises `ControlError`.
+    The request names the `trial`, the `name` of a file in its folder and an `offset` in bytes. Raise `ControlError` if
+    it cannot be read.
     """
     runner, name = manager.runner, str(request.get("name", ""))
     trial_id, offset = str(request.get("trial")), request.get("offset", 0)
@@ -37,7 +38,7 @@ async def tell_part(manager: Manager, request: dict[str, Any]) -> dict[str, Any]
 
 
 def read_running(folder: Path, trial_id: str, name: str, offset: int) -> bytes:
-    """A part of a file of a trial that runs, from `offset` bytes on; nothing if its manager cannot give it."""
+    """Return a part of a file of a running trial, from `offset` on; nothing if its manager cannot read it."""
     request = {"op": "read_file", "trial": trial_id, "name": name, "offset": offset}
     try:
         return base64.b64decode(ask_manager(folder, request)["data"])

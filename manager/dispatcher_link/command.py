@@ -1,4 +1,4 @@
-"""A command to the dispatcher with its number, as it is committed and sent."""
+"""A numbered command to the dispatcher, as it is committed and sent."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ __all__ = ["Command"]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Command number `n`; `is_periodical` marks an intermediate result, which other queues of
-    the dispatcher work on."""
+    """Command number `n`; `is_periodical` marks an intermediate result, which goes to other queues."""
 
     n: int
     type: CommandType
@@ -23,7 +22,7 @@ class Command:
 
     @classmethod
     def numbered(cls, n: int, sent: SendCommand) -> Command:
-        """Give a command of the runner its number."""
+        """Return a command of the runner with its number."""
         return cls(n, sent.command, sent.payload, sent.is_periodical)
 
     @classmethod
@@ -43,5 +42,5 @@ class Command:
         return self.n, self.type.value.decode(), self.payload
 
     def frame(self) -> bytes:
-        """Return the bytes that the dispatcher gets."""
+        """Return the bytes for the pipe."""
         return encode_frame(self.type, self.payload)

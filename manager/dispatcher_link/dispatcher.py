@@ -1,4 +1,4 @@
-"""Brings the dispatcher back after a failure: from a checkpoint, from the record, or from the results alone."""
+"""Restores the dispatcher after a failure: from a checkpoint, from the record, or from the results alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...protocol import CommandType
 from ...runner import Event, SendCommand, TrialRunner
 from ...store import Conversation, Record, SavedState, Store
 from .command import Command
-from .retelling import history_of, user_imports
+from .history import history_of, user_imports
 from .session import DispatcherSession, DispatcherSetup
 
 __all__ = ["Dispatcher", "Owner"]
@@ -31,7 +31,7 @@ class Owner(Protocol):
         ...
 
     def acknowledge(self) -> None:
-        """Continue to fetch results."""
+        """Continue to fetch reports."""
         ...
 
     def start_task(self, work: Coroutine[Any, Any, None]) -> None:
@@ -39,7 +39,7 @@ class Owner(Protocol):
         ...
 
     async def until_open(self) -> None:
-        """Wait until it is known where the experiment stands."""
+        """Wait until the experiment is open."""
         ...
 
     def settle(self) -> TrialRunner:
@@ -50,7 +50,7 @@ class Owner(Protocol):
 class Dispatcher:
     """The experiment's dispatcher: its session, and what restores it.
 
-    `unheard` counts the last replies that nobody acted on, because everything was over when they came.
+    `unprocessed` counts the last replies that had no effect because the experiment was ending.
     """
 
     def __init__(
@@ -61,25 +61,25 @@ class Dispatcher:
         owner: Owner,
     ) -> None:
         self.session = DispatcherSession(setup, self)
-        self.unheard = 0
+        self.unprocessed = 0
         self._checkpoints = setup.folder / "checkpoint"
         self._store = store
         self._search_space = search_space
         self._owner = owner
 
     async def start(self) -> None:
-        """Start it, and send it what is recorded."""
+        """Start it and send it the record."""
         await self.session.start(self._store.conversation, self._saved_state())
 
     def restore(self, reason: str) -> None:
-        """Replace the process by one that gets the last checkpoint and what is recorded since."""
+        """Replace the process by one that gets the last checkpoint and the record since then."""
         _log.warning("restoring the dispatcher: %s", reason)
         self._owner.start_task(self.session.restart(self._store.conversation, self._saved_state()))
 
     def take_said(self) -> tuple[Sequence[Record], Sequence[SavedState]]:
-        """Return the replies that were acted on and the checkpoints, to be committed."""
-        replies = self.session.take_replies(keep=self.unheard)
-        return replies, () if self.unheard else self.session.take_checkpoints()
+        """Return the replies that had their effect, and the checkpoints, to be committed."""
+        replies = self.session.take_replies(keep=self.unprocessed)
+        return replies, () if self.unprocessed else self.session.take_checkpoints()
 
     def initialize(self) -> SendCommand:
         """Return the first command of a record."""
@@ -90,7 +90,7 @@ class Dispatcher:
         for path in self._store.prune_dispatcher_checkpoints():
             (self._checkpoints / path).unlink(missing_ok=True)
 
-    # ------------------------------------------------------------------ what the session says
+    # ------------------------------------------------------------------ what the session reports
 
     def on_event(self, event: Event) -> None:
         """Hand an event to the loop."""
@@ -100,12 +100,12 @@ class Dispatcher:
         """Hand progress to the loop."""
         self._owner.look_for_progress()
 
-    def on_unclogged(self) -> None:
-        """Let results be fetched again."""
+    def on_drained(self) -> None:
+        """Let reports be fetched again."""
         self._owner.acknowledge()
 
     def on_divergence(self, why: str) -> None:
-        """Begin a new record: the tuner is not reproducible, so a new one only learns the results so far."""
+        """Begin a new record: the tuner is not reproducible, so a new one gets only the results so far."""
         _log.warning("the tuner is not reproducible (%s): a new one starts and gets all results so far", why)
         self._owner.start_task(self._begin_new_record())
 
@@ -129,12 +129,12 @@ class Dispatcher:
             first.append(SendCommand(CommandType.RequestTrialJobs, str(missing)))
         records = [Command.numbered(n, command).record() for n, command in enumerate(first, start=1)]
         self.session.take_replies()
-        self.unheard = 0
+        self.unprocessed = 0
         self._store.begin_conversation(records)
         return Conversation(records)
 
     def _saved_state(self) -> SavedState | None:
-        """Return the last checkpoint whose file is there."""
+        """Return the last checkpoint whose file exists."""
         while (saved := self._store.dispatcher_checkpoint()) is not None:
             if (self._checkpoints / saved.path).is_file():
                 return saved

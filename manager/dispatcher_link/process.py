@@ -1,4 +1,4 @@
-"""The dispatcher process as the manager holds it: two pipes, frames in and out, its end."""
+"""The dispatcher process: its two pipes, frames in and out, its end."""
 
 from __future__ import annotations
 
@@ -31,24 +31,23 @@ __all__ = ["DISPATCHER_COMMAND", "DispatcherProcess", "dispatcher_environment"]
 _FIRST_FD = 10
 _PIPE_GRACE = 1.0
 
-
 # The command line of our dispatcher; its configuration is in its environment.
 DISPATCHER_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher")
-# What a dispatcher does not need: the search space comes by a command, and the environment may hold secrets.
-_NOT_TOLD = frozenset(("searchSpace", "trialEnvironment"))
+# The search space comes by a command, and the environment may hold secrets.
+_LEFT_OUT = frozenset(("searchSpace", "trialEnvironment"))
 
 
 def dispatcher_environment(
     config: Mapping[str, Any], folder: Path, *, mode: str, log_level: str, gpu_indices: Sequence[int] = ()
 ) -> dict[str, str]:
-    """The environment that NNI gives its dispatcher, the announcement of our protocol, and the canonical `config`."""
-    told = {key: value for key, value in config.items() if key not in _NOT_TOLD}
+    """Return the environment that NNI gives its dispatcher, with our protocol and the canonical `config`."""
+    needed = {key: value for key, value in config.items() if key not in _LEFT_OUT}
     return {
         # Suggestions are small sums: threads that wait for each other on a busy machine cost more than they save.
         "OPENBLAS_NUM_THREADS": "1",
         **os.environ,
         PROTOCOL_ENVIRONMENT: str(PROTOCOL_VERSION),
-        PARAMETERS_ENVIRONMENT: base64.b64encode(json.dumps(told).encode()).decode(),
+        PARAMETERS_ENVIRONMENT: base64.b64encode(json.dumps(needed).encode()).decode(),
         "SDK_PROCESS": "dispatcher",
         "NNI_MODE": mode,
         "NNI_CHECKPOINT_DIRECTORY": str(folder / "checkpoint"),
@@ -60,21 +59,21 @@ def dispatcher_environment(
 
 
 class DispatcherProcess(asyncio.Protocol):
-    """Spawns a dispatcher, talks frames with it and says when it has ended.
+    """Spawns a dispatcher, exchanges frames with it and reports its end.
 
-    `on_frames` gets the frames as they come, `on_end(exit code, sentence)` is called once: when the process has ended
-    or talks rubbish. Both on the event loop's thread.
+    `on_frames` gets the frames as they come. `on_end(exit code, sentence)` is called once, when the process has ended
+    or sends what is not a frame. Both run on the event loop's thread.
     """
 
     def __init__(
         self,
         on_frames: Callable[[list[Frame]], None],
         on_end: Callable[[int, str], None],
-        on_unclogged: Callable[[], None],
+        on_drained: Callable[[], None],
     ) -> None:
         self.pid: int | None = None
-        self.is_clogged = False
-        self.on_unclogged = on_unclogged
+        self.is_full = False
+        self.on_drained = on_drained
         self._on_frames = on_frames
         self._on_end = on_end
         self._decoder = FrameDecoder()
@@ -105,38 +104,38 @@ class DispatcherProcess(asyncio.Protocol):
         threading.Thread(target=self._reap, args=(self.pid,), name="dispatcher-end", daemon=True).start()
         self._reader, _ = await self._loop.connect_read_pipe(lambda: self, os.fdopen(we_read, "rb", 0))
         self._writer, _ = await self._loop.connect_write_pipe(
-            lambda: _Valve(self), os.fdopen(we_write, "wb", 0)
+            lambda: _Backpressure(self), os.fdopen(we_write, "wb", 0)
         )
 
     def write(self, data: bytes) -> None:
-        """Send encoded frames; to a process that has ended nothing is sent."""
+        """Send encoded frames, unless the process has ended."""
         if self._writer is not None and not self._writer.is_closing():
             self._writer.write(data)
 
     async def terminate(self, timeout: float) -> None:
-        """Ask the process to end, and kill it if it has not after `timeout` seconds."""
+        """Ask the process to end; kill it after `timeout` seconds."""
         self.write(encode_frame(CommandType.Terminate))
         try:
             await asyncio.wait_for(asyncio.shield(self._ended), timeout)
         except TimeoutError:
             await self.kill()
-        # Its last words are still in the pipe, unless a process that a plug-in left behind holds that open.
+        # Its last frames are still in the pipe; a process that a plug-in left may hold that open.
         await asyncio.wait([self._read_all], timeout=_PIPE_GRACE)
         self._close_pipes()
 
     async def kill(self) -> None:
-        """End the process and its children at once; `on_end` is not told."""
+        """End the process and its children at once, without a call of `on_end`."""
         self._on_end = lambda code, sentence: None
         if self.pid is not None and not self._ended.done():
             try:
                 os.killpg(self.pid, signal.SIGKILL)
             except ProcessLookupError:
-                pass  # it was quicker
+                pass  # it ended by itself
             await self._ended
         self._close_pipes()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes from the dispatcher."""
+        """Take bytes from the dispatcher."""
         try:
             frames = self._decoder.feed(data)
         except ProtocolError as error:
@@ -151,22 +150,22 @@ class DispatcherProcess(asyncio.Protocol):
         self._loop.call_soon_threadsafe(self._process_ended, code)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The dispatcher closed its pipe: all its frames are read."""
+        """Note that the dispatcher closed its pipe: all its frames are read."""
         if not self._read_all.done():
             self._read_all.set_result(None)
-        self._tell_end()
+        self._report_end()
 
     def _process_ended(self, code: int) -> None:
         self._ended.set_result(code)
-        # The last frames may still lie in the pipe: they are read before the end is told, unless a process that a
-        # plug-in left behind holds the pipe open.
-        self._loop.call_later(_PIPE_GRACE, self._tell_end, True)
-        self._tell_end()
+        # The last frames in the pipe are read before the end is reported, unless a process that a plug-in left holds
+        # the pipe open.
+        self._loop.call_later(_PIPE_GRACE, self._report_end, True)
+        self._report_end()
 
-    def _tell_end(self, although_open: bool = False) -> None:
+    def _report_end(self, although_open: bool = False) -> None:
         if self._ended.done() and (self._read_all.done() or although_open):
             code = self._ended.result()
-            self._fail(code, f"the dispatcher process ended with {_say_exit(code)}")
+            self._fail(code, f"the dispatcher process ended with {_exit_text(code)}")
 
     def _fail(self, code: int, sentence: str) -> None:
         on_end, self._on_end = self._on_end, lambda code, sentence: None
@@ -178,22 +177,22 @@ class DispatcherProcess(asyncio.Protocol):
                 cast(asyncio.BaseTransport, transport).close()
 
 
-class _Valve(asyncio.Protocol):
+class _Backpressure(asyncio.Protocol):
     """Notes when the pipe to the dispatcher is full."""
 
     def __init__(self, process: DispatcherProcess) -> None:
         self._process = process
 
     def pause_writing(self) -> None:
-        self._process.is_clogged = True
+        self._process.is_full = True
 
     def resume_writing(self) -> None:
-        self._process.is_clogged = False
-        self._process.on_unclogged()
+        self._process.is_full = False
+        self._process.on_drained()
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe whose ends are numbered above those the child expects."""
+    """Return a pipe whose ends have higher numbers than those the child expects."""
     ends = os.pipe()
     lifted = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _FIRST_FD) for end in ends]
     for end in ends:
@@ -201,5 +200,5 @@ def _pipe() -> tuple[int, int]:
     return lifted[0], lifted[1]
 
 
-def _say_exit(code: int) -> str:
+def _exit_text(code: int) -> str:
     return f"exit code {code}" if code >= 0 else signal.Signals(-code).name

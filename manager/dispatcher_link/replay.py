@@ -12,11 +12,11 @@ __all__ = ["Divergence", "Replay"]
 
 
 class Divergence(Exception):
-    """A restored dispatcher answered otherwise than before; the message says what."""
+    """A restored dispatcher replied differently; the message says how."""
 
 
 class Replay:
-    """Compares what a dispatcher says with what was recorded; what was recorded is not to be recorded again.
+    """Compares the replies of a restored dispatcher with the recorded ones, which are not recorded twice.
 
     >>> replay = Replay([(1, "TR", '{"x": 1}'), (2, "KI", '"AbCdE"')])
     >>> replay.last_given("default", 2), replay.last_given("assessor", 2)
@@ -29,18 +29,18 @@ class Replay:
             self._expected[queue_of_reply(record[1], record[2])].append(record)
 
     def is_repeated(self, frame: Frame) -> bool:
-        """Was this reply recorded before? Raises `Divergence` if another one was."""
+        """Return whether this reply is recorded; raise `Divergence` if another one is."""
         code = frame.command.value.decode()
         expected = self._expected[queue_of_reply(code, frame.payload)]
         if not expected:
             return False
         _, recorded_code, payload = expected.popleft()
         if code != recorded_code or not _same(payload, frame.payload):
-            raise Divergence(f"it answered {frame.payload} where it had answered {payload}")
+            raise Divergence(f"it replied {frame.payload} where it had replied {payload}")
         return True
 
     def last_given(self, queue: str, answered: int) -> int:
-        """Up to which number a queue has given its replies (again), if `answered` replies are known."""
+        """Return the number of a queue's last reply so far, if `answered` replies are known."""
         expected = self._expected[queue]
         return expected[0][0] - 1 if expected else answered
 

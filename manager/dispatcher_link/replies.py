@@ -19,11 +19,11 @@ from ...runner import (
 __all__ = ["REPLIES", "failure_of", "is_reply", "meaning_of"]
 
 REPLIES = (ParametersArrived, NoMoreParameters, KillVerdict, PauseVerdict, ResumeRequested)
-"""What replies mean; one event a reply."""
+"""The events that replies become; one reply is one event."""
 
 
 def is_reply(command: CommandType) -> bool:
-    """Is this something that the plug-ins said, to be recorded and acted upon?
+    """Return whether a frame of this type is a reply of the plug-ins, to be recorded.
 
     >>> is_reply(CommandType.NewTrialJob), is_reply(CommandType.Processed)
     (True, False)
@@ -63,21 +63,23 @@ def _no_more(now: float, _payload: str) -> Event:
 
 
 def _kill(now: float, payload: str) -> Event:
-    told = loads(payload)
-    if isinstance(told, dict):
-        return KillVerdict(now, told["trial_job_id"], told.get("reason", ""))
-    return KillVerdict(now, told, "condemned by the assessor")
+    reply = loads(payload)
+    if isinstance(reply, dict):
+        return KillVerdict(now, reply["trial_job_id"], reply.get("reason", ""))
+    return KillVerdict(now, reply, "stopped by the assessor")
 
 
 def _pause(now: float, payload: str) -> Event:
-    told = loads(payload)
-    return PauseVerdict(now, told["trial_job_id"], told.get("reason", ""))
+    reply = loads(payload)
+    return PauseVerdict(now, reply["trial_job_id"], reply.get("reason", ""))
 
 
 def _resume(now: float, payload: str) -> Event:
-    told = loads(payload)
+    reply = loads(payload)
     names = ("parameters", "checkpoint_of", "budget", "pauses_at_budget")
-    return ResumeRequested(now, told["trial_job_id"], **{name: told[name] for name in names if name in told})
+    return ResumeRequested(
+        now, reply["trial_job_id"], **{name: reply[name] for name in names if name in reply}
+    )
 
 
 _MEANINGS: dict[CommandType, Callable[[float, str], Event]] = {

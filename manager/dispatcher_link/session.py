@@ -1,10 +1,10 @@
-"""The conversation with the dispatcher: numbered commands out, recorded replies in, and the way back after a failure.
+"""The conversation with the dispatcher: numbered commands out, recorded replies in, restoring after a failure.
 
-Commands are numbered from 1 in the order in which they were committed; the number of a command never travels, both
-sides count. What was sent and what came back is in the store. A dispatcher that failed (or a manager that was killed)
-is brought back from its last valid checkpoint, if there is one, and by sending it the commands recorded since: a
-seeded plug-in then stands where it stood. Its replies are compared with the recorded ones; the recorded ones win. At
-the first difference the plug-in is not reproducible: it is started once more and only told the results so far.
+Commands are numbered from 1 in the order in which they were committed. The number never travels: both sides count.
+Commands and replies are in the store. A dispatcher that failed, or whose manager was killed, is restored from its last
+valid checkpoint and the commands recorded since then, which brings a seeded plug-in to the same state. Its replies are
+compared with the recorded ones, which win. At the first difference the plug-in is not reproducible: it is started
+again, and gets only the results so far.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["DispatcherSession", "DispatcherSetup", "Recall", "SessionListener"]
 
 _log = logging.getLogger(__name__)
 Recall = Callable[[SavedState | None], Conversation]
-"""Gives what is recorded, since a checkpoint or from the beginning."""
+"""Returns what is recorded since a checkpoint, or from the beginning."""
 
 CHECKPOINT_UNUSABLE = 3
 """The exit code of a dispatcher that cannot use the checkpoint it was given."""
@@ -38,7 +38,7 @@ CHECKPOINT_UNUSABLE = 3
 class DispatcherSetup:
     """What a dispatcher is started with; `config` is the canonical configuration with its search space.
 
-    A dispatcher whose process gives no sign of life for `timeout` seconds is replaced; a plug-in may think longer.
+    A dispatcher that gives no sign of life for `timeout` seconds is replaced; a plug-in may compute longer.
     """
 
     config: Mapping[str, Any]
@@ -53,7 +53,7 @@ class SessionListener(Protocol):
     """The owner of a session; called on the event loop."""
 
     def on_event(self, event: Event) -> None:
-        """Take in what the dispatcher said, or that it failed."""
+        """Take in a reply or a failure of the dispatcher."""
         ...
 
     def on_divergence(self, why: str) -> None:
@@ -65,11 +65,11 @@ class SessionListener(Protocol):
         ...
 
     def on_progress(self) -> None:
-        """Look at the session again: a batch of frames came."""
+        """Look at the session again: frames came."""
         ...
 
-    def on_unclogged(self) -> None:
-        """Continue to fetch results: the dispatcher reads again."""
+    def on_drained(self) -> None:
+        """Continue to fetch reports: the dispatcher reads again."""
         ...
 
 
@@ -86,11 +86,10 @@ class DispatcherSession:
         self._answered = 0
         self._new_replies: list[Record] = []
         self._new_checkpoints: list[SavedState] = []
-        self._marks: dict[
-            str, tuple[int, int]
-        ] = {}  # by queue: the command it saved behind, its last reply then
+        # By queue: the command after which it saved its state, and its last reply then.
+        self._marks: dict[str, tuple[int, int]] = {}
         self._replay = Replay()
-        self._restoring: SavedState | None = None  # what the present process starts from, until it is ready
+        self._restoring: SavedState | None = None  # what the process starts from, until it is ready
         self._is_ready = False
         self._processed: dict[str, int] = dict.fromkeys(QUEUES, 0)
         self._last: dict[str, int] = dict.fromkeys(QUEUES, 0)
@@ -101,21 +100,21 @@ class DispatcherSession:
             CommandType.Initialized: self._take_initialized,
             CommandType.Checkpoint: self._take_checkpoint,
             CommandType.Error: self._take_error,
-            CommandType.Ping: lambda told: None,
+            CommandType.Ping: lambda payload: None,
         }
 
     # ------------------------------------------------------------------ starting, restoring, ending
 
     async def start(self, recall: Recall, saved: SavedState | None = None, mode: str = "start") -> None:
-        """Start a dispatcher, from a checkpoint if there is one, and send it what `recall` gives, if anything.
+        """Start a dispatcher, from a checkpoint if there is one, and send it what `recall` returns.
 
-        `recall` is called when the process is there: what is committed until then is part of what it gives, so that
-        nothing is sent twice or left out.
+        `recall` is called when the process runs: it includes what was committed until then, so that nothing is sent
+        twice or left out.
         """
         process = DispatcherProcess(
             lambda frames: self._on_frames(process, frames),
             lambda code, why: self._on_end(process, code, why),
-            self._listener.on_unclogged,
+            self._listener.on_drained,
         )
         setup = self._setup
         environment = dispatcher_environment(
@@ -128,25 +127,25 @@ class DispatcherSession:
         command = list(setup.command or DISPATCHER_COMMAND)
         if saved is not None:
             command += ["--restore", str(setup.folder / "checkpoint" / saved.path)]
-        self._process = process  # before it is there: it may end at once, and that must be heard
+        self._process = process  # before it starts: it may end at once
         await process.start(command, environment, setup.folder / "logs" / "dispatcher.out")
         if self._process is not process:
             return  # it is being replaced already
         self._restoring = saved
         self._heartbeat = Heartbeat(setup.timeout, self._ping, lambda: self._on_silence(process))
         if setup.command is None:
-            self._heartbeat.start()  # it is one of ours: it answers as soon as its plug-ins are loaded
+            self._heartbeat.start()  # one of ours answers as soon as its plug-ins are loaded
         self._take_up(recall(saved))
 
     async def restart(self, recall: Recall, saved: SavedState | None = None, mode: str = "start") -> None:
-        """Replace a failed dispatcher by a fresh one that is told the same."""
+        """Replace a failed dispatcher by a new one that gets the same commands."""
         self._disown()
         if self._replaced is not None:
             await self._replaced.kill()
         await self.start(recall, saved, mode)
 
     def _disown(self) -> None:
-        """From now on what the present process says does not count, and nothing is sent to it."""
+        """Ignore the present process from now on, and send it nothing."""
         self._is_ready = False
         if self._heartbeat is not None:
             self._heartbeat.stop()
@@ -155,7 +154,7 @@ class DispatcherSession:
 
     def _take_up(self, conversation: Conversation) -> None:
         commands, saved = conversation.commands, conversation.saved
-        # What came in and is not committed yet was said all the same.
+        # Replies that are not committed yet count, too.
         replies = [*conversation.replies, *self._new_replies]
         covered = saved.n if saved is not None else 0
         self._sent = commands[-1][0] if commands else covered
@@ -170,7 +169,7 @@ class DispatcherSession:
         self.write(map(Command.recorded, commands))
 
     async def terminate(self, timeout: float) -> None:
-        """Let the dispatcher finish what it does, and end it."""
+        """Let the dispatcher finish its work, and end it."""
         if self._heartbeat is not None:
             self._heartbeat.stop()
         if self._replaced is not None:
@@ -201,7 +200,7 @@ class DispatcherSession:
             self._process.write(bytes(data))
 
     def _note_queues(self, command: Command) -> None:
-        """Note which queues of the dispatcher work on a command."""
+        """Note which queues a command goes to."""
         if command.is_periodical:
             self._last_periodical = command.n
             return
@@ -215,17 +214,17 @@ class DispatcherSession:
 
     @property
     def is_new(self) -> bool:
-        """Was nothing ever sent?"""
+        """Whether nothing was ever sent."""
         return self._sent == 0
 
     @property
-    def is_clogged(self) -> bool:
-        """Is so much unread by the dispatcher that no more results should be fetched?"""
-        return self._process is not None and self._process.is_clogged
+    def is_full(self) -> bool:
+        """Whether the dispatcher has so much left to read that no more reports should be fetched."""
+        return self._process is not None and self._process.is_full
 
     @property
     def has_answered_all(self) -> bool:
-        """Has the dispatcher done everything that it was sent?"""
+        """Whether the dispatcher has done everything that it was sent."""
         return self._is_ready and all(self._processed[queue] >= self._last_of(queue) for queue in QUEUES)
 
     def _last_of(self, queue: str) -> int:
@@ -236,20 +235,20 @@ class DispatcherSession:
     # ------------------------------------------------------------------ replies in
 
     def take_replies(self, keep: int = 0) -> list[Record]:
-        """Return the replies to be recorded since the last call, but for the last `keep`."""
+        """Return the replies since the last call that are to be recorded, except the last `keep`."""
         count = len(self._new_replies) - keep
         replies, self._new_replies = self._new_replies[:count], self._new_replies[count:]
         return replies
 
     def take_checkpoints(self) -> list[SavedState]:
-        """The checkpoints announced since the last call; valid once they are committed, with the replies before."""
+        """Return the checkpoints since the last call, valid once they and the replies before are committed."""
         checkpoints, self._new_checkpoints = self._new_checkpoints, []
         return checkpoints
 
     def _on_frames(self, process: DispatcherProcess, frames: list[Frame]) -> None:
         for frame in frames:
             if process is not self._process:
-                return  # nothing that it says counts any more: it is being replaced
+                return  # it is being replaced
             taker = self._takers.get(frame.command)
             if taker is not None:
                 taker(loads(frame.payload) if frame.payload else {})
@@ -259,32 +258,32 @@ class DispatcherSession:
             self._heartbeat.heard()
         self._listener.on_progress()
 
-    def _take_processed(self, told: dict[str, Any]) -> None:
-        self._processed[told["queue"]] = told["n"]
+    def _take_processed(self, done: dict[str, Any]) -> None:
+        self._processed[done["queue"]] = done["n"]
 
-    def _take_initialized(self, told: dict[str, Any]) -> None:
-        self._periodical_queues = tuple(told.get("periodical_queues", ("assessor",)))
+    def _take_initialized(self, facts: dict[str, Any]) -> None:
+        self._periodical_queues = tuple(facts.get("periodical_queues", ("assessor",)))
         self._is_ready, self._restoring = True, None
-        if "protocol" in told and self._heartbeat is not None:
+        if "protocol" in facts and self._heartbeat is not None:
             self._heartbeat.start()
         wants_periodical = bool(self._periodical_queues)
         self._listener.on_event(DispatcherReady(self._now(), wants_periodical, cause="dispatcher"))
 
-    def _take_checkpoint(self, told: dict[str, Any]) -> None:
-        """A queue has put its half of a checkpoint by, or the whole of it is written."""
-        n = told["n"]
-        if "queue" in told:
-            self._marks[told["queue"]] = n, self._replay.last_given(told["queue"], self._answered)
+    def _take_checkpoint(self, saved: dict[str, Any]) -> None:
+        """Note that one queue has saved its state, or that the whole checkpoint is written."""
+        n = saved["n"]
+        if "queue" in saved:
+            self._marks[saved["queue"]] = n, self._replay.last_given(saved["queue"], self._answered)
         elif all(self._marks.get(queue, (0, 0))[0] == n for queue in QUEUES):
             default, assessor = (self._marks[queue][1] for queue in QUEUES)
-            self._new_checkpoints.append(SavedState(n, told["path"], default, assessor))
+            self._new_checkpoints.append(SavedState(n, saved["path"], default, assessor))
 
-    def _take_error(self, told: dict[str, Any]) -> None:
+    def _take_error(self, report: dict[str, Any]) -> None:
         self._disown()
-        self._listener.on_event(failure_of(told, self._now()))
+        self._listener.on_event(failure_of(report, self._now()))
 
     def _take_reply(self, frame: Frame) -> None:
-        """Record what the plug-ins said and tell the runner, unless it was recorded before."""
+        """Record a reply and hand on its event, unless it was recorded before."""
         if not is_reply(frame.command):
             _log.warning("the dispatcher sent %s, which is not supported", frame.command.name)
             return
@@ -299,7 +298,7 @@ class DispatcherSession:
             self._new_replies.append((self._answered, frame.command.value.decode(), frame.payload))
             self._listener.on_event(meaning_of(self._answered, frame, self._now()))
 
-    # ------------------------------------------------------------------ its troubles
+    # ------------------------------------------------------------------ failures
 
     def _on_silence(self, process: DispatcherProcess) -> None:
         if process is self._process:
@@ -329,9 +328,9 @@ class DispatcherSession:
         )
 
     def _first_undone(self) -> int:
-        """The number behind what the queue that is behind has done; behind the last, if none is behind."""
-        behind = [self._processed[queue] for queue in QUEUES if self._processed[queue] < self._last_of(queue)]
-        return min(behind, default=self._sent) + 1
+        """Return the number of the first command that a queue has not done; the next number if all are done."""
+        late = [self._processed[queue] for queue in QUEUES if self._processed[queue] < self._last_of(queue)]
+        return min(late, default=self._sent) + 1
 
     def _last_output(self) -> str:
         path = self._setup.folder / "logs" / "dispatcher.out"

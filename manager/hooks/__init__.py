@@ -1,10 +1,10 @@
-"""Where the user's code hears of trials: callbacks and stoppers."""
+"""Users' code that follows an experiment: callbacks and stoppers."""
 
 from __future__ import annotations
 
 from .callbacks import Callback
 from .hooks import Hooks
-from .rows import committed_results, experiment_row
+from .rows import experiment_row
 from .stoppers import (
     CombinedStopper,
     CriteriaStopper,
@@ -29,6 +29,5 @@ __all__ = [
     "TimeoutStopper",
     "TrialPlateauStopper",
     "as_stopper",
-    "committed_results",
     "experiment_row",
 ]

@@ -1,4 +1,4 @@
-"""Trials, results and the experiment as plain dicts: what callbacks and stoppers are told, and tables are made of."""
+"""Trials, results and the experiment as plain dicts, for callbacks, stoppers and tables."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 from ...protocol import loads, parameters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ...runner import MetricRow, Trial, TrialRunner
-    from ...store import Store
 
-__all__ = ["committed_results", "experiment_row", "result_row", "trial_row"]
+__all__ = ["experiment_row", "result_row", "trial_row"]
 
 
 def trial_row(trial: Trial, objectives: Sequence[str] = ()) -> dict[str, Any]:
-    """A trial as it stands; times in seconds since the epoch.
+    """Return a trial; times are seconds since the epoch.
 
     `value` is its value for the only objective, a dict by name for several `objectives`, None without a final result.
     """
@@ -54,10 +53,10 @@ def _duration(trial: Trial) -> float | None:
 
 
 def result_row(metric: MetricRow) -> dict[str, Any]:
-    """One reported result: what was reported (a bare number as `default`), and what it belongs to.
+    """Return one reported result: what was reported (a bare number as `default`), and the trial and its progress.
 
-    A reported key never replaces one of ours, which stoppers rely on. A true `done` that was reported counts: with
-    `stop={"done": True}` a trial can say itself that it is done.
+    A reported key never replaces one of ours, which stoppers rely on. A reported `done` that is true counts: with
+    `stop={"done": True}` a trial can end itself.
     """
     trial, value = metric.trial, loads(metric.value)
     reported = value if isinstance(value, dict) else {"default": value}
@@ -76,20 +75,8 @@ def result_row(metric: MetricRow) -> dict[str, Any]:
     }
 
 
-def committed_results(store: Store, trials: Sequence[Trial]) -> Iterator[MetricRow]:
-    """All results in the store, in the order in which they were reported."""
-    from ...runner import MetricRow
-
-    by_id = {trial.sequence_id: trial for trial in trials}
-    rows = sorted(store.metrics(), key=lambda row: row[5])
-    for sequence_id, kind, sequence, attempt, value, time, *_ in rows:
-        yield MetricRow(
-            trial=by_id[sequence_id], attempt=attempt, kind=kind, sequence=sequence, value=value, time=time
-        )
-
-
 def experiment_row(runner: TrialRunner, folder: Path, now: float) -> dict[str, Any]:
-    """The experiment as it stands; `best` is a list with one trial, or the Pareto front of several objectives."""
+    """Return the experiment; `best` is a list with one trial, or the Pareto front of several objectives."""
     names = [objective.name for objective in runner.objectives]
     return {
         "id": runner.experiment_id,

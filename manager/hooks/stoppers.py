@@ -1,9 +1,9 @@
-"""Stoppers: rules of the user that end trials which have done enough, or the whole experiment.
+"""Stoppers: users' rules that end trials which have done enough, or the whole experiment.
 
-A stopper is asked about every result that comes in. A trial that it ends has succeeded: its last result is its
-final result. It differs from an assessor, which compares trials and condemns the bad ones. House rules: a stopper
-gets plain data, keeps its own state, and decides by what it is told alone, so that the state can be built up again
-from the results in the store when an experiment is resumed.
+A stopper judges every result that comes in. A trial that it ends has succeeded: its last result is its final result.
+An assessor, in contrast, compares trials and stops the bad ones. House rules: a stopper gets plain data, keeps its own
+state, and decides by the results alone, so that the results in the store restore its state when an experiment is
+resumed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Mode = Literal["min", "max"]
 
 
 class StopperError(ValueError):
-    """What was given as a stopper is none, or its arguments make no sense."""
+    """An object is not a stopper, or its arguments make no sense."""
 
 
 class Stopper:
@@ -45,22 +45,22 @@ class Stopper:
     """
 
     def __call__(self, trial_id: str, result: Result) -> bool:
-        """Shall the trial end here? The answer to a final result changes nothing: the trial ends anyway."""
+        """Return whether the trial shall end here; after a final result it ends anyway."""
         return False
 
     def stop_all(self) -> bool:
-        """Shall the experiment end here?"""
+        """Return whether the experiment shall end here."""
         return False
 
     def begin(self, elapsed: Callable[[], float]) -> None:
-        """The experiment runs (again); `elapsed` tells the seconds for which it has run, over all its managers."""
+        """Begin, or continue; `elapsed` returns the seconds for which the experiment has run, over all its managers."""
 
     def time_left(self) -> float | None:
-        """In how many seconds `stop_all` should be asked at the latest, results or not; None: no need to."""
+        """Return in how many seconds `stop_all` must be called at the latest, results or not; None: never."""
         return None
 
     def reason(self) -> str:
-        """Why the last trial, or the experiment, was ended: a sentence for people."""
+        """Say why the last trial, or the experiment, was ended."""
         return f"{type(self).__name__} ended it"
 
 
@@ -78,11 +78,11 @@ class MaximumIterationStopper(Stopper):
         self.max_iter = max_iter
 
     def __call__(self, trial_id: str, result: Result) -> bool:
-        """Has the trial reported as often as it may?"""
+        """Return whether the trial has reported often enough."""
         return result["training_iteration"] >= self.max_iter
 
     def reason(self) -> str:
-        """How many results are enough."""
+        """Say how many results are enough."""
         return f"{self.max_iter} results are enough"
 
 
@@ -90,7 +90,7 @@ class TrialPlateauStopper(Stopper):
     """Ends a trial when its last `num_results` values of `metric` differ too little: standard deviation <= `std`.
 
     A trial is left alone for its first `grace_period` results and, with `metric_threshold` and `mode`, until the
-    metric is at least that good. Values that are missing or no numbers make no plateau.
+    metric is at least that good. Missing values and values that are not numbers make no plateau.
 
     >>> stopper = TrialPlateauStopper(std=0.01, num_results=2, grace_period=2)
     >>> [stopper("a", {"default": value}) for value in (0.5, 0.9, 0.9)]
@@ -120,7 +120,7 @@ class TrialPlateauStopper(Stopper):
         self._last: dict[str, deque[float]] = {}
 
     def __call__(self, trial_id: str, result: Result) -> bool:
-        """Has the trial come to a standstill?"""
+        """Return whether the trial is at a standstill."""
         seen = self._seen[trial_id] = self._seen.get(trial_id, 0) + 1
         value = _number(result, self.metric)
         last = self._last.setdefault(trial_id, deque(maxlen=self.num_results))
@@ -138,7 +138,7 @@ class TrialPlateauStopper(Stopper):
         return value <= self.metric_threshold if self.mode == "min" else value >= self.metric_threshold
 
     def reason(self) -> str:
-        """Return what stands still."""
+        """Say what is at a standstill."""
         return f"{self.metric} has changed by no more than {self.std:g} over {self.num_results} results"
 
 
@@ -182,7 +182,7 @@ class ExperimentPlateauStopper(Stopper):
         self._lasted = -1
 
     def __call__(self, trial_id: str, result: Result) -> bool:
-        """Note a result; an experiment that is over ends its trials, too."""
+        """Note a result; return whether the experiment is over."""
         value = self._sign * _number(result, self.metric)
         if not math.isnan(value):
             self._best[trial_id] = min(value, self._best.get(trial_id, math.inf))
@@ -192,16 +192,16 @@ class ExperimentPlateauStopper(Stopper):
         return self.stop_all()
 
     def _forget_the_rest(self) -> None:
-        """Who is not among the best now cannot make a plateau worse by what it reported before."""
+        """Drop the worst: a trial that is not among the best now does not count."""
         if len(self._best) > self.top:
             del self._best[max(self._best, key=self._best.__getitem__)]
 
     def stop_all(self) -> bool:
-        """Has the plateau lasted long enough?"""
+        """Return whether the plateau has lasted long enough."""
         return self._lasted >= self.patience
 
     def reason(self) -> str:
-        """Return what stands still."""
+        """Say what is at a standstill."""
         return f"{self.metric} of the {self.top} best trials differs by no more than {self.std:g}"
 
 
@@ -219,19 +219,19 @@ class TimeoutStopper(Stopper):
         self._elapsed = elapsed
 
     def stop_all(self) -> bool:
-        """Is the time over?"""
+        """Return whether the time is over."""
         return self._elapsed() >= self.timeout
 
     def time_left(self) -> float:
-        """How long until then."""
+        """Return the seconds until then."""
         return max(0.0, self.timeout - self._elapsed())
 
     def reason(self) -> str:
-        """How long it had."""
+        """Say how long it had."""
         return f"its {self.timeout:g} s are over"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Only the length is kept: the time that was used is the experiment's to know."""
+        """Keep the length only: the experiment knows how much of it is used."""
         return {"timeout": self.timeout}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -256,7 +256,7 @@ class FunctionStopper(Stopper):
         return bool(self.function(trial_id, result))
 
     def reason(self) -> str:
-        """Which function it was."""
+        """Say which function it was."""
         return f"{getattr(self.function, '__name__', 'a function')} ended it"
 
 
@@ -274,7 +274,7 @@ class CriteriaStopper(Stopper):
         self._met = ""
 
     def __call__(self, trial_id: str, result: Result) -> bool:
-        """Is one of the criteria met?"""
+        """Return whether one of the criteria is met."""
         for name, bound in self.criteria.items():
             if name not in result:
                 if result.get("done"):
@@ -286,41 +286,41 @@ class CriteriaStopper(Stopper):
         return False
 
     def reason(self) -> str:
-        """Which criterion was met."""
+        """Say which criterion was met."""
         return self._met
 
 
 class CombinedStopper(Stopper):
-    """Ends what any of several stoppers ends; every one of them is told every result."""
+    """Ends what any of several stoppers ends; each of them gets every result."""
 
     def __init__(self, *stoppers: Stopper) -> None:
         self.stoppers = stoppers
         self._who: Stopper | None = None
 
     def __call__(self, trial_id: str, result: Result) -> bool:
-        """Does any of them say so?"""
-        said = [stopper for stopper in self.stoppers if stopper(trial_id, result)]
-        self._who = said[0] if said else self._who
-        return bool(said)
+        """Return whether any of them ends the trial."""
+        return self._note([stopper for stopper in self.stoppers if stopper(trial_id, result)])
 
     def stop_all(self) -> bool:
-        """Does any of them say so?"""
-        said = [stopper for stopper in self.stoppers if stopper.stop_all()]
-        self._who = said[0] if said else self._who
-        return bool(said)
+        """Return whether any of them ends the experiment."""
+        return self._note([stopper for stopper in self.stoppers if stopper.stop_all()])
+
+    def _note(self, ending: Sequence[Stopper]) -> bool:
+        self._who = ending[0] if ending else self._who
+        return bool(ending)
 
     def begin(self, elapsed: Callable[[], float]) -> None:
-        """The experiment runs for all of them."""
+        """Begin all of them."""
         for stopper in self.stoppers:
             stopper.begin(elapsed)
 
     def time_left(self) -> float | None:
-        """The shortest that any of them has."""
+        """Return the shortest time left of all."""
         left = [stopper.time_left() for stopper in self.stoppers]
         return min((seconds for seconds in left if seconds is not None), default=None)
 
     def reason(self) -> str:
-        """Return what the one that ended it says."""
+        """Return the reason of the one that ended it."""
         return super().reason() if self._who is None else self._who.reason()
 
 

@@ -46,7 +46,7 @@ class Agent(AgentLink):
         self.outbox.put(events.report(*who, "intermediate", sequence, "0.5", time.time()))
 
     def kept(self) -> set[tuple[int, int]]:
-        """The results that the next manager could still get."""
+        """Return the results that the next manager could still get."""
         left, _ = self.outbox.take(0)
         return {(self._order.sequence_id, event["sequence"]) for event in left if event["e"] == "report"}
 
@@ -155,7 +155,7 @@ def held_turn_is_written(_manager: Manager, disk: Disk) -> None:
 
 
 def dispatcher_reads_again(manager: Manager, disk: Disk) -> None:
-    manager._dispatcher.on_unclogged()
+    manager._dispatcher.on_drained()
     disk.rooms_left = 0
 
 

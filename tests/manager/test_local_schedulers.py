@@ -62,7 +62,7 @@ pitchpipe.report_final_result({"default": abs(x - 0.3) + 1 / epochs, "epochs": e
 
 
 def make_function() -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """The same as a function, pickled with its code: agents cannot import this file."""
+    """Return the same as a function, pickled with its code: agents cannot import this file."""
 
     def function(parameters: dict[str, Any]) -> dict[str, Any]:
         import time
@@ -82,7 +82,7 @@ def make_function() -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 def make_class() -> type:
-    """The same as a class, which always obeys its budget."""
+    """Return the same as a class, which always obeys its budget."""
     from pitchpipe import Trainable
 
     class Stages(Trainable):
@@ -105,7 +105,7 @@ def make_class() -> type:
 
 @pytest.fixture
 def trials_of(tmp_path: Path) -> Callable[..., list[Trial]]:
-    """A function that runs an experiment of scripts, of functions or of classes to its end."""
+    """Return a function that runs an experiment of scripts, of functions or of classes to its end."""
 
     def run(what: str, **fields: Any) -> list[Trial]:
         (tmp_path / "trial.py").write_text(SCRIPT)

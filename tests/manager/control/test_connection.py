@@ -20,7 +20,7 @@ from pitchpipe.manager.control.connection import (
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An experiment's folder with a path that is too long for a socket."""
+    """Return an experiment's folder with a path that is too long for a socket."""
     path = tmp_path / ("x" * 100) / "experiment"
     path.mkdir(parents=True)
     return path
@@ -31,7 +31,7 @@ def refuse(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def served(folder: Path, ask: Callable[[], Any], **more: Callable[[dict[str, Any]], Any]) -> Any:
-    """What `ask` answers, called on a thread while a server runs."""
+    """Return what `ask` returns, called on a thread while a server runs."""
 
     async def serve() -> Any:
         operations = {"status": lambda request: {"pid": 1, **request}, "kill": refuse, **more}

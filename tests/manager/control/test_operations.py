@@ -25,7 +25,7 @@ from pitchpipe.manager.control.steering import (
     rerun_trial,
     stop_experiment,
 )
-from pitchpipe.manager.dispatcher_link.retelling import user_imports
+from pitchpipe.manager.dispatcher_link.history import user_imports
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_status import ExperimentStatus
@@ -132,7 +132,7 @@ def change_everything(operations: Operations) -> None:
 
 
 def in_store(directory: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The parameter records of all trials, and the config."""
+    """Return the parameter records of all trials, and the config."""
     store = Store.view(directory / "exp" / "experiment.db")
     records, row = [json.loads(trial.record) for trial in store.trials()], store.experiment()
     store.close()
@@ -210,7 +210,7 @@ REFUSALS = [
     ("rerun", {"trial": "nobody"}, "not found", "no trial nobody"),
     ("rerun", {"trial": 10**9}, "not found", "no trial 1000000000"),
     ("kill", {"trial": 0}, "conflict", "has ended already"),
-    ("import", {"data": [{"parameter": {}, "value": "0.5"}]}, "invalid", "no finite number"),
+    ("import", {"data": [{"parameter": {}, "value": "0.5"}]}, "invalid", "neither a finite number"),
 ]
 
 
@@ -448,7 +448,7 @@ def test_experiment_that_is_stopped_while_it_starts_is_stopped_in_the_store_at_o
 
 @pytest.fixture
 def running(tmp_path: Path) -> Callable[[Callable[[Any], Any]], Any]:
-    """Runs something in a thread while an experiment with trials of any length runs, and answers its outcome."""
+    """Run something in a thread while an experiment with trials of any length runs; return its outcome."""
 
     def asked(ask: Callable[[Any], Any]) -> Any:
         told = {"class_name": "told.Told", "code_directory": str(tmp_path / "code")}
@@ -552,3 +552,33 @@ def test_what_nobody_runs_gets_new_limits_for_its_next_run(tmp_path: Path) -> No
 def test_imports_that_are_no_results_are_refused(data: Any) -> None:
     with pytest.raises(ControlError):
         checked_import(data)
+
+
+@pytest.mark.parametrize("count", [7, 8, 9])
+def test_trials_are_added_all_or_none_also_when_the_tuner_has_no_more(count: int, tmp_path: Path) -> None:
+    grid = config(
+        tmp_path,
+        search_space={"x": {"_type": "choice", "_value": [1, 2]}},
+        tuner={"name": "GridSearch"},
+        max_trial_number=10,
+        trial_concurrency=8,
+    )
+    clock = VirtualClock(1000.0)
+    manager = create_experiment(
+        grid,
+        directory=tmp_path,
+        experiment_id="exp",
+        executor=SimulatedTrialExecutor(behave, clock),
+        clock=clock,
+    )
+    intervention = Intervention(
+        manager,
+        lambda runner: runner.status is ExperimentStatus.TUNER_NO_MORE_TRIAL and len(runner.live) > 0,
+        lambda operations: operations["add"]({"parameters": [{"x": 1}] * count}),
+    )
+    run(manager)
+    if count > 8:
+        assert "leaves room for 8" in str(intervention.error)
+    else:
+        assert len(intervention.answer["trials"]) == count
+    assert len(in_store(tmp_path)[0]) == 2 + (count if count <= 8 else 0)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from pitchpipe.manager.control.connection import ControlError
-from pitchpipe.manager.control.trial_reading import tell_part
+from pitchpipe.manager.control.trial_reading import read_part
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.effects import AttemptOrder
 
@@ -27,7 +27,7 @@ MANAGER = SimpleNamespace(executor=Executor(), runner=SimpleNamespace(orders=lam
 
 
 def told(**request: Any) -> dict[str, Any]:
-    return asyncio.run(tell_part(cast(Manager, MANAGER), request))
+    return asyncio.run(read_part(cast(Manager, MANAGER), request))
 
 
 def test_part_of_a_file_is_told() -> None:

@@ -25,7 +25,7 @@ from pitchpipe.manager.hooks.stoppers import (
 
 
 def verdicts(stopper: Stopper, values: Iterable[Any], trial: str = "a") -> list[bool]:
-    """What a stopper says to one trial's results, one after the other."""
+    """Return what a stopper decides on one trial's results, one after the other."""
     return [
         stopper(trial, {"default": value, "training_iteration": number})
         for number, value in enumerate(values, start=1)

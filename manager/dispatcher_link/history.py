@@ -1,4 +1,4 @@
-"""What a new dispatcher is told of an experiment that an earlier one worked on."""
+"""The commands by which a new dispatcher learns what an earlier one knew."""
 
 from __future__ import annotations
 
@@ -13,14 +13,10 @@ __all__ = ["history_of", "user_imports"]
 
 
 def history_of(runner: TrialRunner) -> list[SendCommand]:
-    """The commands that tell a dispatcher what an earlier one knew: results, and which parameter ids are taken."""
+    """Return the commands that pass on all results and the parameter ids in use."""
     trials = runner.get_trials()
     results = [
-        {
-            "parameter": parameters_of(trial.record),
-            "value": trial.final,
-            "trialJobId": trial.trial_id,
-        }
+        {"parameter": parameters_of(trial.record), "value": trial.final, "trialJobId": trial.trial_id}
         for trial in trials
         if trial.final is not None
     ]
@@ -32,13 +28,12 @@ def history_of(runner: TrialRunner) -> list[SendCommand]:
 
 
 def user_imports(commands: Iterable[Record], trials: Iterable[Trial]) -> list[SendCommand]:
-    """Return the commands that tell a new dispatcher what users imported; results of `trials` it hears of otherwise."""
+    """Return the commands that pass on what users imported, except results of `trials` themselves."""
     code = CommandType.ImportData.value.decode()
     payloads = [json.loads(payload) for _, sent, payload in commands if sent == code]
     rows = [row for rows in payloads for row in rows if "trialJobId" not in row]
     if not rows:
         return []
-    ended = [trial for trial in trials if trial.final is not None]
-    own = {dumps([parameters_of(trial.record), trial.final]) for trial in ended}
-    told = [row for row in rows if dumps([row["parameter"], row["value"]]) not in own]
-    return [SendCommand(CommandType.ImportData, dumps(told))] if told else []
+    own = {dumps([parameters_of(trial.record), trial.final]) for trial in trials if trial.final is not None}
+    imported = [row for row in rows if dumps([row["parameter"], row["value"]]) not in own]
+    return [SendCommand(CommandType.ImportData, dumps(imported))] if imported else []
