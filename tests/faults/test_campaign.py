@@ -64,7 +64,7 @@ def test_processes_are_told_apart(environment: dict[str, str], line: list[str], 
 
 
 def checked(tmp_path: Path, said: list[list[Any]], rows: list[tuple[str, int, int, str, float, int]]) -> Any:
-    """What the campaign finds of one trial with x = 1.0 and two steps: what it noted, what the database holds."""
+    """Check one trial with x = 1.0 and two steps: what it noted against what the database holds."""
     sys.path.insert(0, str(HERE))
     try:
         check = importlib.import_module("check")
@@ -118,8 +118,8 @@ def test_what_is_wrong_is_found(what: str, said: Any, rows: Any, tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_slice_of_the_campaign_loses_nothing(tmp_path: Path) -> None:
-    """About a minute; `make faults` goes on for longer."""
-    line = [sys.executable, "-P", str(HERE / "campaign.py"), "--minutes", "0.8", "--simulated", "2"]
+    """Run a few experiments; `make faults` runs many."""
+    line = [sys.executable, "-P", str(HERE / "campaign.py"), "--experiments", "8", "--simulated", "2"]
     done = subprocess.run(
         [*line, "--seed", "1", "--keep", str(tmp_path)],
         capture_output=True,
