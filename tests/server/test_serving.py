@@ -1,4 +1,4 @@
-"""The server as a process: it announces itself, ends with who started it, and leaves nothing."""
+"""The server as a process: it announces itself, ends with its parent, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ time.sleep(600)
 
 
 def messages(url: str) -> Generator[tuple[str, Any], None, None]:
-    """The server-sent events of an address, as they come."""
+    """Yield the server-sent events of an address, as they arrive."""
     with urllib.request.urlopen(url, timeout=60) as stream:
         kind = ""
         for line in stream:
@@ -58,7 +58,7 @@ def ask(url: str) -> Any:
         return json.load(answer)
 
 
-def test_process_answers_tells_what_happens_and_goes(made: MadeExperiment) -> None:
+def test_process_responds_streams_events_and_ends(made: MadeExperiment) -> None:
     directory = made.folder.path.parent
     with ServerProcess(directory, "made1234", pages=False) as server:
         url = server.url()
@@ -69,8 +69,8 @@ def test_process_answers_tells_what_happens_and_goes(made: MadeExperiment) -> No
         events = messages(f"{url}/api/v1/experiments/current/events/stream")
         assert next(events)[0] == "hello"
         made.commit(a_trial(0, "RUNNING"))
-        kind, told = next(events)
-        assert (kind, told["status"]) == ("trial", "RUNNING")
+        kind, event = next(events)
+        assert (kind, event["status"]) == ("trial", "RUNNING")
         pid = server.pid
         events.close()
     assert pid is not None
@@ -83,8 +83,8 @@ def test_server_ends_when_its_starter_is_killed(made: MadeExperiment) -> None:
     command = [sys.executable, "-P", "-c", STARTER, str(made.folder.path.parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as starter:
         assert starter.stdout is not None
-        told = json.loads(starter.stdout.readline())
-        server = psutil.Process(told["pid"])
+        announced = json.loads(starter.stdout.readline())
+        server = psutil.Process(announced["pid"])
         os.kill(starter.pid, signal.SIGKILL)
     psutil.wait_procs([server], timeout=30)
     assert not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
@@ -92,7 +92,7 @@ def test_server_ends_when_its_starter_is_killed(made: MadeExperiment) -> None:
 
 @contextmanager
 def served(made: MadeExperiment, limits: Limits) -> Iterator[Serving]:
-    """The API of an experiment, served by a thread of this process."""
+    """Serve the API of an experiment in a thread of this process."""
     ready = threading.Event()
     serving = Serving(
         Experiments(made.folder.path.parent),
@@ -126,7 +126,7 @@ async def serving_app(app: Any, protocol: Any) -> AsyncIterator[int]:
 
 
 def received(connection: socket.socket) -> bytes:
-    """Everything that comes until the server closes the connection."""
+    """Return everything that arrives until the server closes the connection."""
     with connection:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
@@ -166,7 +166,7 @@ def test_stream_outlives_the_deadline_of_a_head(made: MadeExperiment) -> None:
         events = messages(f"{serving.url}/api/v1/experiments/made1234/events/stream")
         assert next(events)[0] == "hello"
         silent = socket.create_connection(("127.0.0.1", int(serving.url.rpartition(":")[2])), timeout=30)
-        assert received(silent) == b""  # it came later than the stream, and its deadline has passed
+        assert received(silent) == b""  # it is younger than the stream, and its deadline has passed
         made.commit(a_trial(0, "RUNNING"))
         assert next(events)[0] == "trial"
         events.close()
@@ -215,7 +215,7 @@ def test_websocket_outlives_the_deadline_of_a_head() -> None:
             websockets.asyncio.client.connect(f"ws://127.0.0.1:{port}") as websocket,
         ):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            assert await reader.read() == b""  # it came later than the websocket
+            assert await reader.read() == b""  # it is younger than the websocket
             writer.close()
             await websocket.send("still here")
             return str(await websocket.recv())
@@ -223,7 +223,7 @@ def test_websocket_outlives_the_deadline_of_a_head() -> None:
     assert asyncio.run(talk()) == "still here"
 
 
-def test_port_that_is_taken_is_said(tmp_path: Path) -> None:
+def test_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ServingError, match=f"port {port} of 127.0.0.1 .* choose another port"):
@@ -237,23 +237,40 @@ def test_open_address_without_a_token_is_refused_before_anything_listens(
     assert "give it a token" in json.loads(capsys.readouterr().out)["error"]
 
 
-def test_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = [sys.executable, "-c", """print('{"error": "no port"}')"""]
-    server = ServerProcess(tmp_path)
-    monkeypatch.setattr(server, "_command", lambda: answers)
-    server.start()
-    with pytest.raises(ServerError, match="no port"):
+@pytest.fixture
+def python_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that replaces the interpreter of server processes by a shell script."""
+
+    def replace(script: str) -> None:
+        path = tmp_path / "python"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        monkeypatch.setattr("pitchpipe.server.process.sys.executable", str(path))
+
+    return replace
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"), [("""echo '{"error": "no port"}'""", "no port"), ("exit 3", "exit code 3")]
+)
+def test_server_that_cannot_start_says_why(
+    tmp_path: Path, python_is: Callable[[str], None], script: str, reason: str
+) -> None:
+    python_is(script)
+    with ServerProcess(tmp_path) as server, pytest.raises(ServerError, match=reason):
         server.url()
-    server.stop()
-    silent = ServerProcess(tmp_path)
-    monkeypatch.setattr(silent, "_command", lambda: [sys.executable, "-c", "raise SystemExit(3)"])
-    with silent, pytest.raises(ServerError, match="exit code 3"):
-        silent.url()
 
 
-def test_token_is_not_seen_in_the_list_of_processes(tmp_path: Path) -> None:
-    server = ServerProcess(tmp_path, settings=ServerSettings("0.0.0.0", token="a-secret-that-is-long"))
-    assert not any("a-secret" in word for word in server._command())
+def test_token_is_in_the_environment_and_not_in_the_list_of_processes(
+    tmp_path: Path, python_is: Callable[[str], None]
+) -> None:
+    python_is(r'''printf '{"url": "%s %s"}\n' "$PITCHPIPE_SERVER_TOKEN" "$*"''')
+    settings = ServerSettings("0.0.0.0", token="a-secret-that-is-long")
+    with ServerProcess(tmp_path, settings=settings) as server:
+        token, arguments = server.url().split(" ", 1)
+    assert token == "a-secret-that-is-long"
+    assert "--host 0.0.0.0" in arguments
+    assert "a-secret" not in arguments
 
 
 @pytest.mark.parametrize(

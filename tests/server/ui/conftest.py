@@ -1,4 +1,4 @@
-"""A real Chromium, a server in a process of its own, and an experiment whose trials end when the test lets them."""
+"""A real Chromium, a server in a separate process, and an experiment whose trials end when the test lets them."""
 
 import json
 import os
@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.store import ExperimentFolder
+
 PATIENCE = 30_000  # milliseconds
 
 TRIAL = """
-import os, sys, time, pitchpipe
+import os, pitchpipe
 from pathlib import Path
 
 parameters = pitchpipe.get_next_parameter()
@@ -28,11 +30,7 @@ if kind == "broken":
 for step in range(4):
     pitchpipe.report_intermediate_result({"default": x * (step + 1) / 4, "loss": 1 - x})
 if kind in ("slow", "bad"):
-    gate = Path(os.environ["GATES"]) / str(pitchpipe.get_sequence_id())
-    for _ in range(6000):
-        if gate.exists():
-            break
-        time.sleep(0.02)
+    open(Path(os.environ["GATES"]) / str(pitchpipe.get_sequence_id())).close()  # a pipe: waits for the test
     print("the gate is open", flush=True)
 pitchpipe.report_final_result({"default": x, "loss": 1 - x})
 """
@@ -89,7 +87,7 @@ class Story:
     url: str = ""
 
     def open_gate(self, number: int) -> None:
-        (self.gates / str(number)).touch()
+        (self.gates / str(number)).open("w").close()
 
     def address(self, page: str = "") -> str:
         return f"{self.url}/story/{page}".rstrip("/")
@@ -97,7 +95,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def environment() -> Iterator[dict[str, str]]:
-    """The environment of the processes of a module, with a runtime directory of their own."""
+    """Yield the environment of a module's processes, with a separate runtime directory."""
     runtime = tempfile.mkdtemp(prefix="pp-", dir="/tmp")
     yield {**os.environ, "PITCHPIPE_RUNTIME_DIR": runtime}
     shutil.rmtree(runtime, ignore_errors=True)
@@ -105,22 +103,12 @@ def environment() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def serve(environment: dict[str, str]) -> Iterator[Callable[[Path], str]]:
-    """A function that serves the pages of a directory, and gives their address."""
+    """Yield a function that serves the pages of a directory and returns their address."""
     processes: list[subprocess.Popen[str]] = []
 
     def start(directory: Path) -> str:
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "pitchpipe",
-            "ui",
-            "--dir",
-            str(directory),
-            "--port",
-            "0",
-            "--no-browser",
-        ]
+        words = ["ui", "--dir", str(directory), "--port", "0", "--no-browser"]
+        command = [sys.executable, "-P", "-m", "pitchpipe", *words]
         process = subprocess.Popen(
             command,
             env=environment,
@@ -145,13 +133,15 @@ def serve(environment: dict[str, str]) -> Iterator[Callable[[Path], str]]:
 def story(
     tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str], serve: Callable[[Path], str]
 ) -> Iterator[Story]:
-    """The experiment, running, and its pages."""
+    """Yield the running experiment, with its pages."""
     directory = tmp_path_factory.mktemp("experiments")
     code = tmp_path_factory.mktemp("code")
     (code / "trial.py").write_text(TRIAL)
     (code / "listed.py").write_text(TUNER)
     gates = code / "gates"
     gates.mkdir()
+    for number in range(CONFIG["max_trial_number"]):
+        os.mkfifo(gates / str(number))
     config = code / "experiment.yml"
     config.write_text(json.dumps({**CONFIG, "trial_environment": {"GATES": str(gates)}}))
     command = [sys.executable, "-P", "-m", "pitchpipe"]
@@ -162,13 +152,14 @@ def story(
         found.url = serve(directory)
         yield found
     finally:
-        words = ["stop", "story", "--dir", str(directory)]
-        subprocess.run([*command, *words], env=environment, cwd=code, capture_output=True)
+        if ExperimentFolder(directory / "story").manager() is not None:
+            words = ["stop", "story", "--dir", str(directory)]
+            subprocess.run([*command, *words], env=environment, cwd=code, capture_output=True)
 
 
 @pytest.fixture(scope="module")
 def context(chromium: Any) -> Iterator[Any]:
-    """A browser window; what one test has fetched is not fetched again by the next."""
+    """Yield a browser window; its cache is shared by the tests of a module."""
     context = chromium.new_context(viewport={"width": 1300, "height": 900})
     context.set_default_timeout(PATIENCE)
     yield context
@@ -177,7 +168,7 @@ def context(chromium: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(context: Any) -> Iterator[Callable[..., Any]]:
-    """A function that opens an address in a tab; the browser must not complain, nor ask another machine."""
+    """Yield a function that opens an address in a tab; there must be no errors and no requests to other machines."""
     pages: list[Any] = []
     problems: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Every page of experiments that are over, in a real browser: it shows what it should, and nothing goes wrong."""
+"""Every page of finished experiments, in a real browser."""
 
 import json
 from collections.abc import Callable
@@ -42,7 +42,7 @@ UNNAMED = """() => [...document.querySelectorAll('button, a, input, textarea, [r
 
 @pytest.fixture(scope="module")
 def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], str]) -> str:
-    """The address of the pages of a finished experiment with 30 trials, beside one that lost its manager."""
+    """Return the address of the pages of a finished experiment with 30 trials, and one that lost its manager."""
     directory = tmp_path_factory.mktemp("gallery")
     objectives = [{"name": "default", "direction": "maximize"}, {"name": "seconds", "direction": "minimize"}]
     made = MadeExperiment(directory / "finished", a_config(objectives=objectives), "DONE")
@@ -73,18 +73,23 @@ def _trial(number: int) -> Any:
 
 
 def count_of(page: Any) -> Any:
-    """Where the table tells how many trials it shows."""
+    """Return the element with the number of trials in the table."""
     return page.get_by_role("status").filter(has_text="trial")
 
 
-def test_every_page_opens_and_all_in_it_has_a_name(gallery: str, open_page: Callable[..., Any]) -> None:
+def test_every_page_opens_with_names_for_all_and_fits_into_a_narrow_window(
+    gallery: str, open_page: Callable[..., Any]
+) -> None:
     page = open_page(f"{gallery}/")
     page.get_by_role("link", name="a name").first.wait_for()
     for path, text in PAGES.items():
+        page.set_viewport_size({"width": 1300, "height": 900})
         page.goto(f"{gallery}/finished/{path}")
         page.get_by_text(text).or_(page.get_by_label(text)).first.wait_for()
         assert page.evaluate(UNNAMED) == [], path
         assert page.locator("h1").count() == 1, path
+        page.set_viewport_size({"width": 400, "height": 800})
+        page.wait_for_function("document.documentElement.scrollWidth <= 400")
 
 
 def test_every_figure_is_drawn(gallery: str, open_page: Callable[..., Any]) -> None:
@@ -147,18 +152,20 @@ def test_selected_trials_are_compared_and_copied(
     assert page.locator("mark").filter(has_text="32").count() == 1
 
 
-def test_what_is_not_there_is_told_in_a_sentence(gallery: str, context: Any) -> None:
+def test_page_of_a_missing_thing_says_so(gallery: str, context: Any) -> None:
     for path, sentence in {
-        "nobody": "there is no experiment &#39;nobody&#39;",
+        "unknown": "there is no experiment &#39;unknown&#39;",
         "finished/trials/99": "there is no trial &#39;99&#39;",
         "finished/compare": "Select trials in the table to compare them.",
     }.items():
-        answer = context.request.get(f"{gallery}/{path}")
-        assert answer.status == 404, path
-        assert sentence.replace("&#39;", "'") in answer.text().replace("&#39;", "'").replace("\\'", "'"), path
+        response = context.request.get(f"{gallery}/{path}")
+        assert response.status == 404, path
+        assert sentence.replace("&#39;", "'") in response.text().replace("&#39;", "'").replace("\\'", "'"), (
+            path
+        )
 
 
-def test_experiment_without_its_manager_says_how_to_go_on(
+def test_experiment_without_its_manager_says_how_to_continue(
     gallery: str, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(f"{gallery}/lost")
@@ -179,12 +186,3 @@ def test_keyboard_reaches_the_content_first_and_colours_can_be_turned(
     page.locator("body.body--dark").wait_for()
     page.get_by_role("button", name="Show in light colours").click()
     page.locator("body.body--light").wait_for()
-
-
-def test_narrow_window_scrolls_in_one_direction(gallery: str, open_page: Callable[..., Any]) -> None:
-    page = open_page(f"{gallery}/finished")
-    page.set_viewport_size({"width": 400, "height": 800})
-    for path, text in PAGES.items():
-        page.goto(f"{gallery}/finished/{path}")
-        page.get_by_text(text).or_(page.get_by_label(text)).first.wait_for()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 400, path
