@@ -29,7 +29,7 @@ from ..runner import (
 from ..store import ExperimentFolder, Mirror, Store, StoreError
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
 from .event_log import EventLog
-from .hooks import Hooks, committed_results, experiment_row
+from .hooks import Hooks, experiment_row
 from .settings import agent_timeout_of, limits_of, objectives_of, request_of, run_of
 from .timers import Timers
 from .turn import TurnLoop
@@ -215,7 +215,14 @@ class Manager:
             await starting
         snapshot = self.store.experiment().snapshot or {}
         runner = self._restored_runner(Ledger(totals), snapshot)
-        timers = Timers(runner, self.executor, self.hooks, self.now, self.config.kill_grace, loop.post)
+        timers = Timers(
+            runner=runner,
+            executor=self.executor,
+            hooks=self.hooks,
+            clock=self.now,
+            grace=self.config.kill_grace,
+            post=loop.post,
+        )
         loop.open(runner, self._dispatcher, timers, snapshot, self._event_log(runner, totals, snapshot))
         loop.put_first(self._first_of_all(runner, snapshot))
         self.executor.prepare(runner.next_agents())
@@ -250,9 +257,7 @@ class Manager:
             *map(event_of, snapshot.get("accepted", [])),
             *self._missed_replies(snapshot.get("heard")),
             *self._first_events(runner, self.now()),
-            *self.hooks.begin(
-                runner, partial(committed_results, self.store, runner.get_trials()), self.now, self._row
-            ),
+            *self.hooks.begin(runner, partial(self.store.results, runner.get_trials()), self.now, self._row),
         ]
 
     def _missed_replies(self, heard: int | None) -> list[Event]:

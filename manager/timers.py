@@ -20,6 +20,7 @@ class Timers:
 
     def __init__(
         self,
+        *,
         runner: TrialRunner,
         executor: TrialExecutor,
         hooks: Hooks,

@@ -39,6 +39,7 @@ from ...store import NoRoomError, StoreError
 from ..experiments import BY_USER
 from .change_checks import problems_of
 from .connection import ControlError
+from .extension import LIMITS
 
 if TYPE_CHECKING:
     from ...config import ExperimentConfig
@@ -47,8 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHANGEABLE", "LiveChanges", "changed_config"]
 
-_LIMITS = ("max_trial_number", "max_experiment_duration", "trial_concurrency")
-CHANGEABLE = (*_LIMITS, "search_space")
+CHANGEABLE = (*LIMITS, "search_space")
 _SNAKE = {
     "maxTrialNumber": "max_trial_number",
     "maxExperimentDuration": "max_experiment_duration",
@@ -83,7 +83,7 @@ class LiveChanges:
         if (why_not := _why_not(config, changes, runner, manager.now())) is not None:
             raise ControlError(why_not, "conflict")
         self._apply("update", _events_of(config, changes, manager.now()), config)
-        return {name: getattr(config, name) for name in _LIMITS}
+        return {name: getattr(config, name) for name in LIMITS}
 
     def _add(self, request: dict[str, Any]) -> dict[str, Any]:
         parameters = request.get("parameters")
@@ -250,7 +250,7 @@ def _events_of(config: ExperimentConfig, changes: Mapping[str, Any], now: float)
     events: list[Event] = []
     if "search_space" in changes:
         events.append(SearchSpaceChanged(now, json.dumps(config.search_space)))
-    if set(changes) & set(_LIMITS):
+    if set(changes) & set(LIMITS):
         events.append(
             LimitsChanged(
                 now, config.trial_concurrency, config.max_trial_number, config.max_experiment_duration

@@ -30,7 +30,7 @@ class Hooks:
     It remembers what each trial was said to be last, so that the same is not said twice.
     """
 
-    def __init__(self, callbacks: Iterable[Callback] = (), stopper: Stopper | None = None) -> None:
+    def __init__(self, *, callbacks: Iterable[Callback] = (), stopper: Stopper | None = None) -> None:
         self.callbacks = list(callbacks)
         self.stopper = stopper
         self._runner: TrialRunner | None = None
