@@ -369,7 +369,11 @@ class ConfigFields(Section):
         default=False, description="Only `false`."
     )
     debug: bool = Field(default=False, description="Sets the log level to `debug`.")
-    log_level: LogLevel = Field(default="info", description="How much is logged (`critical` means `fatal`).")
+    log_level: LogLevel = Field(
+        default="info",
+        description="How much is logged (`critical` means `fatal`). With `debug` every event is recorded, too, "
+        "in `logs/events.jsonl`.",
+    )
     experiment_working_directory: WorkingDirectory = Field(
         default=Path(DEFAULT_WORKING_DIRECTORY),
         description="The folder that contains the folders of experiments.",

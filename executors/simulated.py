@@ -194,7 +194,7 @@ class SimulatedTrialExecutor(TrialExecutor):
         due = self._agenda[0][0] if self._agenda else None
         if next_deadline is not None and (due is None or next_deadline < due):
             self._clock.advance_to(next_deadline)
-            self._say([Tick(self._clock())])
+            self._say([Tick(self._clock(), cause="timer: deadline")])
         elif due is not None:
             self._clock.advance_to(due)
             self._say(list(self._due_now(due)))

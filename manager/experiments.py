@@ -77,7 +77,7 @@ def create_experiment(
         folder.remove()
         raise
     executor = executor or executor_for(config)
-    hooks = Hooks(callbacks, stopper)
+    hooks = Hooks(callbacks=callbacks, stopper=stopper)
     return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first_events)
 
 
@@ -108,7 +108,7 @@ def resume_experiment(
         folder.disown()
         raise
     executor = executor or executor_for(config)
-    hooks = Hooks(callbacks, stopper)
+    hooks = Hooks(callbacks=callbacks, stopper=stopper)
     first = first_events or (_stop if ending else _nothing)
     return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first)
 
@@ -118,7 +118,7 @@ def _nothing(_runner: TrialRunner, _now: float) -> tuple[Event, ...]:
 
 
 def _stop(_runner: TrialRunner, now: float) -> tuple[Event, ...]:
-    return (StopRequested(now, BY_USER),)
+    return (StopRequested(now, BY_USER, cause="user: stop"),)
 
 
 def experiment_config(folder: ExperimentFolder) -> ExperimentConfig:

@@ -20,6 +20,7 @@ from ..runner import (
     PauseTrial,
     StopRequested,
     StopTrial,
+    Totals,
     TrialRunner,
     added_trial,
     event_of,
@@ -27,7 +28,8 @@ from ..runner import (
 )
 from ..store import ExperimentFolder, Mirror, Store, StoreError
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
-from .hooks import Hooks, committed_results, experiment_row
+from .event_log import EventLog
+from .hooks import Hooks, experiment_row
 from .settings import agent_timeout_of, limits_of, objectives_of, request_of, run_of
 from .timers import Timers
 from .turn import TurnLoop
@@ -138,7 +140,7 @@ class Manager:
     def stop(self, reason: str = "the experiment was stopped") -> None:
         """End the experiment: what runs is ended with grace, and its results are kept."""
         self._stop_reason = self._stop_reason or reason
-        self._open_loop.post([StopRequested(self.now(), reason)])
+        self._open_loop.post([StopRequested(self.now(), reason, cause="user: stop")])
         if self.runner is None:
             self._opening.cancel()
 
@@ -213,8 +215,15 @@ class Manager:
             await starting
         snapshot = self.store.experiment().snapshot or {}
         runner = self._restored_runner(Ledger(totals), snapshot)
-        timers = Timers(runner, self.executor, self.hooks, self.now, self.config.kill_grace, loop.post)
-        loop.open(runner, self._dispatcher, timers, snapshot)
+        timers = Timers(
+            runner=runner,
+            executor=self.executor,
+            hooks=self.hooks,
+            clock=self.now,
+            grace=self.config.kill_grace,
+            post=loop.post,
+        )
+        loop.open(runner, self._dispatcher, timers, snapshot, self._event_log(runner, totals, snapshot))
         loop.put_first(self._first_of_all(runner, snapshot))
         self.executor.prepare(runner.next_agents())
         if self._dispatcher.session.is_new:
@@ -234,22 +243,30 @@ class Manager:
             runner.shift_starts(self.folder.clock_jump)
         return runner
 
+    def _event_log(self, runner: TrialRunner, totals: Totals, snapshot: Mapping[str, Any]) -> EventLog | None:
+        """Return where events are recorded, if the config asks for it."""
+        if self.config.log_level not in ("debug", "trace"):
+            return None
+        log = EventLog(self.folder.path)
+        log.begin(runner, totals, snapshot, self.now())
+        return log
+
     def _first_of_all(self, runner: TrialRunner, snapshot: dict[str, Any]) -> list[Event]:
         """Return what happens before anything else: what earlier managers left, what was asked for, stoppers."""
         return [
             *map(event_of, snapshot.get("accepted", [])),
             *self._missed_replies(snapshot.get("heard")),
             *self._first_events(runner, self.now()),
-            *self.hooks.begin(
-                runner, partial(committed_results, self.store, runner.get_trials()), self.now, self._row
-            ),
+            *self.hooks.begin(runner, partial(self.store.results, runner.get_trials()), self.now, self._row),
         ]
 
     def _missed_replies(self, heard: int | None) -> list[Event]:
         """Return what the dispatcher said when an earlier manager no longer listened."""
         replies = [] if heard is None else self.store.replies(heard)
-        frames = [Frame(CommandType(code.encode()), payload) for _, code, payload in replies]
-        return [meaning_of(frame, self.now()) for frame in frames]
+        return [
+            meaning_of(number, Frame(CommandType(code.encode()), payload), self.now())
+            for number, code, payload in replies
+        ]
 
     async def _take_up(self, runner: TrialRunner, loop: TurnLoop) -> None:
         """Find the attempts that were running; do again what an earlier manager may not have done."""

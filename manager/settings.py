@@ -83,10 +83,11 @@ def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
 def _keeping_of(config: ExperimentConfig) -> Keeping:
     """Return what is kept of a trial's checkpoints, and when a class makes one."""
     checkpoint = config.checkpoint
+    directions = {objective.name: objective.direction for objective in config.objectives}
     return Keeping(
         keep=checkpoint.keep,
         rank_by=checkpoint.rank_by,
-        mode=config.objectives[0].direction,
+        mode=directions.get("default", config.objectives[0].direction),
         frequency=checkpoint.frequency,
         at_end=checkpoint.at_end,
     )

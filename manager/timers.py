@@ -20,6 +20,7 @@ class Timers:
 
     def __init__(
         self,
+        *,
         runner: TrialRunner,
         executor: TrialExecutor,
         hooks: Hooks,
@@ -73,12 +74,10 @@ class Timers:
 
     def _tick(self) -> None:
         self._due = None
-        self._post([Tick(self._clock())])
+        self._post([Tick(self._clock(), cause="timer: deadline")])
 
     def _give_up_on_trials(self) -> None:
         """Count the trials that do not end as ended; their agents are killed."""
-        now = self._clock()
-        orders = self._runner.orders()
-        self._post(
-            [AttemptEnded(now, o.trial_id, o.attempt, error="did not end when killed") for o in orders]
-        )
+        why, cause = "did not end when killed", "timer: end of the grace"
+        now, orders = self._clock(), self._runner.orders()
+        self._post([AttemptEnded(now, o.trial_id, o.attempt, error=why, cause=cause) for o in orders])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +20,7 @@ import orjson
 
 from ..executors import Cursors, ExecutorError, TrialExecutor
 from ..runner import (
+    AttemptEnded,
     CopyCheckpoint,
     DispatcherAnswered,
     Effect,
@@ -32,15 +34,19 @@ from ..runner import (
     StartTrial,
     StopTrial,
     TrialRunner,
+    TrialStatus,
     recorded,
 )
 from ..store import NoRoomError, Record, Room, SavedState, Store, StoreError, clone_checkpoint
 from ..store import Tick as StoreTick
 from .dispatcher_link import REPLIES, Command, Dispatcher
+from .event_log import EventLog
 from .hooks import Hooks
 from .timers import Timers
 
 __all__ = ["TurnLoop"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +98,7 @@ class TurnLoop:
         self._tasks: set[asyncio.Task[None]] = set()
         self._dispatcher: Dispatcher
         self._timers: Timers
+        self._event_log: EventLog | None = None
 
     # ------------------------------------------------------------------ opening and closing
 
@@ -101,8 +108,10 @@ class TurnLoop:
         dispatcher: Dispatcher,
         timers: Timers,
         snapshot: Mapping[str, Any],
+        event_log: EventLog | None = None,
     ) -> None:
         """Begin to take turns, from the snapshot in the store."""
+        self._event_log = event_log
         self.runner, self._dispatcher, self._timers = runner, dispatcher, timers
         self._heard = snapshot.get("heard")
         self._accepted = list(snapshot.get("accepted", []))
@@ -122,6 +131,8 @@ class TurnLoop:
         self.room.close()
         if self.runner is not None:
             self._timers.cancel()
+        if self._event_log is not None:
+            self._event_log.close()
         for task in self._tasks:
             task.cancel()
 
@@ -236,7 +247,22 @@ class TurnLoop:
         if is_over and isinstance(event, REPLIES):
             self._dispatcher.unheard += 1
             return []
-        return runner.handle(event)
+        if self._event_log is not None:
+            self._event_log.add(event)
+        effects = runner.handle(event)
+        self._log_event(event, effects)
+        return effects
+
+    def _log_event(self, event: Event, effects: Sequence[Effect]) -> None:
+        """Log what follows from an event, and what caused it."""
+        cause = f" (cause: {event.cause})" if event.cause else ""
+        trial = self.opened_runner.get_trial(event.trial_id) if isinstance(event, AttemptEnded) else None
+        if trial is not None and trial.status is not TrialStatus.SUCCEEDED:
+            reason = f": {trial.reason}" if trial.reason else ""
+            _log.info("trial %d is %s%s%s", trial.sequence_id, trial.status, reason, cause)
+        if effects and _log.isEnabledFor(logging.DEBUG):
+            names = ", ".join(type(effect).__name__ for effect in effects)
+            _log.debug("%s after %s%s", names, type(event).__name__, cause)
 
     def _act(self, turn: _Turn) -> None:
         """Do what a turn decided, after it is committed."""
@@ -276,7 +302,7 @@ class TurnLoop:
         if not self._dispatcher.session.has_answered_all:
             return
         if self.runner.is_stalled:
-            self.post([DispatcherAnswered(self._clock())])
+            self.post([DispatcherAnswered(self._clock(), cause="dispatcher")])
         else:
             self._executor.on_idle(self._timers.next_deadline())
 
@@ -334,4 +360,6 @@ class TurnLoop:
         more: dict[str, Any] = {} if self._heard is None else {"heard": self._heard}
         if accepted:
             more["accepted"] = accepted
+        if self._event_log is not None:
+            more["recorded"] = self._event_log.size
         return orjson.dumps(runner.snapshot() | more, option=orjson.OPT_NON_STR_KEYS).decode()

@@ -56,4 +56,4 @@ def _id(parameter_id: int | str | None) -> str:
 
 def added_trial(parameters: Mapping[str, Any], time: float) -> TrialAddRequested:
     """Return the event that adds a trial with a user's own parameters."""
-    return TrialAddRequested(time, added_record(parameters))
+    return TrialAddRequested(time, added_record(parameters), cause="user: add")

@@ -47,6 +47,7 @@ class Trials:
         self.output = output
         self.all: dict[str, Trial] = {}
         self.live: dict[str, Trial] = {}
+        self._heirs: dict[str, Trial] = {}  # PAUSED, and resumed once another trial has saved its checkpoint
         self.waiting: deque[Trial] = deque()
         self.counts: Counter[TrialStatus] = Counter()
         self.created = 0
@@ -180,9 +181,17 @@ class Trials:
             self.resume(trial)
 
     def resume(self, trial: Trial) -> None:
-        """Apply its resume to a PAUSED trial and let it wait for its next attempt."""
-        resume, trial.resume = json.loads(trial.resume or "{}"), None
-        exploit(trial, resume, self.all.get(resume.get("checkpoint_of", "")))
+        """Apply its resume to a PAUSED trial and let it wait for its next attempt.
+
+        While the trial whose checkpoint it gets is being paused, it stays PAUSED, until that checkpoint is saved.
+        """
+        resume = json.loads(trial.resume or "{}")
+        donor = self.all.get(resume.get("checkpoint_of", ""))
+        if donor is not None and donor.is_assigned and donor.verdict and donor.verdict.cause is Cause.PAUSED:
+            self._heirs[trial.trial_id] = trial
+            return
+        trial.resume = None
+        exploit(trial, resume, donor)
         self.output.effects += _copy_for(trial)
         self._requeue(trial, Cause.RESUMED)
 
@@ -273,6 +282,8 @@ class Trials:
         self.live[trial.trial_id] = trial
         if trial.slot is not None:
             self.ledger.claim(trial.trial_id, self.request, Assignment(trial.gpus))
+        elif trial.resume is not None:
+            self._heirs[trial.trial_id] = trial
 
     # ------------------------------------------------------------------ small things
 
@@ -283,8 +294,17 @@ class Trials:
         self.output.note(trial)
 
     def _free_slot(self, trial: Trial) -> None:
-        self.slots.free(trial)
-        self.ledger.release(trial.trial_id)
+        if trial.is_assigned:
+            self.slots.free(trial)
+            self.ledger.release(trial.trial_id)
+            self._resume_heirs()
+
+    def _resume_heirs(self) -> None:
+        """Resume the trials that waited for another one's checkpoint, unless they have ended."""
+        heirs, self._heirs = self._heirs, {}
+        for heir in heirs.values():
+            if heir.status is TrialStatus.PAUSED and heir.resume is not None and not self.state.is_ending:
+                self.resume(heir)
 
     def _keep_attempt(self, trial: Trial, outcome: str, verdict: Verdict) -> None:
         self.output.changes.attempts.append(ended_attempt(trial, outcome, verdict, self.output.now))

@@ -38,7 +38,8 @@ class UserRequests:
         """Add a trial with the user's parameters."""
         if not self.why_not_add():
             self._trials.add(None, event.record)
-            self._course.proceed()
+            self._trials.start_waiting()  # the tuner is not asked: others that are added at once need the room
+            self._course.settle()
 
     def kill(self, event: happened.TrialKillRequested) -> None:
         """End a trial, unless it has ended already."""

@@ -216,6 +216,15 @@ class Store:
                 () if sequence_id is None else (sequence_id,),
             )
 
+    def results(self, trials: Iterable[Trial]) -> Iterator[MetricRow]:
+        """Yield the results of all trials, in the order in which they were reported."""
+        by_number = {trial.sequence_id: trial for trial in trials}
+        for number, kind, sequence, attempt, value, time in sorted(self.metrics(), key=lambda row: row[-1]):
+            trial = by_number[number]
+            yield MetricRow(
+                trial=trial, attempt=attempt, kind=kind, sequence=sequence, value=value, time=time
+            )
+
     def counts(self) -> dict[str, int]:
         """How many trials have which status."""
         with _explained(self.path):

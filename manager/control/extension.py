@@ -10,7 +10,7 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, Store
 from .change_checks import problems_of
 
-__all__ = ["Extension", "ExtensionError", "extend_experiment"]
+__all__ = ["LIMITS", "Extension", "ExtensionError", "extend_experiment"]
 
 
 class ExtensionError(ValueError):
@@ -26,13 +26,16 @@ class Extension:
     trial_concurrency: int | None = None
 
     def changes(self) -> dict[str, Any]:
-        """The limits that are given.
+        """Return the limits that are given.
 
         >>> Extension(max_trial_number=20).changes()
         {'max_trial_number': 20}
         """
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name in LIMITS if (value := getattr(self, name)) is not None}
+
+
+LIMITS = tuple(field.name for field in fields(Extension))
+"""The limits that can be changed, whether the experiment runs or not."""
 
 
 def extend_experiment(folder: ExperimentFolder, extension: Extension) -> None:

@@ -39,6 +39,7 @@ from ...store import NoRoomError, StoreError
 from ..experiments import BY_USER
 from .change_checks import problems_of
 from .connection import ControlError
+from .extension import LIMITS
 
 if TYPE_CHECKING:
     from ...config import ExperimentConfig
@@ -47,8 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHANGEABLE", "LiveChanges", "changed_config"]
 
-_LIMITS = ("max_trial_number", "max_experiment_duration", "trial_concurrency")
-CHANGEABLE = (*_LIMITS, "search_space")
+CHANGEABLE = (*LIMITS, "search_space")
 _SNAKE = {
     "maxTrialNumber": "max_trial_number",
     "maxExperimentDuration": "max_experiment_duration",
@@ -82,25 +82,25 @@ class LiveChanges:
         config = changed_config(manager.config, changes)
         if (why_not := _why_not(config, changes, runner, manager.now())) is not None:
             raise ControlError(why_not, "conflict")
-        self._apply(_events_of(config, changes, manager.now()), config)
-        return {name: getattr(config, name) for name in _LIMITS}
+        self._apply("update", _events_of(config, changes, manager.now()), config)
+        return {name: getattr(config, name) for name in LIMITS}
 
     def _add(self, request: dict[str, Any]) -> dict[str, Any]:
         parameters = request.get("parameters")
         several: list[Any] = parameters if isinstance(parameters, list) else [parameters]
         if not several or not all(isinstance(each, dict) for each in several):
             raise ControlError('parameters are an object, such as {"lr": 0.1}', "invalid")
-        made = self._begin({}, several)
+        made = self._begin("add", {}, several)
         return {"trials": made} if isinstance(parameters, list) else made[0]
 
     def _rerun(self, request: dict[str, Any]) -> dict[str, Any]:
         trial = self._trial(request)
-        return self._begin({"rerun_of": trial.trial_id}, [parameters_of(trial.record)])[0]
+        return self._begin("rerun", {"rerun_of": trial.trial_id}, [parameters_of(trial.record)])[0]
 
     def _import(self, request: dict[str, Any]) -> dict[str, Any]:
         self._running()
         rows = checked_import(request.get("data"))
-        self._apply([DataImported(self._manager.now(), dumps(rows))])
+        self._apply("import", [DataImported(self._manager.now(), dumps(rows))])
         return {"imported": len(rows)}
 
     def _kill(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class LiveChanges:
         trial = self._trial(request)
         if trial.status.is_final:
             raise ControlError(f"trial {trial.trial_id} has ended already: {trial.status}", "conflict")
-        self._apply([TrialKillRequested(self._manager.now(), trial.trial_id)])
+        self._apply("kill", [TrialKillRequested(self._manager.now(), trial.trial_id)])
         return {"sequence_id": trial.sequence_id, "trial_id": trial.trial_id}
 
     def _stop(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -139,8 +139,10 @@ class LiveChanges:
             raise ControlError(f"there is no trial {name}", "not found")
         return trial
 
-    def _begin(self, origin: Mapping[str, Any], several: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Make trials of the user's, all or none, and answer which they are."""
+    def _begin(
+        self, verb: str, origin: Mapping[str, Any], several: Sequence[Mapping[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Add trials, all or none; return their ids."""
         runner, now = self._running(), self._manager.now()
         if why_not := _why_not_add(runner, len(several)):
             raise ControlError(f"no trial can be added: {why_not}", "conflict")
@@ -149,13 +151,15 @@ class LiveChanges:
             dumps({**source, "parameters": dict(each), "parameter_index": 0, **origin}) for each in several
         ]
         first = runner.created
-        self._apply([TrialAddRequested(now, record) for record in records])
+        self._apply(verb, [TrialAddRequested(now, record) for record in records])
         own = [
             trial for trial in list(runner.trials.values())[first:] if any(trial.record is r for r in records)
         ]
         return [{"sequence_id": trial.sequence_id, "trial_id": trial.trial_id} for trial in own]
 
-    def _apply(self, events: Sequence[Event], config: ExperimentConfig | None = None) -> None:
+    def _apply(self, verb: str, events: Sequence[Event], config: ExperimentConfig | None = None) -> None:
+        for event in events:
+            event.cause = f"user: {verb}"
         try:
             self._manager.apply(events, config)
         except NoRoomError as error:
@@ -246,7 +250,7 @@ def _events_of(config: ExperimentConfig, changes: Mapping[str, Any], now: float)
     events: list[Event] = []
     if "search_space" in changes:
         events.append(SearchSpaceChanged(now, json.dumps(config.search_space)))
-    if set(changes) & set(_LIMITS):
+    if set(changes) & set(LIMITS):
         events.append(
             LimitsChanged(
                 now, config.trial_concurrency, config.max_trial_number, config.max_experiment_duration

@@ -16,7 +16,7 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, FolderError, Store
 from ..experiments import BY_USER, experiment_config
 from .connection import ControlError, ask_manager
-from .extension import Extension, ExtensionError, extend_experiment
+from .extension import LIMITS, Extension, ExtensionError, extend_experiment
 from .operations import changed_config, checked_import
 
 __all__ = [
@@ -49,8 +49,7 @@ def change_experiment(
         _extend(folder, changes, config)
     else:
         ask_manager(folder.path, {"op": "update", "changes": dict(changes)}, timeout)
-    names = ("max_trial_number", "max_experiment_duration", "trial_concurrency")
-    return {name: getattr(config, name) for name in names}
+    return {name: getattr(config, name) for name in LIMITS}
 
 
 def add_trial(

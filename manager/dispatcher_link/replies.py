@@ -31,24 +31,26 @@ def is_reply(command: CommandType) -> bool:
     return command in _MEANINGS
 
 
-def meaning_of(reply: Frame, now: float) -> Event:
-    """The event that a reply is to the runner.
+def meaning_of(number: int, reply: Frame, now: float) -> Event:
+    """Return what reply `number` means.
 
-    >>> meaning_of(Frame(CommandType.KillTrialJob, '{"trial_job_id": "AbCdE", "reason": "slow"}'), 1.5)
+    >>> meaning_of(7, Frame(CommandType.KillTrialJob, '{"trial_job_id": "AbCdE", "reason": "slow"}'), 1.5)
     KillVerdict(time=1.5, trial_id='AbCdE', reason='slow')
     """
-    return _MEANINGS[reply.command](now, reply.payload)
+    event = _MEANINGS[reply.command](now, reply.payload)
+    event.cause = f"dispatcher reply {number}"
+    return event
 
 
-def failure_of(told: dict[str, Any], now: float) -> DispatcherFailed:
-    """The event that an Error frame is to the runner."""
-    message = f"the {told['plugin']} raised {told['type']}: {told['message']}"
+def failure_of(report: dict[str, Any], now: float) -> DispatcherFailed:
+    """Return what an Error frame means."""
     return DispatcherFailed(
         now,
-        message=message,
-        where=told.get("where", ""),
-        traceback=told.get("traceback", ""),
-        command=told.get("command"),
+        message=f"the {report['plugin']} raised {report['type']}: {report['message']}",
+        where=report.get("where", ""),
+        traceback=report.get("traceback", ""),
+        command=report.get("command"),
+        cause="dispatcher",
     )
 
 

@@ -267,7 +267,8 @@ class DispatcherSession:
         self._is_ready, self._restoring = True, None
         if "protocol" in told and self._heartbeat is not None:
             self._heartbeat.start()
-        self._listener.on_event(DispatcherReady(self._now(), bool(self._periodical_queues)))
+        wants_periodical = bool(self._periodical_queues)
+        self._listener.on_event(DispatcherReady(self._now(), wants_periodical, cause="dispatcher"))
 
     def _take_checkpoint(self, told: dict[str, Any]) -> None:
         """A queue has put its half of a checkpoint by, or the whole of it is written."""
@@ -296,7 +297,7 @@ class DispatcherSession:
         if not repeated:
             self._answered += 1
             self._new_replies.append((self._answered, frame.command.value.decode(), frame.payload))
-            self._listener.on_event(meaning_of(frame, self._now()))
+            self._listener.on_event(meaning_of(self._answered, frame, self._now()))
 
     # ------------------------------------------------------------------ its troubles
 
@@ -319,7 +320,12 @@ class DispatcherSession:
     def _failed(self, sentence: str) -> DispatcherFailed:
         last_output = self._last_output()
         return DispatcherFailed(
-            self._now(), message=sentence, traceback=last_output, command=self._first_undone(), died=True
+            self._now(),
+            message=sentence,
+            traceback=last_output,
+            command=self._first_undone(),
+            died=True,
+            cause="dispatcher",
         )
 
     def _first_undone(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .callbacks import Callback
 from .hooks import Hooks
-from .rows import committed_results, experiment_row
+from .rows import experiment_row
 from .stoppers import (
     CombinedStopper,
     CriteriaStopper,
@@ -29,6 +29,5 @@ __all__ = [
     "TimeoutStopper",
     "TrialPlateauStopper",
     "as_stopper",
-    "committed_results",
     "experiment_row",
 ]

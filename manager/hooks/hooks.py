@@ -30,7 +30,7 @@ class Hooks:
     It remembers what each trial was said to be last, so that the same is not said twice.
     """
 
-    def __init__(self, callbacks: Iterable[Callback] = (), stopper: Stopper | None = None) -> None:
+    def __init__(self, *, callbacks: Iterable[Callback] = (), stopper: Stopper | None = None) -> None:
         self.callbacks = list(callbacks)
         self.stopper = stopper
         self._runner: TrialRunner | None = None
@@ -157,7 +157,7 @@ class Hooks:
                 yield from self._judged_trial(self.stopper, metric, now)
             if self.stopper.stop_all():
                 self._is_over = True
-                yield StopRequested(now, self.stopper.reason(), "DONE")
+                yield StopRequested(now, self.stopper.reason(), "DONE", cause="stopper")
         except Exception as error:  # noqa: BLE001  (the user's code)
             yield self._failed(error, now)
 
@@ -165,7 +165,8 @@ class Hooks:
         """Its rule was part of what was asked for: without it the experiment does not go on."""
         self._is_over = True
         reason = f"the stopper {type(self.stopper).__name__} raised {type(error).__name__}: {error}"
-        return StopRequested(now, reason, "ERROR", "".join(traceback.format_exception(error)))
+        trace = "".join(traceback.format_exception(error))
+        return StopRequested(now, reason, "ERROR", trace, cause="stopper")
 
     def _is_new(self, metric: MetricRow) -> bool:
         """A trial that goes on from a checkpoint reports again what was judged before."""
@@ -179,7 +180,8 @@ class Hooks:
         if not is_final and not self._is_new(metric):
             return
         if stopper(metric.trial.trial_id, result_row(metric)) and not is_final:
-            yield CompleteRequested(now, metric.trial.trial_id, metric.value, stopper.reason())
+            reason = stopper.reason()
+            yield CompleteRequested(now, metric.trial.trial_id, metric.value, reason, cause="stopper")
 
 
 def _standing(trial: Trial) -> tuple[TrialStatus, int]:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 from ...protocol import loads, parameters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ...runner import MetricRow, Trial, TrialRunner
-    from ...store import Store
 
-__all__ = ["committed_results", "experiment_row", "result_row", "trial_row"]
+__all__ = ["experiment_row", "result_row", "trial_row"]
 
 
 def trial_row(trial: Trial, objectives: Sequence[str] = ()) -> dict[str, Any]:
@@ -74,18 +73,6 @@ def result_row(metric: MetricRow) -> dict[str, Any]:
         "time": metric.time,
         "time_total_s": metric.time - began,
     }
-
-
-def committed_results(store: Store, trials: Sequence[Trial]) -> Iterator[MetricRow]:
-    """All results in the store, in the order in which they were reported."""
-    from ...runner import MetricRow
-
-    by_id = {trial.sequence_id: trial for trial in trials}
-    rows = sorted(store.metrics(), key=lambda row: row[5])
-    for sequence_id, kind, sequence, attempt, value, time, *_ in rows:
-        yield MetricRow(
-            trial=by_id[sequence_id], attempt=attempt, kind=kind, sequence=sequence, value=value, time=time
-        )
 
 
 def experiment_row(runner: TrialRunner, folder: Path, now: float) -> dict[str, Any]:

@@ -552,3 +552,33 @@ def test_what_nobody_runs_gets_new_limits_for_its_next_run(tmp_path: Path) -> No
 def test_imports_that_are_no_results_are_refused(data: Any) -> None:
     with pytest.raises(ControlError):
         checked_import(data)
+
+
+@pytest.mark.parametrize("count", [7, 8, 9])
+def test_trials_are_added_all_or_none_also_when_the_tuner_has_no_more(count: int, tmp_path: Path) -> None:
+    grid = config(
+        tmp_path,
+        search_space={"x": {"_type": "choice", "_value": [1, 2]}},
+        tuner={"name": "GridSearch"},
+        max_trial_number=10,
+        trial_concurrency=8,
+    )
+    clock = VirtualClock(1000.0)
+    manager = create_experiment(
+        grid,
+        directory=tmp_path,
+        experiment_id="exp",
+        executor=SimulatedTrialExecutor(behave, clock),
+        clock=clock,
+    )
+    intervention = Intervention(
+        manager,
+        lambda runner: runner.status is ExperimentStatus.TUNER_NO_MORE_TRIAL and len(runner.live) > 0,
+        lambda operations: operations["add"]({"parameters": [{"x": 1}] * count}),
+    )
+    run(manager)
+    if count > 8:
+        assert "leaves room for 8" in str(intervention.error)
+    else:
+        assert len(intervention.answer["trials"]) == count
+    assert len(in_store(tmp_path)[0]) == 2 + (count if count <= 8 else 0)

@@ -67,7 +67,7 @@ class Notes(Callback):
 
 def listened(directory: Path, *callbacks: Callback, stopper: Stopper | None = None, **fields: Any) -> Manager:
     manager = simulated(directory, fields.pop("simulate", bowl), **fields)
-    manager.hooks = Hooks(callbacks, stopper)
+    manager.hooks = Hooks(callbacks=callbacks, stopper=stopper)
     return manager
 
 
@@ -143,14 +143,14 @@ def test_what_was_told_is_committed_and_not_told_again_after_a_crash(tmp_path: P
     clock = VirtualClock(1000.0)
     first = simulated(tmp_path, clock=clock, max_trial_number=3)
     notes = Notes()
-    first.hooks = Hooks([notes])
+    first.hooks = Hooks(callbacks=[notes])
     assert run_with_crash(tmp_path, first, 20, after=False)
     finished = [trial for what, trial, _ in notes.told if what == "complete"]
     committed = {trial.trial_id for trial in trials_of(tmp_path) if trial.status.is_final}
     assert set(finished) == committed != set()
     again = resumed(tmp_path, bowl, clock)
     more = Notes()
-    again.hooks = Hooks([more])
+    again.hooks = Hooks(callbacks=[more])
     run(again)
     assert [what for what, _, _ in more.told].count("setup") == 1
     both = [(what, trial) for what, trial, _ in notes.told + more.told if what in ("start", "complete")]
@@ -174,7 +174,7 @@ class Everything(Callback):
 def test_callback_is_told_of_checkpoints_pauses_and_attempts() -> None:
     driver = Driver(trial_concurrency=1, max_trial_number=1)
     callback = Everything()
-    listeners = Hooks([callback])
+    listeners = Hooks(callbacks=[callback])
     listeners.begin(driver.runner, list, lambda: driver.now, dict)
 
     def tell(*events: happened.Event) -> list[tuple[Any, ...]]:
@@ -218,7 +218,7 @@ def test_start_that_an_earlier_manager_ordered_is_told_by_the_next() -> None:
     assert trial.is_assigned
     driver.runner.take_changes()
     callback = Everything()
-    listeners = Hooks([callback])
+    listeners = Hooks(callbacks=[callback])
     listeners.begin(driver.runner, list, lambda: driver.now, dict)
     driver.start(trial)
     listeners.after(driver.runner.take_changes(), [], driver.now)

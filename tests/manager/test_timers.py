@@ -1,0 +1,65 @@
+"""The timers of an open experiment: what they post, and when they are cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.hooks import Hooks
+from pitchpipe.manager.timers import Timers
+from pitchpipe.runner import events as happened
+from pitchpipe.runner.ledger import Ledger, Totals
+from pitchpipe.runner.limits import Limits
+from pitchpipe.runner.trial_runner import TrialRunner
+
+
+class RealTime(SimulatedTrialExecutor):
+    """An executor whose clock advances by itself."""
+
+    has_virtual_clock = False
+
+
+async def posted(runner: TrialRunner) -> list[happened.Event]:
+    """Set the timers and return the events that come first."""
+    clock, done = VirtualClock(1000.0), asyncio.get_running_loop().create_future()
+
+    def post(events: Sequence[happened.Event]) -> None:
+        if not done.done():
+            done.set_result(list(events))
+
+    timers = Timers(
+        runner=runner,
+        executor=RealTime(lambda parameters: SimulatedRun(0.0), clock),
+        hooks=Hooks(),
+        clock=clock,
+        grace=-2.0,  # the margin aside, trials are given up at once
+        post=post,
+    )
+    timers.set()
+    try:
+        return await done
+    finally:
+        timers.cancel()
+
+
+def running(limits: Limits) -> TrialRunner:
+    runner = TrialRunner("test", limits, Ledger(Totals()))
+    runner.handle(happened.DispatcherReady(1000.0))
+    runner.handle(happened.ParametersArrived(1000.0, 0, '{"parameters": {"x": 1}}'))
+    return runner
+
+
+def test_deadline_is_a_tick() -> None:
+    [event] = asyncio.run(posted(running(Limits(max_experiment_duration=0.0))))
+    assert (type(event), event.cause) == (happened.Tick, "timer: deadline")
+
+
+def test_trial_that_does_not_end_in_its_grace_is_given_up() -> None:
+    runner = running(Limits())
+    runner.handle(happened.StopRequested(1001.0))
+    [trial] = runner.get_trials()
+    [event] = asyncio.run(posted(runner))
+    assert isinstance(event, happened.AttemptEnded)
+    assert (event.trial_id, event.error) == (trial.trial_id, "did not end when killed")
+    assert event.cause == "timer: end of the grace"
