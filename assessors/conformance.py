@@ -27,6 +27,8 @@ import pytest
 
 from .base import Assessor, AssessResult
 
+__all__ = ["STEPS", "AssessorConformance", "curve", "feed"]
+
 STEPS = 30
 
 

@@ -15,6 +15,8 @@ from ..plugins import integer, loss_sign
 from ..protocol import metric_value
 from .base import Assessor, AssessResult
 
+__all__ = ["MedianstopAssessor"]
+
 
 @dataclass(slots=True)
 class _Curve:

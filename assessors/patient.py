@@ -12,6 +12,8 @@ from .gains import gain_of
 from .progress import Progress
 from .registry import create, find
 
+__all__ = ["PatientAssessor"]
+
 
 class PatientAssessor(Assessor):
     """Asks the rule `assessor`, and stops a trial only if it has not improved for `patience` results either.

@@ -13,6 +13,8 @@ from .base import Assessor, AssessResult
 from .gains import gain_of
 from .progress import Progress
 
+__all__ = ["PlateauAssessor"]
+
 
 class PlateauAssessor(Assessor):
     """Stops a trial whose best result has not been improved on by more than `min_delta` for `patience` results.

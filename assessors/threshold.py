@@ -9,6 +9,8 @@ from ..plugins import integer, loss_sign, number
 from ..protocol import metric_value
 from .base import Assessor, AssessResult
 
+__all__ = ["ThresholdAssessor"]
+
 
 class ThresholdAssessor(Assessor):
     """Stops a trial whose latest result is below `lower`, above `upper`, or NaN.

@@ -17,6 +17,32 @@ from ..runner import FailureKind
 from .problems import did_you_mean, shown
 from .units import UnitError, parse_duration, parse_gpu_indices, parse_memory
 
+__all__ = [
+    "DEFAULT_WORKING_DIRECTORY",
+    "AlgorithmConfig",
+    "CheckpointConfig",
+    "ConfigFields",
+    "Directory",
+    "Duration",
+    "Environment",
+    "ExistingFile",
+    "GpuIndices",
+    "GpuNumber",
+    "LocalConfig",
+    "LogLevel",
+    "MaxFailures",
+    "Memory",
+    "ObjectiveConfig",
+    "PositiveDuration",
+    "RayConfig",
+    "Section",
+    "Storage",
+    "Text",
+    "Texts",
+    "WorkingDirectory",
+    "camel_case",
+]
+
 DEFAULT_WORKING_DIRECTORY = "~/pitchpipe-experiments"
 
 

@@ -95,7 +95,7 @@ def _serve(settings: Settings, restored: Path | None) -> int:
         _report_unloaded(error, channel, settings)
         return 1
     try:
-        _prepare_checkpoints(dispatcher, restored)
+        _prepare_checkpoints(dispatcher, restored, synced=settings.synced)
     except CheckpointUnusable as error:
         _log.error("%s", error)
         return UNUSABLE
@@ -130,7 +130,7 @@ def _dispatcher(settings: Settings, channel: FdChannel) -> MsgDispatcherBase:
     )
 
 
-def _prepare_checkpoints(dispatcher: MsgDispatcherBase, restored: Path | None) -> None:
+def _prepare_checkpoints(dispatcher: MsgDispatcherBase, restored: Path | None, *, synced: bool) -> None:
     """Restore a checkpoint, and let new ones be made for a manager that knows of them."""
     if restored is not None:
         n, halves = read_checkpoint(restored)
@@ -138,7 +138,7 @@ def _prepare_checkpoints(dispatcher: MsgDispatcherBase, restored: Path | None) -
         _log.info("Restored from %s, after command %d", restored, n)
     folder = dispatcher.get_checkpoint_path()
     if dispatcher.protocol is not None and folder is not None:
-        dispatcher.save_into(Saver(Path(folder)))
+        dispatcher.save_into(Saver(Path(folder), synced=synced))
 
 
 def _report_unloaded(error: PluginNotLoaded, channel: FdChannel, settings: Settings) -> None:

@@ -30,7 +30,7 @@ class CheckpointUnusable(Exception):
 
 
 class Saver:
-    """Writes checkpoints into `folder`.
+    """Writes checkpoints into `folder`, and forces them to the disk if they are to be `synced`.
 
     One is due when handling the commands since the last one took `worth` seconds and `spacing` times as long as the
     last one has passed since, so that checkpoints cost at most 2 % of the time.
@@ -43,9 +43,12 @@ class Saver:
         spacing: float = 50.0,
         clock: Callable[[], float] = time.monotonic,
         effort: Callable[[], float] = time.thread_time,  # on a busy machine, waiting costs nothing
+        *,
+        synced: bool = False,
     ) -> None:
         self.problem: BaseException | None = None
         self._folder = folder
+        self._synced = synced
         self._worth, self._spacing, self._clock, self._effort = worth, spacing, clock, effort
         self._halves: dict[str, bytes] = {}
         self._expected = 0  # how many halves are still to come; 0: no checkpoint is being made
@@ -103,10 +106,12 @@ class Saver:
         self._halves = {}
         path = self._folder / f"dispatcher-{self.n}.pkl"
         temporary = path.with_suffix(".part")
-        with open(temporary, "wb") as file:
-            file.write(_HEAD + _checksum(body) + b"\n")
-            file.write(body)
+        temporary.write_bytes(_HEAD + _checksum(body) + b"\n" + body)
+        if self._synced:
+            _sync(temporary)
         os.replace(temporary, path)
+        if self._synced:
+            _sync(self._folder)
         return path.name
 
 
@@ -127,6 +132,15 @@ def read_checkpoint(path: Path) -> tuple[int, dict[str, dict[str, Any]]]:
         return content["n"], {name: pickle.loads(half) for name, half in content["halves"].items()}
     except Exception as error:
         raise CheckpointUnusable(f"{path} cannot be unpickled here: {error!r}") from error
+
+
+def _sync(path: Path) -> None:
+    """Force a file or a folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _checksum(body: bytes) -> bytes:

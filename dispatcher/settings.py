@@ -27,6 +27,7 @@ class Settings:
     threads: int
     protocol: int | None
     resume: bool
+    synced: bool
 
     @classmethod
     def read(cls, config: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
@@ -48,6 +49,7 @@ class Settings:
             threads=POOL_THREADS if (config.get("deprecated") or {}).get("multiThread") else 0,
             protocol=int(announced) if announced.isdecimal() else None,
             resume=environment.get("NNI_MODE") == "resume",
+            synced=config.get("durability") == "power",
         )
 
 

@@ -64,6 +64,8 @@ def create_experiment(
         if config.seed is None:
             # A drawn seed is kept: a dispatcher that is brought back must propose the same again.
             config = config.model_copy(update={"seed": secrets.randbelow(2**31)})
+        if config.durability == "power":
+            folder.sync()
         row = ExperimentRow(
             id=folder.experiment_id,
             name=config.experiment_name,

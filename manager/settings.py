@@ -76,6 +76,7 @@ def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
         memory_limit=config.trial_memory_size,
         orphan_timeout=config.orphan_timeout,
         reuse_actors=config.reuse_actors,
+        synced=config.durability == "power",
         keeping=_keeping_of(config),
     )
 

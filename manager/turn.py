@@ -289,7 +289,8 @@ class TurnLoop:
             self._executor.pause_trial(effect.trial_id, effect.attempt)
         elif isinstance(effect, CopyCheckpoint):
             if not self._executor.has_virtual_clock:  # simulated trials have no files
-                clone_checkpoint(self._folder / effect.source, self._folder / effect.target)
+                root = self._folder if self._store.survives_power_cut else None
+                clone_checkpoint(self._folder / effect.source, self._folder / effect.target, root)
         elif isinstance(effect, RestoreDispatcher):
             self._dispatcher.restore(effect.reason)
         elif isinstance(effect, Finish):

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .results import ExperimentResult
     from .server import TuneClient, TuneServer
     from .trial_agent import FunctionTrainable, Trainable, TrialStopped, wrap_function
-    from .tuners.base import NoMoreTrialError, Tuner
+    from .tuners import NoMoreTrialError, Tuner
 
     __version__: str
 
@@ -62,7 +62,7 @@ _HOMES = {
     "FunctionStopper": ".manager.hooks.stoppers",
     "FunctionTrainable": ".trial_agent.trainable",
     "MaximumIterationStopper": ".manager.hooks.stoppers",
-    "NoMoreTrialError": ".tuners.base.tuner",
+    "NoMoreTrialError": ".tuners.tuner",
     "Stopper": ".manager.hooks.stoppers",
     "TimeoutStopper": ".manager.hooks.stoppers",
     "Trainable": ".trial_agent.trainable",
@@ -70,7 +70,7 @@ _HOMES = {
     "TrialStopped": ".trial_agent.sdk",
     "TuneClient": ".server.tune",
     "TuneServer": ".server.tune",
-    "Tuner": ".tuners.base.tuner",
+    "Tuner": ".tuners.tuner",
     "make_env": ".registry",
     "register_env": ".registry",
     "register_trainable": ".registry",

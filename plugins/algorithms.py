@@ -75,6 +75,16 @@ class Registry(Generic[Algorithm]):
             raise TypeError(f"{cls.__name__}: {problem.message}{'; ' if problem.hint else ''}{problem.hint}")
         return cls(**class_args)
 
+    def class_called(self, name: str) -> type[Algorithm]:
+        """Return a built-in class by its own name; the package uses this as its `__getattr__`."""
+        for target in self.built_in.values():
+            module, _, attribute = target.partition(":")
+            if (
+                attribute.lower() == name.lower()
+            ):  # in any case: NNI's `TpeTuner` is another name in its module
+                return self._load(f"{module}:{name}")
+        raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
+
     def entry_points(self) -> dict[str, Any]:
         """Return what installed packages offer, by name."""
         from importlib.metadata import entry_points

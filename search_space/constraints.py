@@ -9,6 +9,8 @@ from typing import Any
 from .expressions import ExpressionError, InactiveParameter, Names, Run, parse_expression
 from .problems import Problem, show
 
+__all__ = ["Constraint", "read_constraints", "unanswerable"]
+
 
 @dataclass(frozen=True, slots=True)
 class Constraint:

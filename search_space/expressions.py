@@ -17,6 +17,17 @@ from typing import Any
 
 from .problems import nearest, show
 
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_LENGTH",
+    "ExpressionError",
+    "InactiveParameter",
+    "Names",
+    "Point",
+    "Run",
+    "parse_expression",
+]
+
 MAX_LENGTH = 1000  # characters
 MAX_DEPTH = 100  # levels of the syntax tree; a + b + c has three
 _MAX_BITS = 4096  # of an integer power

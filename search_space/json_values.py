@@ -9,6 +9,8 @@ from typing import Any
 
 from .problems import Path, Problem, show
 
+__all__ = ["MAX_DEPTH", "identity", "json_problems", "number", "plain_copy"]
+
 MAX_DEPTH = 64  # levels of nesting of lists, objects and choices
 
 

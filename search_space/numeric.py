@@ -9,6 +9,8 @@ from .json_values import number
 from .parameter import NUMERIC, Kind
 from .problems import Path, Problem, show
 
+__all__ = ["MAX_INTEGER", "MAX_LOG", "MAX_STEPS", "grid_range", "read_numbers"]
+
 MAX_STEPS = 2**40  # multiples of q: beyond it a double cannot tell neighbours apart through the unit cube
 MAX_INTEGER = 2**49  # bounds of randint, for the same reason
 _TIE = 1e-9  # steps; 0.15 / 0.1 is 1.4999999999999998

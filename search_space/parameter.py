@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+__all__ = ["NUMERIC", "TYPES", "Kind", "Parameter", "dotted"]
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+__all__ = ["Path", "Problem", "SearchSpaceError", "format_path", "nearest", "show"]
+
 Path = tuple[str | int, ...]
 
 

@@ -9,6 +9,8 @@ from .numeric import read_numbers
 from .parameter import TYPES, Parameter, dotted
 from .problems import Path, Problem, nearest, show
 
+__all__ = ["Parent", "read"]
+
 Parent = tuple[int, int] | None
 _SYNONYMS = {
     "categorical": "choice",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+__all__ = ["MAX_REJECTIONS", "SearchSpace", "check"]
+
 MAX_REJECTIONS = 10_000  # draws that may violate the constraints before sample() gives up
 _PROBES = 16
 

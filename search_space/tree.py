@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 from .problems import Path, Problem, nearest, show
 from .units import UnitMap, unit_map
 
+__all__ = ["Branch", "Node", "build", "count", "faults", "fill", "grow", "mark_active"]
+
 
 @dataclass(frozen=True, slots=True)
 class Branch:

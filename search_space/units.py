@@ -18,6 +18,8 @@ from .numeric import MAX_LOG, grid_range
 from .parameter import Parameter
 from .problems import nearest, show
 
+__all__ = ["Curve", "UnitMap", "unit_map"]
+
 Curve = Callable[[float], float]
 
 _EDGE = 2.0**-53  # the smallest and, from 1, the largest unit a normal type tells apart

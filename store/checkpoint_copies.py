@@ -7,15 +7,18 @@ import os
 import shutil
 from pathlib import Path
 
+from ..trial_agent import sync, sync_tree
+
 __all__ = ["clone_checkpoint"]
 
 _log = logging.getLogger(__name__)
 
 
-def clone_checkpoint(source: Path, target: Path) -> None:
-    """Make `target` a clone of the folder `source`, whole or not at all; nothing is done if it is there already.
+def clone_checkpoint(source: Path, target: Path, synced_root: Path | None = None) -> None:
+    """Make `target` a clone of the folder `source`, whole or not at all; do nothing if it is there already.
 
-    A source that is gone is logged: the attempt that wants to start from it says so, too, and fails.
+    With `synced_root` it is forced to the disk, with the folders from there on. A source that is gone is logged: the
+    attempt that starts from the clone fails and says so, too.
     """
     if target.exists():
         return
@@ -24,7 +27,11 @@ def clone_checkpoint(source: Path, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(partial, ignore_errors=True)
         shutil.copytree(source, partial, symlinks=True, copy_function=_link_or_copy)
+        if synced_root is not None:
+            sync_tree(partial)
         partial.rename(target)
+        if synced_root is not None:
+            sync(target, synced_root)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
         _log.error("checkpoint %s cannot be copied to %s: %s", source, target, error)

@@ -10,6 +10,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import psutil
 from filelock import FileLock, Timeout
 
+from ..trial_agent import sync, sync_tree
 from .clock import clock_jump, clock_mark
 
 __all__ = ["ExperimentFolder", "FolderError", "ManagerInfo", "default_directory", "new_experiment_id"]
@@ -202,6 +204,13 @@ class ExperimentFolder:
             return ManagerInfo(**json.loads((self.path / "manager.json").read_text()))
         except (OSError, ValueError, TypeError):
             return None
+
+    def sync(self) -> None:
+        """Force the folder and all that is in it to the disk, and the folders in which it is."""
+        sync_tree(self.path)
+        for parent in self.path.parents:
+            with suppress(PermissionError):  # it is not ours: it was there before
+                sync(parent)
 
     def remove(self) -> None:
         """Delete the folder (of an experiment that could not be started)."""

@@ -83,6 +83,7 @@ class Store:
         self.objectives = tuple(objectives)
         self._db = connection
         self._is_view = is_view
+        self.survives_power_cut = True
 
     @classmethod
     def create(cls, path: Path, row: ExperimentRow, objectives: Sequence[str]) -> Store:
@@ -324,6 +325,7 @@ class Store:
         """Sync less than for a power cut only where the configuration of the experiment says so."""
         if self.experiment().config.get("durability", "process") == "process":
             self._db.execute("PRAGMA synchronous = NORMAL")
+            self.survives_power_cut = False
 
     def _migrate(self) -> None:
         version = self._check_version()

@@ -38,7 +38,7 @@ NAMES = {
         handle_request_trial_jobs handle_update_search_space handle_import_data handle_add_customized_trial
         handle_report_metric_data handle_trial_end handle_ping
     """,
-    "What else there is": """
+    "Everything else": """
         TunerInternal setup_create_experiment_checkpoint_dir Trial Trial.checkpoint init_logdir
         logdir update_resources create_placement_group_factory should_recover FunctionTrainable wrap_function
         register_trainable register_env PlacementGroupFactory RunConfig ResumeConfig Callback Stopper

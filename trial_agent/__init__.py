@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from .shelf import Keeping
     from .spool import SpoolReader, read_spool, spool_name
+    from .syncing import sync, sync_tree, write_whole
     from .trainable import FunctionTrainable, Trainable, TrialFunction, wrap_function
     from .unix_server import UnixServer, peer_uid
     from .watchdog import kill_all
@@ -99,8 +100,11 @@ _HOMES = {
     "report_intermediate_result": ".sdk",
     "save_checkpoint": ".sdk",
     "spool_name": ".spool",
+    "sync": ".syncing",
+    "sync_tree": ".syncing",
     "with_interpreter": ".command_line",
     "wrap_function": ".trainable",
+    "write_whole": ".syncing",
 }
 
 __all__ = [
@@ -159,8 +163,11 @@ __all__ = [
     "report_intermediate_result",
     "save_checkpoint",
     "spool_name",
+    "sync",
+    "sync_tree",
     "with_interpreter",
     "wrap_function",
+    "write_whole",
 ]
 
 

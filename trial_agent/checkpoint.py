@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Fill = Callable[[str], object]  # puts the data into a folder
 
+__all__ = ["ABOUT", "Checkpoint", "remove", "save", "write_data"]
+
 ABOUT = "checkpoint.json"  # written by the agent: the next sequence number, the last value, the time
 _JSON, _PICKLE = "data.json", "data.pkl"
 

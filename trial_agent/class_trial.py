@@ -13,6 +13,8 @@ from .function_channel import FunctionChannel
 from .job import Job
 from .trainable import FunctionTrainable, Trainable, TrialFunction, clean_up
 
+__all__ = ["Stable", "run_class", "unwrapped"]
+
 
 class Stable:
     """The instances of the classes that an agent runs: none, or one that is kept for the next trial."""

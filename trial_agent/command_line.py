@@ -10,6 +10,8 @@ import os
 import shlex
 from collections.abc import Mapping
 
+__all__ = ["StartError", "arguments_of", "explain", "needs_shell", "with_interpreter"]
+
 _SHELL_CHARACTERS = frozenset("|&;<>()$`\\*?[]{}~#!\n")
 _SHELL_WORDS = frozenset(
     (

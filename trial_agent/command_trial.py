@@ -33,9 +33,11 @@ from .memory import gibibytes, oom_kills
 from .outbox import Outbox
 from .processes import ProcessTree
 from .room import with_room
-from .shelf import Shelf
 from .spool import SpoolReader, set_aside
+from .syncing import sync
 from .wake import Wake
+
+__all__ = ["ERROR_BYTES", "MEMORY_EVERY", "CommandTrial", "Tools", "last_lines"]
 
 ERROR_BYTES = 4096
 MEMORY_EVERY = 1.0
@@ -64,7 +66,7 @@ class CommandTrial:
         self._spool = Path(job.spool)
         self._mark = environ.mark(str(self._spool))
         self._reader = SpoolReader(job.trial, job.attempt, job.first_sequence, tools.clock)
-        self._shelf = Shelf(job.shelf, job.attempt, job.keeping, job.checkpoint)
+        self._shelf = job.checkpoints()
         self._asked: deque[float] = deque()  # the graces of the kills that were asked for
         self._is_pause = True  # unless a kill was asked for
         self._killed_at: float | None = None  # monotonic time at which grace ends
@@ -102,10 +104,21 @@ class CommandTrial:
         """Send events; the checkpoints among them are looked at before, and older ones may go after."""
         outbox = self._tools.outbox
         if not any(event["e"] == "checkpoint" for event in found):
-            outbox.put_all(found)
+            outbox.put_all(self._synced(found))
             return
-        outbox.put_all([self._shelf.admit(event) if event["e"] == "checkpoint" else event for event in found])
+        found = [self._shelf.admit(event) if event["e"] == "checkpoint" else event for event in found]
+        outbox.put_all(self._synced(found))
         self._shelf.prune(outbox.last, outbox.confirmed, outbox.sent)
+
+    def _synced(self, found: list[Event]) -> list[Event]:
+        """Force the spool to the disk if the experiment asks for it; return the events, and any problem with that."""
+        if self.job.run.synced:
+            try:
+                sync(self._spool)
+            except OSError as error:
+                message = f"the reports cannot be forced to the disk: {error}"
+                return [*found, events.problem(self.job.trial, self.job.attempt, message)]
+        return found
 
     def _start(self) -> subprocess.Popen[bytes]:
         job, run = self.job, self.job.run
@@ -114,6 +127,8 @@ class CommandTrial:
         Path(job.parameters_file).write_text(job.parameters, encoding="utf-8")
         set_aside(self._spool)
         LineFile(str(self._spool)).close()  # there before the watch, and before a shell script looks for it
+        if run.synced:
+            sync(self._spool, run.folder)
         environment = job.environment(self._tools.environment)
         directory = run.code_directory or os.getcwd()
         arguments = arguments_of(run.command, directory, environment, shell=run.shell)
@@ -217,6 +232,8 @@ class CommandTrial:
         with contextlib.suppress(OSError), contextlib.closing(LineFile(str(self._spool))) as file:
             line = orjson.dumps({"ended": outcome}).decode()
             file.append("\n" + line if self._reader.inside_line else line)
+            if self.job.run.synced:
+                file.sync()
         return outcome
 
 

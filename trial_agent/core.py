@@ -37,7 +37,10 @@ from .requests import (
     Start,
     decode_request,
 )
+from .syncing import sync
 from .wake import Wake
+
+__all__ = ["HOLD", "IDLE_TIMEOUT", "LAST_RESORT", "SEEN_LIMIT", "Agent", "Attempt"]
 
 SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent again is not run again
 HOLD = 0.002  # seconds in which the events of a short function trial wait for each other
@@ -253,6 +256,8 @@ class Agent:
         if self._spool is None:
             self._spool_path.parent.mkdir(parents=True, exist_ok=True)
             self._spool = LineFile(str(self._spool_path))
+            if job.run.synced:
+                sync(self._spool_path, job.run.folder)
         return FunctionTrial(job, self._functions, self._spool, self.outbox, self._tools.clock)
 
 

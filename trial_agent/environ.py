@@ -6,6 +6,26 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
+__all__ = [
+    "ATTEMPT",
+    "BUDGET",
+    "CHECKPOINT",
+    "CHECKPOINTS",
+    "EXPERIMENT_ID",
+    "OUTPUT_DIRECTORY",
+    "OWN_PREFIX",
+    "PARAMETERS",
+    "RAY_PREFIX",
+    "REPORTS",
+    "SEQUENCE_ID",
+    "TOKEN",
+    "TRIAL_ID",
+    "base_environment",
+    "mark",
+    "starting_environment",
+    "visible_devices",
+]
+
 REPORTS = "PITCHPIPE_REPORTS"  # path of the spool to which reports are appended
 PARAMETERS = "PITCHPIPE_PARAMETERS"  # path of the parameter record (JSON)
 OUTPUT_DIRECTORY = "PITCHPIPE_OUTPUT_DIR"  # the trial's own folder

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+__all__ = ["Event", "checkpoint", "ended", "outcome", "problem", "report", "started"]
+
 Event = dict[str, Any]
 
 

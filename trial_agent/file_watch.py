@@ -6,6 +6,8 @@ import os
 import select
 from typing import Any
 
+__all__ = ["LOOK_EVERY", "FileWatch", "InotifyWatch", "KqueueWatch", "best_watch"]
+
 LOOK_EVERY = 0.2
 
 

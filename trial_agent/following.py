@@ -11,6 +11,8 @@ from collections.abc import Callable
 from .events import Event
 from .spool import SpoolReader
 
+__all__ = ["ExitWatch", "Follower", "Timers"]
+
 _CHUNK = 65536
 _CHUNKS = 16  # read between two looks at the rest of the world
 

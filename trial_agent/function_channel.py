@@ -16,9 +16,12 @@ from .line_file import LineFile
 from .outbox import Outbox
 from .shelf import Shelf
 from .spool import Interpreter
+from .syncing import sync_tree
 
 if TYPE_CHECKING:
     from .checkpoint import Fill
+
+__all__ = ["FunctionChannel"]
 
 
 class FunctionChannel:
@@ -82,10 +85,12 @@ class FunctionChannel:
         name = checkpoint.save(job.shelf, job.attempt, fill)
         if name is None:
             return
+        if job.run.synced:  # before its name is in the spool
+            sync_tree(os.path.join(job.shelf, name), job.run.folder)
         now = self._clock()
         with self._lock:
             if self._shelf is None:
-                self._shelf = Shelf(job.shelf, job.attempt, job.keeping, job.checkpoint)
+                self._shelf = job.checkpoints()
             event = self._interpreter.checkpoint(name, now)
             self._append(f'"checkpoint": "{name}", "sequence": {event["sequence"]}, "time": {now!r}')
             outbox = self._outbox
@@ -117,3 +122,5 @@ class FunctionChannel:
         self._spool.append(
             f'{{"trial": {sdk.metric_text(job.trial)}, "attempt": {job.attempt}, {mark}{fields}}}'
         )
+        if job.run.synced:
+            self._spool.sync()

@@ -20,6 +20,8 @@ from .outbox import Outbox
 from .room import with_room
 from .trainable import FunctionTrainable, Trainable, TrialFunction
 
+__all__ = ["ERROR_CHARACTERS", "FunctionLoader", "FunctionTrial"]
+
 ERROR_CHARACTERS = 4096
 _OWN_FILES = frozenset((__file__, class_trial.__file__))
 

@@ -9,6 +9,8 @@ import sys
 from . import watchdog
 from .environ import base_environment
 
+__all__ = ["Guard"]
+
 
 class Guard:
     """Ties the processes of the present attempt to the life of this process."""

@@ -10,8 +10,10 @@ from typing import Any
 
 from ..protocol import CHECKPOINT_GONE
 from . import environ
-from .shelf import Keeping
+from .shelf import Keeping, Shelf
 from .spool import spool_name
+
+__all__ = ["Job", "RunSpec"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,9 @@ class RunSpec:
     """How the trials of the experiment are run: a command, or a pickled function (`kind`).
 
     `grace` (s) lies between SIGTERM and SIGKILL; `memory_limit` is in bytes; `orphan_timeout` (s) is how long an agent
-    and its trial continue without a manager; `reuse_actors` keeps a class's instance for the next trial. `keeping`
-    travels with each start, not with the rest.
+    and its trial continue without a manager; `reuse_actors` keeps a class's instance for the next trial. `synced`:
+    reports and checkpoints are forced to the disk before the manager learns of them. `keeping` travels with each start,
+    not with the rest.
     """
 
     kind: str
@@ -35,6 +38,7 @@ class RunSpec:
     memory_limit: int | None = None
     orphan_timeout: float = 60.0
     reuse_actors: bool = False
+    synced: bool = False
     keeping: Keeping = field(default_factory=Keeping)
 
     @property
@@ -109,6 +113,11 @@ class Job:
     def shelf(self) -> str:
         """The folder of the trial's checkpoints."""
         return os.path.join(self.folder, "checkpoints")
+
+    def checkpoints(self) -> Shelf:
+        """Return the trial's checkpoints, as this attempt sees them."""
+        root = self.run.folder if self.run.synced else None
+        return Shelf(self.shelf, self.attempt, self.keeping, self.checkpoint, synced_root=root)
 
     @property
     def spool(self) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 
+__all__ = ["LineFile"]
+
 
 class LineFile:
     """An append-only file; each line is one `write` on an O_APPEND descriptor, so lines never mix.
@@ -28,6 +30,10 @@ class LineFile:
         if written != len(data):
             self._take_back(written)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def sync(self) -> None:
+        """Force what was appended to the disk."""
+        os.fsync(self._descriptor)
 
     def _take_back(self, written: int) -> None:
         """Cut off a line that was not written to its end, unless another process has gone on behind it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["gibibytes", "oom_kills"]
+
 
 def oom_kills(path: str = "/proc/vmstat") -> int:
     """Return how many processes this machine's kernel has killed for want of memory; 0 where nobody counts.

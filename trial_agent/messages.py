@@ -11,6 +11,8 @@ from typing import Any
 
 import orjson
 
+__all__ = ["MAX_LENGTH", "Message", "MessageDecoder", "MessageError", "encode_message"]
+
 MAX_LENGTH = 16 * 1024 * 1024
 _LENGTH = struct.Struct(">I")
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 
 from .events import Event
 
+__all__ = ["BATCH_BYTES", "MAX_BYTES", "Outbox"]
+
 BATCH_BYTES = 64 * 1024
 MAX_BYTES = 16 * 1024 * 1024  # some 120,000 small reports; as Python objects they take three times as much
 _EVENT_BYTES = 130  # an event without its value or message, as JSON

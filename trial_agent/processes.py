@@ -13,6 +13,8 @@ import sys
 import time
 from collections.abc import Sequence
 
+__all__ = ["LINUX", "ProcessTree", "is_zombie", "proportional_bytes", "resident_bytes"]
+
 LINUX = sys.platform.startswith("linux")
 _POLL_ELSEWHERE = 0.05  # seconds between looks where the system cannot tell us that a process went
 

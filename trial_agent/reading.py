@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+__all__ = ["MAX_PART", "read_part"]
+
 MAX_PART = 65536
 
 

@@ -6,6 +6,8 @@ import contextlib
 import errno
 import os
 
+__all__ = ["ROOM", "no_room", "with_room"]
+
 ROOM = 1 << 18
 """So many bytes can be written where there is room: what a small trial leaves behind."""
 

@@ -44,6 +44,28 @@ if TYPE_CHECKING:
             ...
 
 
+__all__ = [
+    "MAX_VALUE",
+    "CurrentTrial",
+    "SpoolChannel",
+    "StandaloneChannel",
+    "TrialStopped",
+    "current",
+    "get_budget",
+    "get_checkpoint",
+    "get_current_parameter",
+    "get_experiment_id",
+    "get_next_parameter",
+    "get_next_parameters",
+    "get_sequence_id",
+    "get_trial_id",
+    "metric_text",
+    "parameters_of",
+    "report_final_result",
+    "report_intermediate_result",
+    "save_checkpoint",
+]
+
 MAX_VALUE = 900_000  # characters of JSON; a line of the spool is bounded
 
 

@@ -13,6 +13,9 @@ import orjson
 
 from .checkpoint import ABOUT, remove
 from .events import Event, problem
+from .syncing import sync_tree, write_whole
+
+__all__ = ["Keeping", "Shelf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,20 @@ class Shelf:
 
     These are never removed: the latest, the one this attempt was restored from (its path is `restored`), and those
     that the manager may take for the latest: it has confirmed some events, and perhaps read those sent since then.
+    A new one is forced to the disk where `synced_root` is given, with the folders from there on.
     """
 
-    def __init__(self, folder: str, attempt: int, keeping: Keeping, restored: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: str,
+        attempt: int,
+        keeping: Keeping,
+        restored: str | None = None,
+        *,
+        synced_root: str | None = None,
+    ) -> None:
         self.folder = folder
+        self._synced_root = synced_root
         self._attempt = attempt
         self._keeping = keeping
         here = restored is not None and os.path.dirname(restored) == folder
@@ -72,7 +85,10 @@ class Shelf:
         if name in self._known():
             return self._problem(event, "it was saved before: give each one a name of its own")
         try:
-            _describe(path, {key: event[key] for key in ("sequence", "value", "time")})
+            about = {key: event[key] for key in ("sequence", "value", "time")}
+            write_whole(os.path.join(path, ABOUT), orjson.dumps(about))
+            if self._synced_root is not None:
+                sync_tree(path, self._synced_root)
         except OSError as error:
             return self._problem(event, f"cannot write to it: {error}")
         self._known()[name] = _Entry(event["value"], event["time"], sys.maxsize)
@@ -141,14 +157,6 @@ def _names(folder: str) -> list[str]:
         return os.listdir(folder)
     except FileNotFoundError:
         return []
-
-
-def _describe(path: str, about: dict[str, Any]) -> None:
-    """Write the description so that it is there as a whole or not at all, and no hard link to it changes."""
-    draft = os.path.join(path, f".{ABOUT}")
-    with open(draft, "wb") as file:
-        file.write(orjson.dumps(about))
-    os.replace(draft, os.path.join(path, ABOUT))
 
 
 def _read(path: str) -> _Entry | None:

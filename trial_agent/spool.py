@@ -29,6 +29,20 @@ import orjson
 from . import events
 from .events import Event
 
+__all__ = [
+    "MAX_LINE",
+    "MAX_NAME",
+    "MAX_PROBLEMS",
+    "Interpreter",
+    "LineSplitter",
+    "SpoolReader",
+    "parse",
+    "read_spool",
+    "set_aside",
+    "spool_name",
+    "value_text",
+]
+
 MAX_LINE = 1_000_000
 MAX_NAME = 100  # characters of the name of a checkpoint
 _PUNCTUATION = str.maketrans("", "", "._-")

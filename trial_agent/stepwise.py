@@ -14,6 +14,8 @@ from .checkpoint import write_data
 if TYPE_CHECKING:
     from .checkpoint import Fill
 
+__all__ = ["StepwiseRun"]
+
 
 class StepwiseRun:
     """The thread of one function, and the channel through which it hands over its results one by one.

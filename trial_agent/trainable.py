@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from .stepwise import StepwiseRun
 
-__all__ = ["FunctionTrainable", "Trainable", "clean_up", "wrap_function"]
+__all__ = ["FunctionTrainable", "Trainable", "TrialFunction", "clean_up", "wrap_function"]
 
 TrialFunction = Callable[[dict[str, Any]], Any]
 

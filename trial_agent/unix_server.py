@@ -21,6 +21,16 @@ from .core import Agent
 from .messages import Message, MessageDecoder, MessageError, encode_message
 from .wake import Wake
 
+__all__ = [
+    "HELLO_TIMEOUT",
+    "MAX_STRANGERS",
+    "SEND_TIMEOUT",
+    "Connection",
+    "UnixServer",
+    "peer_uid",
+    "with_id",
+]
+
 HELLO_TIMEOUT = 5.0
 SEND_TIMEOUT = 5  # seconds; a manager that takes no bytes for so long is as good as gone
 MAX_STRANGERS = 16

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+__all__ = ["Wake"]
+
 
 class Wake:
     """Wakes a thread that waits in `poll`.

@@ -16,6 +16,8 @@ import os
 import signal
 import sys
 
+__all__ = ["ROUNDS", "kill_all", "main"]
+
 ROUNDS = 5  # a child forked while we look is found in the next round
 
 

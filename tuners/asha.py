@@ -16,8 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..plugins import integer, optional_mapping
-from .base import Member, ScheduledTuner, Tuner
+from .base import Member, ScheduledTuner
 from .registry import create, find
+from .tuner import Tuner
+
+__all__ = ["ASHATuner"]
 
 
 @dataclass(slots=True, eq=False)

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..search_space import SearchSpace, identity, plain_copy
-from .base import NoMoreTrialError, Tuner
+from .tuner import NoMoreTrialError, Tuner
+
+__all__ = ["BatchTuner"]
 
 
 class BatchTuner(Tuner):

@@ -19,6 +19,8 @@ from .base import Floats, Layout, Member, measurements, ready
 from .hyperband import HyperbandTuner, halvings
 from .models import Mixture, features_of
 
+__all__ = ["BOHBTuner"]
+
 _FLIP = 0.3  # how often a kernel leaves the option of a choice, at one observation; less with more
 _LARGEST_SET = 500  # points in the density of the bad; beyond it, every n-th by rank
 _CANDIDATES_TRIED = 16  # the best candidates that are looked at for a new one that meets the constraints

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .base import NoMoreTrialError, Tuner
 from .random import RandomTuner
+from .tuner import NoMoreTrialError, Tuner
+
+__all__ = ["TASKS", "Task", "advantage", "best_value"]
 
 _T_95 = {5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}  # two-sided, by number of seeds
 

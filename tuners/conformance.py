@@ -31,7 +31,9 @@ import numpy as np
 import pytest
 
 from ..search_space import SearchSpace
-from .base import NoMoreTrialError, Tuner
+from .tuner import NoMoreTrialError, Tuner
+
+__all__ = ["CORNER", "MANY", "SPACES", "TunerConformance", "run", "value_of"]
 
 
 def _space(**parameters: tuple[str, list[Any]]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from .base import Floats, active_dimension
 from .models import SMOOTHNESSES, Model, Posterior, Prior, Score, SurrogateTuner, Training, condition, fit
 from .moves import Everywhere, log_expected_improvement
 
+__all__ = ["GPTuner", "GaussianProcessTuner"]
+
 _LARGEST_SET = 300
 _FIRST_ITERATIONS, _ITERATIONS = 40, 12
 _LENGTH_SCALE = 0.5

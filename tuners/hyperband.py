@@ -9,7 +9,10 @@ import math
 from dataclasses import dataclass, field
 
 from ..plugins import integer, one_of
-from .base import Member, NoMoreTrialError, ScheduledTuner
+from .base import Member, ScheduledTuner
+from .tuner import NoMoreTrialError
+
+__all__ = ["HyperbandTuner", "bracket_plan", "halvings"]
 
 
 @dataclass(slots=True, eq=False)

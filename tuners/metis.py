@@ -16,6 +16,8 @@ from .gp import GaussianProcessTuner
 from .models import Mixture, Model, Posterior, Score, Training, features_of
 from .moves import Everywhere
 
+__all__ = ["MetisTuner"]
+
 _GOOD = 0.25  # of the results are in the density of the good ones
 _BANDWIDTH, _FLIP = 0.1, 0.2
 _DRAWS = 64

@@ -18,6 +18,8 @@ from .base import Embedding, Floats, Member, ready
 from .models import matern
 from .pbt import Legacy, PBTTuner
 
+__all__ = ["PB2Tuner"]
+
 _LARGEST_SET = 100  # of the latest measurements that the model is fitted to
 _CANDIDATES = 500
 _HUGE = 1e150  # squares stay finite

@@ -14,7 +14,11 @@ import numpy as np
 
 from ..plugins import integer, number
 from ..search_space import SearchSpace
-from .base import Member, NoMoreTrialError, ScheduledTuner, Suggestion, ready
+from .base import Member, ScheduledTuner, ready
+from .trial_control import Suggestion
+from .tuner import NoMoreTrialError
+
+__all__ = ["Legacy", "PBTTuner"]
 
 _TRIES = 100
 

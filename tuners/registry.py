@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ..plugins import Registry, UnknownAlgorithm, check
 
 if TYPE_CHECKING:
-    from .base import Tuner
+    from .tuner import Tuner
 
 __all__ = ["REGISTRY", "UnknownAlgorithm", "check", "create", "find", "names"]
 

@@ -11,6 +11,8 @@ from .base import Floats
 from .models import Forest, Model, Score, SurrogateTuner, Training, grow
 from .moves import log_expected_improvement
 
+__all__ = ["SMACTuner"]
+
 _RANDOM_SHARE = 0.1  # of the suggestions: nothing is ever left out for good
 _LARGEST_SET = 500
 

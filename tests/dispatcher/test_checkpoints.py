@@ -13,6 +13,7 @@ import pytest
 from pitchpipe.assessors import Assessor
 from pitchpipe.dispatcher import MemoryChannel, MsgDispatcher
 from pitchpipe.dispatcher.saving import TRY_AGAIN_S, CheckpointUnusable, Saver, read_checkpoint
+from pitchpipe.dispatcher.settings import Settings
 from pitchpipe.protocol import CommandType, loads
 from pitchpipe.tuners import RandomTuner, Tuner, create
 
@@ -142,8 +143,8 @@ def test_checkpoint_gets_its_name_when_it_is_whole(tmp_path: Path, monkeypatch: 
     seen = []
     replace = os.replace
 
-    def watched(source: Path, target: Path) -> None:
-        seen.append((target.exists(), read_checkpoint(source)))
+    def watched(source: str, target: Path) -> None:
+        seen.append((target.exists(), read_checkpoint(Path(source))))
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", watched)
@@ -226,3 +227,23 @@ def test_sign_of_life_comes_from_a_dispatcher_whose_tuner_thinks(spawn: Any, plu
     one.send(CommandType.Ping)
     assert one.receive().command is CommandType.Ping
     one.process.kill()
+
+
+@pytest.mark.parametrize("synced", [False, True])
+def test_checkpoint_is_on_the_disk_before_it_is_announced_if_the_experiment_asks_for_it(
+    synced: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: forced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    saver = Saver(tmp_path, synced=synced)
+    saver.begin(7, 1.0, 1)
+    name = saver.add("default", dict)
+    assert name == "dispatcher-7.pkl"
+    assert forced == ([str(tmp_path / name.replace(".pkl", ".part")), str(tmp_path)] if synced else [])
+
+
+def test_durability_of_the_experiment_reaches_the_dispatcher() -> None:
+    tuner = {"tuner": {"name": "TPE"}}
+    assert Settings.read({**tuner, "durability": "power"}, {}).synced
+    assert not Settings.read({**tuner, "durability": "process"}, {}).synced
+    assert not Settings.read(tuner, {}).synced

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from pitchpipe.manager.dispatcher_link.process import DispatcherProcess
 from pitchpipe.manager.dispatcher_link.session import DispatcherSession
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
+from pitchpipe.manager.settings import run_of
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.runner.ledger import Totals
@@ -595,6 +597,26 @@ def test_durability_is_kept_by_a_resume(durability: str, synchronous: int, tmp_p
     assert synchronous_of(again) == synchronous
     again.store.close()
     again.folder.disown()
+
+
+@pytest.mark.parametrize("durability", ["process", "power"])
+def test_files_of_an_experiment_are_as_durable_as_its_commits(
+    durability: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda fd: forced.append(os.readlink(f"/proc/self/fd/{fd}")))
+    clock = VirtualClock(1000.0)
+    executor = SimulatedTrialExecutor(bowl, clock)
+    settings = config(durability=durability)
+    made = create_experiment(
+        settings, directory=tmp_path, experiment_id="exp", function=bowl, executor=executor, clock=clock
+    )
+    is_durable = durability == "power"
+    assert made.store.survives_power_cut is run_of(settings, made.folder).synced is is_durable
+    made.store.close()
+    made.folder.disown()
+    names = [str(made.folder.function_file), str(made.folder.path), str(tmp_path), str(tmp_path.parent)]
+    assert [name for name in forced if name in names] == (names if is_durable else [])
 
 
 def synchronous_of(manager: Manager) -> int:

@@ -115,6 +115,11 @@ def test_public_names_exist() -> None:
     assert [name for name in tuners.__all__ if not hasattr(tuners, name)] == []
 
 
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"module 'pitchpipe\.tuners' has no attribute 'Nothing'"):
+        getattr(tuners, "Nothing")  # noqa: B009 - a type checker would see it
+
+
 def test_the_package_imports_no_numpy() -> None:
     code = "import sys, pitchpipe.tuners; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0

@@ -20,9 +20,9 @@ from pitchpipe.tuners import (
     PB2Tuner,
     PBTTuner,
     Suggestion,
+    TrialControl,
     Tuner,
 )
-from pitchpipe.tuners.base.trial_control import TrialControl
 from pitchpipe.tuners.conformance import SPACES, TunerConformance
 
 

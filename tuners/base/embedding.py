@@ -17,6 +17,8 @@ import numpy as np
 from ...search_space import Parameter, SearchSpace, UnitMap, unit_map
 from .layout import Floats, Ints, Layout
 
+__all__ = ["Embedding", "active_dimension"]
+
 _LARGEST_TABLE = 4096  # values of a parameter; a parameter with more is treated as continuous
 _CORNER = 0.5**0.5  # so that two options are at distance 1
 _STEP = 1e-12

@@ -6,8 +6,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...search_space import SearchSpace, identity
+from ..tuner import NoMoreTrialError
 from .grid import GridWalk
-from .tuner import NoMoreTrialError
+
+__all__ = ["Explored", "key_of", "measurements", "ready"]
 
 _RESAMPLES = 50  # draws before a point is taken from the grid
 _DIGITS = 12  # of a float that distinguish points

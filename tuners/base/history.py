@@ -6,6 +6,8 @@ import numpy as np
 
 from .layout import Floats, Ints, Layout
 
+__all__ = ["History"]
+
 _GROWTH = 64
 
 

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from ...search_space import SearchSpace
 
+__all__ = ["Bools", "Floats", "Ints", "Layout"]
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

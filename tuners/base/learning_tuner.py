@@ -11,10 +11,12 @@ import numpy as np
 from ...plugins import loss_sign, seed_of
 from ...protocol import metric_value
 from ...search_space import SearchSpace
+from ..tuner import Tuner
 from .explored import Explored, measurements, ready
 from .history import History
 from .layout import Floats, Ints, Layout
-from .tuner import Tuner
+
+__all__ = ["LearningTuner", "latin_hypercube"]
 
 _HUGE = 1e300
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...search_space import SearchSpace
+from ..tuner import Tuner
 from .explored import Explored, measurements, ready
-from .tuner import Tuner
 
 __all__ = ["NonRepeatingTuner"]
 

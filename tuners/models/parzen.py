@@ -14,6 +14,8 @@ import numpy as np
 
 from ..base import Bools, Floats, History, Ints, Layout
 
+__all__ = ["Mixture", "ParzenHistory", "features_of", "log_normaliser"]
+
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _ONE_THREAD = 200_000  # multiplications; OpenBLAS shares out a product from 262,144 on
 

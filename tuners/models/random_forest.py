@@ -13,6 +13,8 @@ import numpy as np
 
 from ..base import Bools, Floats, Ints
 
+__all__ = ["Forest", "grow"]
+
 _DEEPEST = 40
 _LEAST_VARIANCE = 1e-10
 

@@ -17,6 +17,8 @@ from ..base import Embedding, Floats, Ints, LearningTuner, latin_hypercube, read
 from ..moves import Everywhere, Region, climb, neglected_branch
 from .output_warping import warped
 
+__all__ = ["Model", "Score", "SurrogateTuner", "Training"]
+
 _CLIMBERS = 6
 _BRANCH_SHARE = 0.15
 _QUANTILE = 0.5  # losses above it are compressed

@@ -11,6 +11,8 @@ import numpy as np
 
 from ..base import Floats
 
+__all__ = ["log_expected_improvement", "log_h"]
+
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 

@@ -12,8 +12,7 @@ import cloudpickle
 import pytest
 
 from pitchpipe.search_space import SearchSpace
-from pitchpipe.tuners import HyperbandTuner, NoMoreTrialError, PBTTuner, Suggestion, Tuner
-from pitchpipe.tuners.base.trial_control import TrialControl
+from pitchpipe.tuners import HyperbandTuner, NoMoreTrialError, PBTTuner, Suggestion, TrialControl, Tuner
 
 SPACE = {
     "x": {"_type": "uniform", "_value": [0, 1]},

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from ...plugins import CheckpointFolder
+from ..plugins import CheckpointFolder
 from .trial_control import TrialControl
+
+__all__ = ["NoMoreTrialError", "Tuner"]
 
 
 class NoMoreTrialError(Exception):

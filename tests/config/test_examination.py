@@ -1,0 +1,94 @@
+"""All checks of one config in turn."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.config import ConfigError, ExperimentConfig
+from pitchpipe.config.examination import Examination
+
+SMALLEST: dict[str, Any] = {"search_space": {}, "trial_command": "x"}
+
+
+def examine(data: Any, base: str | None = ".", **options: Any) -> Examination[ExperimentConfig]:
+    return Examination(ExperimentConfig, data, base, **options)
+
+
+def problems_of(examination: Examination[ExperimentConfig]) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        examination.result()
+    return [str(problem) for problem in caught.value.problems]
+
+
+def replying(problems: list[dict[str, Any]], **more: Any) -> list[str]:
+    """Return a command that replies like a dispatcher with these problems."""
+    return [sys.executable, "-c", f"print({json.dumps({'problems': problems, **more})!r})"]
+
+
+def test_a_config_without_problems_is_the_result() -> None:
+    assert examine(SMALLEST).result() == ExperimentConfig.from_dict(SMALLEST)
+
+
+@pytest.mark.parametrize("data", [None, [], "text", {"trainingServicePlatform": "local"}])
+def test_data_that_is_not_a_config_is_one_problem_and_is_not_examined_further(data: Any) -> None:
+    examination = examine(data)
+    examination.check_plugins(["/no/such/program"])
+    assert len(problems_of(examination)) == 1
+
+
+def test_problems_of_fields_of_their_combination_and_of_the_space_come_together() -> None:
+    space = {"lr": {"_type": "unifrom", "_value": [0, 1]}}
+    problems = problems_of(examine({"search_space": space, "seed": -1, "tuner": {}}))
+    assert {problem.split(":")[0] for problem in problems} == {
+        "seed",
+        "tuner",
+        "trial_command",
+        "search_space.lr._type",
+    }
+
+
+def test_a_malformed_search_space_is_not_checked_further() -> None:
+    problems = problems_of(examine({**SMALLEST, "search_space": 3, "constraints": ["lr <"]}))
+    assert problems == ["search_space: must be a mapping, not 3"]
+
+
+def test_stored_data_needs_none_of_its_files(tmp_path: Path) -> None:
+    gone = {**SMALLEST, "trial_code_directory": str(tmp_path / "gone")}
+    assert examine(gone, None).result().trial_code_directory == tmp_path / "gone"
+    assert "no such directory" in problems_of(examine(gone))[0]
+
+
+def test_search_space_file_that_is_not_a_mapping_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "space.yml").write_text("[1]")
+    data = {"trial_command": "x", "search_space_file": "space.yml"}
+    (problem,) = problems_of(examine(data, str(tmp_path)))
+    assert problem.endswith("space.yml:1:1: search_space: must be a mapping (an empty search space is {})")
+
+
+def test_plug_ins_are_asked_for_their_directions() -> None:
+    examination = examine(SMALLEST)
+    examination.check_plugins(replying([], directions={"tuner": "maximize"}))
+    assert examination.directions == {"tuner": "maximize"}
+
+
+def test_a_malformed_tuner_is_not_asked() -> None:
+    examination = examine({**SMALLEST, "tuner": {"name": 3}})
+    examination.check_plugins(["/no/such/program"])
+    assert problems_of(examination) == ["tuner.name: must be text, not 3 (put it in quotes)"]
+
+
+def test_a_plug_in_s_problem_is_added_unless_its_place_has_one() -> None:
+    examination = examine({**SMALLEST, "tuner": {"name": "X", "class_args": {"optimize_mode": "up"}}})
+    found = [
+        {"path": ["tuner", "classArgs", "optimize_mode"], "message": "is wrong"},
+        {"path": ["tuner", "name"], "message": "is unknown"},
+    ]
+    examination.check_plugins(replying(found))
+    problems = problems_of(examination)
+    assert [problem.split(":")[0] for problem in problems] == ["tuner.class_args.optimize_mode", "tuner.name"]
+    assert problems[1] == "tuner.name: is unknown"

@@ -1,0 +1,174 @@
+"""What is forced to the disk where an experiment asks for it, and that it is before the manager can learn of it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from pitchpipe.trial_agent import Agent, sync_tree, write_whole
+from pitchpipe.trial_agent.events import Event
+
+from .client import start
+
+SCRIPT = """
+mkdir $PITCHPIPE_CHECKPOINTS/1-1 && echo weights > $PITCHPIPE_CHECKPOINTS/1-1/weights
+echo '{"intermediate": 0.5}' >> $PITCHPIPE_REPORTS
+echo '{"checkpoint": "1-1"}' >> $PITCHPIPE_REPORTS
+"""
+
+
+class Disk:
+    """Notes what is forced to the disk, as paths in `root`, and in between the events that others may see."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.log: list[str] = []
+
+    def fsync(self, descriptor: int) -> None:
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        self.log.append(os.path.relpath(path, self.root))
+
+    def before(self, event: str) -> list[str]:
+        """Return what was forced to the disk before an event could be seen."""
+        return self.log[: self.log.index(event)]
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
+    disk = Disk(tmp_path)
+    monkeypatch.setattr(os, "fsync", disk.fsync)
+    return disk
+
+
+def run_trial(disk: Disk, monkeypatch: pytest.MonkeyPatch, **run: Any) -> None:
+    """Run a trial in an agent; the disk's log has its events, too."""
+    agent = Agent("agent-1", disk.root / "agents")
+    put_all = agent.outbox.put_all
+
+    def noting(events: Iterable[Event], **how: Any) -> None:
+        events = list(events)
+        disk.log += [event["e"] for event in events]
+        put_all(events, **how)
+
+    monkeypatch.setattr(agent.outbox, "put_all", noting)
+    message = {"op": "configure", "experiment": "exp", "folder": str(disk.root), "run": run}
+    assert agent.handle(message) is None
+    thread = threading.Thread(target=agent.run, daemon=True)
+    thread.start()
+    agent.handle(start())
+    cursor, found = 0, [""]
+    while found[-1] != "ended":
+        reply = agent.next_events(cursor, 30.0)
+        cursor, found = reply["cursor"], [event["e"] for event in reply["events"]]
+    agent.shutdown()
+    thread.join(30)
+    agent.close()
+
+
+def reports_and_saves(_parameters: dict[str, Any]) -> float:
+    import pitchpipe
+
+    pitchpipe.report_intermediate_result(0.5)
+    pitchpipe.save_checkpoint({"epoch": 1})
+    return 0.5
+
+
+def function_of(disk: Disk) -> dict[str, Any]:
+    (disk.root / "trial.pkl").write_bytes(cloudpickle.dumps(reports_and_saves))
+    return {"kind": "function", "path": str(disk.root / "trial.pkl")}
+
+
+def test_reports_of_a_function_are_on_the_disk_before_the_manager_learns_of_them(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_trial(disk, monkeypatch, **function_of(disk), synced=True)
+    assert disk.before("started") == ["agents/agent-1.jsonl", "agents", "."]
+    spool = "agents/agent-1.jsonl"
+    assert disk.before("report").count(spool) == 2
+    assert disk.before("ended")[-1] == spool
+
+
+def test_checkpoint_of_a_function_is_on_the_disk_before_its_name_is_in_the_spool(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_trial(disk, monkeypatch, **function_of(disk), synced=True)
+    saved = disk.log[disk.log.index("report") + 1 : disk.log.index("checkpoint")]
+    folder = "trials/0/checkpoints/1-1"
+    above = ["trials/0/checkpoints", "trials/0", "trials", "."]
+    assert saved[:6] == [f"{folder}/data.json", folder, *above]
+    assert saved[6] == "agents/agent-1.jsonl"
+    assert f"{folder}/checkpoint.json" in saved[7:]
+
+
+def test_reports_of_a_command_are_on_the_disk_before_the_manager_learns_of_them(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_trial(disk, monkeypatch, kind="command", command=SCRIPT, synced=True)
+    spool = "trials/0/reports-1.jsonl"
+    assert disk.before("started") == [spool, "trials/0", "trials", "."]
+    assert disk.before("report").count(spool) == 2
+    assert disk.before("ended")[-1] == spool
+
+
+def test_checkpoint_of_a_command_is_on_the_disk_before_the_manager_learns_of_it(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_trial(disk, monkeypatch, kind="command", command=SCRIPT, synced=True)
+    folder = "trials/0/checkpoints/1-1"
+    before = disk.before("checkpoint")
+    assert {f"{folder}/weights", f"{folder}/checkpoint.json"} <= set(before)
+    last = max(index for index, path in enumerate(before) if path == folder)
+    assert before[last + 1 : last + 5] == ["trials/0/checkpoints", "trials/0", "trials", "."]
+
+
+def test_reports_that_cannot_be_forced_to_the_disk_are_a_problem(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(descriptor: int) -> None:
+        disk.fsync(descriptor)
+        if disk.log[-1].endswith(".jsonl") and "started" in disk.log:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    run_trial(disk, monkeypatch, kind="command", command=SCRIPT, synced=True)
+    assert disk.log.index("problem") > disk.log.index("report")
+
+
+@pytest.mark.parametrize("kind", ["command", "function"])
+def test_nothing_is_forced_to_the_disk_by_default(
+    kind: str, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = {"kind": "command", "command": SCRIPT} if kind == "command" else function_of(disk)
+    run_trial(disk, monkeypatch, **run)
+    assert {"started", "report", "checkpoint", "ended"} >= set(disk.log)
+
+
+def test_files_of_a_tree_come_before_their_folders_and_links_are_left_out(disk: Disk) -> None:
+    inner = disk.root / "tree" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "file").write_text("1")
+    (inner / "link").symlink_to("/nowhere")
+    os.mkfifo(inner / "fifo")
+    sync_tree(disk.root / "tree")
+    assert disk.log == ["tree/inner/file", "tree/inner", "tree"]
+
+
+def test_whole_file_is_on_the_disk_before_it_has_its_name(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = os.replace
+
+    def noting(source: str, target: str) -> None:
+        disk.log.append("renamed")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", noting)
+    write_whole(disk.root / "file", b"1", synced=True)
+    assert disk.log == [".file", "renamed", "."]
+    assert os.listdir(disk.root) == ["file"]
