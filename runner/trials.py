@@ -181,9 +181,9 @@ class Trials:
             self.resume(trial)
 
     def resume(self, trial: Trial) -> None:
-        """Let a PAUSED trial wait for its next attempt, with what its resume brings.
+        """Apply its resume to a PAUSED trial and let it wait for its next attempt.
 
-        One that continues from the checkpoint of a trial that is being paused stays PAUSED until that is saved.
+        While the trial whose checkpoint it gets is being paused, it stays PAUSED, until that checkpoint is saved.
         """
         resume = json.loads(trial.resume or "{}")
         donor = self.all.get(resume.get("checkpoint_of", ""))
@@ -282,7 +282,7 @@ class Trials:
         self.live[trial.trial_id] = trial
         if trial.slot is not None:
             self.ledger.claim(trial.trial_id, self.request, Assignment(trial.gpus))
-        elif trial.status is TrialStatus.PAUSED and trial.resume is not None:
+        elif trial.resume is not None:
             self._heirs[trial.trial_id] = trial
 
     # ------------------------------------------------------------------ small things
@@ -294,13 +294,13 @@ class Trials:
         self.output.note(trial)
 
     def _free_slot(self, trial: Trial) -> None:
-        self.slots.free(trial)
-        self.ledger.release(trial.trial_id)
-        if self._heirs:
+        if trial.is_assigned:
+            self.slots.free(trial)
+            self.ledger.release(trial.trial_id)
             self._resume_heirs()
 
     def _resume_heirs(self) -> None:
-        """Resume the trials that waited for another one's checkpoint; some may have ended since."""
+        """Resume the trials that waited for another one's checkpoint, unless they have ended."""
         heirs, self._heirs = self._heirs, {}
         for heir in heirs.values():
             if heir.status is TrialStatus.PAUSED and heir.resume is not None and not self.state.is_ending:

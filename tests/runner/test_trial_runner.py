@@ -256,7 +256,10 @@ class RunnerMachine(RuleBasedStateMachine):
         assert ended == set(self.ends_sent)
         for trial in self.runner.get_trials():
             assert trial.first_sequence <= trial.next_sequence
-            assert trial.status is not TrialStatus.PAUSED or trial.resume is None
+            if trial.status is TrialStatus.PAUSED and trial.resume is not None:  # until its donor is paused
+                donor = self.runner.trials[json.loads(trial.resume)["checkpoint_of"]]
+                assert donor.is_assigned
+                assert donor.verdict is not None
 
 
 RunnerMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
-from pitchpipe.runner.effects import Finish, PauseTrial, StartTrial
+from pitchpipe.runner.effects import CopyCheckpoint, Finish, PauseTrial, StartTrial
 from pitchpipe.runner.ledger import Request, Totals
-from pitchpipe.runner.trial import TrialStatus
+from pitchpipe.runner.limits import Retries
+from pitchpipe.runner.trial import Trial, TrialStatus
 
 from .driver import Driver, lost_and_retried, of_type, paused_trial, sent
 
@@ -98,3 +99,55 @@ def test_trial_lost_while_it_pauses_is_paused_at_its_last_checkpoint() -> None:
     driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "rung"))
     driver.end(trial, lost=True)
     assert (trial.status, trial.failed) == (TrialStatus.PAUSED, {})
+
+
+def two_pausing() -> tuple[Driver, Trial, Trial]:
+    """Return a driver, a trial that is being paused, and a paused one that shall continue from its checkpoint."""
+    driver = Driver(max_trial_number=2, retries=Retries(0))
+    driver.ready()
+    driver.propose(x=1)
+    driver.propose(x=1)
+    donor, heir = driver.runner.get_trials()
+    for trial in (donor, heir):
+        driver.start(trial)
+        driver.report(trial, 0.5)
+        driver.handle(happened.PauseVerdict(driver.now, trial.trial_id, "end of the interval"))
+    driver.end(heir, paused=True)
+    request = happened.ResumeRequested(
+        driver.now, heir.trial_id, parameters={"x": 2}, checkpoint_of=donor.trial_id
+    )
+    assert of_type(driver.handle(request), CopyCheckpoint) == []
+    assert heir.status is TrialStatus.PAUSED
+    return driver, donor, heir
+
+
+def test_heir_waits_for_the_last_checkpoint_of_its_donor() -> None:
+    driver, donor, heir = two_pausing()
+    driver.save(donor)
+    copies = of_type(driver.end(donor, paused=True), CopyCheckpoint)
+    assert copies == [CopyCheckpoint("trials/0/checkpoints/1-1", "trials/1/checkpoints/2-0")]
+    assert (donor.status, heir.status, heir.is_assigned) == (TrialStatus.PAUSED, TrialStatus.WAITING, True)
+
+
+def test_heir_takes_what_there_is_when_its_donor_fails_instead() -> None:
+    driver, donor, heir = two_pausing()
+    driver.save(donor)
+    copies = of_type(driver.end(donor, exit_code=1), CopyCheckpoint)
+    assert (donor.status, heir.is_assigned) == (TrialStatus.FAILED, True)
+    assert [copy.source for copy in copies] == ["trials/0/checkpoints/1-1"]
+
+
+def test_heir_still_waits_in_the_runner_of_the_next_manager() -> None:
+    driver, donor, heir = two_pausing()
+    driver.restart()
+    driver.ready()
+    assert heir.status is TrialStatus.PAUSED
+    driver.end(donor, paused=True)
+    assert heir.is_assigned
+
+
+def test_heir_of_a_stopping_experiment_ends_without_its_donor() -> None:
+    driver, donor, heir = two_pausing()
+    driver.handle(happened.StopRequested(driver.now))
+    driver.end(donor, paused=True)
+    assert (heir.status.is_final, donor.status.is_final, driver.runner.is_finished()) == (True, True, True)
