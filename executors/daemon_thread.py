@@ -15,9 +15,9 @@ _Result = TypeVar("_Result")
 
 
 async def in_daemon_thread(work: Callable[[], _Result], *, stay: bool = False) -> _Result:
-    """Like `asyncio.to_thread`, in a thread that a stuck call cannot make the interpreter wait for.
+    """Run `work` as `asyncio.to_thread` does, but in a thread for which the interpreter does not wait at its end.
 
-    With `stay` the thread lives on when the work is done: the kernel kills Ray's processes with their parent thread.
+    With `stay` the thread outlives the work: the kernel kills Ray's processes with the thread that started them.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[_Result] = loop.create_future()
@@ -29,9 +29,9 @@ async def in_daemon_thread(work: Callable[[], _Result], *, stay: bool = False) -
     def run() -> None:
         try:
             finish = functools.partial(done.set_result, work())
-        except BaseException as error:  # noqa: BLE001  (whatever it is belongs to whoever waits)
+        except BaseException as error:  # noqa: BLE001  (the awaiting task receives any error)
             finish = functools.partial(done.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no task waits any more
             loop.call_soon_threadsafe(settle, finish)
         if stay:
             threading.Event().wait()

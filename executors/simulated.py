@@ -1,8 +1,8 @@
-"""Runs trials that are only imagined: a virtual clock and a function that says what a trial would report.
+"""Simulates trials, with a virtual clock and a function that returns what a trial would report.
 
-Thousands of trials run at once in one process, a week passes in a second, and nothing depends on the machine's
-timing: the clock advances only when the manager has nothing to do and the dispatcher has answered everything. So a
-seeded experiment on this executor is the same each time.
+Thousands of trials run at once in one process, and a week passes in a second. Nothing depends on the machine's speed:
+the clock advances only when the manager is idle and the dispatcher owes no reply. So a seeded experiment on this
+executor is reproducible.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ..protocol import dumps, parameters_of
@@ -30,7 +30,7 @@ __all__ = ["SimulatedRun", "SimulatedTrialExecutor", "VirtualClock"]
 
 
 class VirtualClock:
-    """A clock that stands still until it is told to go on.
+    """A clock that moves only when it is advanced.
 
     >>> clock = VirtualClock(100.0)
     >>> clock.advance_to(160.0)
@@ -46,7 +46,7 @@ class VirtualClock:
         return self._now
 
     def advance_to(self, time: float) -> None:
-        """Let time pass; it never runs backwards."""
+        """Advance to `time`; the clock never runs backwards."""
         self._now = max(self._now, time)
 
 
@@ -55,12 +55,13 @@ class SimulatedRun:
     """What one trial would do: report `intermediate` results `step` seconds apart, then `final`; or fail with `error`.
 
     Without a final result the trial ends as one that never reported. After every `checkpoint_every` results it saves a
-    checkpoint, from which its next attempt goes on; `losses` says of its first attempts after how many seconds their
-    agents are lost.
+    checkpoint, from which its next attempt continues. `losses` are the seconds after which the agents of its first
+    attempts are lost.
     """
 
     final: Any = None
     intermediate: Sequence[Any] = ()
+    _: KW_ONLY
     step: float = 1.0
     error: str | None = None
     checkpoint_every: int = 0
@@ -68,17 +69,17 @@ class SimulatedRun:
 
     @property
     def duration(self) -> float:
-        """Seconds from start to end, if nothing comes in between."""
+        """Seconds from start to end, without an interruption."""
         return self.duration_from(0)
 
     def duration_from(self, sequence: int) -> float:
-        """Seconds that an attempt takes which begins with result number `sequence`."""
+        """Return the seconds that an attempt takes from result number `sequence` on."""
         return self.step * max(1, len(self.intermediate) - sequence)
 
 
 @dataclass(slots=True)
 class _Live:
-    """An attempt under way; `ending` are the events of a stop or a pause, after which no others count."""
+    """A running attempt; after a stop or a pause only the events in `ending` count."""
 
     order: AttemptOrder
     start: float
@@ -86,7 +87,7 @@ class _Live:
     ending: tuple[Event, ...] = ()
 
     def results(self) -> Iterator[tuple[int, float]]:
-        """Yield the number of each intermediate result, and when it is reported."""
+        """Yield the number of each intermediate result, and the time of its report."""
         first = self.order.first_sequence
         for sequence in range(first, len(self.run.intermediate)):
             yield sequence, self.start + self.run.step * (sequence + 1 - first)
@@ -97,9 +98,9 @@ class _Live:
 
 
 class SimulatedTrialExecutor(TrialExecutor):
-    """A `TrialExecutor` in imagination.
+    """A `TrialExecutor` that simulates trials.
 
-    `simulate` maps a trial's parameters to what it would do; `totals` is what the imagined machine has.
+    `simulate` maps a trial's parameters to what the trial would do; `totals` is what the simulated machine has.
     """
 
     has_virtual_clock = True
@@ -116,22 +117,22 @@ class SimulatedTrialExecutor(TrialExecutor):
         self._deliver: Deliver | None = None
         self._live: dict[tuple[str, int], _Live] = {}
         self._ended: set[tuple[str, int]] = set()
-        # What happens at the same moment happens in the order of the trials, whenever it was planned.
+        # Simultaneous events are in the order of their trials, whenever they were planned.
         self._agenda: list[tuple[float, int, int, Event]] = []
         self._order_of_entry = itertools.count()
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
-        """Take the manager's ear."""
+        """Remember where to deliver events."""
         self._deliver = deliver
         return self._totals
 
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
-        """Imagine the running attempts once more from their start; what is known already is told again."""
+        """Simulate the running attempts again from their start; what is known already is reported again."""
         for order in orders:
             self.start_trial(order)
 
     def start_trial(self, order: AttemptOrder) -> None:
-        """Put all that the attempt will do on the agenda."""
+        """Put all events of the attempt on the agenda."""
         key = order.trial_id, order.attempt
         if key in self._live or key in self._ended:
             return
@@ -144,7 +145,7 @@ class SimulatedTrialExecutor(TrialExecutor):
         lost = start + losses[order.attempt - 1] if order.attempt <= len(losses) else end
         self._plan_reports(live, min(end, lost))
         if lost < end:
-            self._plan(live, AttemptEnded(lost, *key, error="its imagined agent is gone", lost=True))
+            self._plan(live, AttemptEnded(lost, *key, error="its simulated agent is gone", lost=True))
             return
         if run.final is not None and run.error is None:
             self._plan(live, Reported(end, *key, "final", 0, dumps(run.final)))
@@ -158,7 +159,7 @@ class SimulatedTrialExecutor(TrialExecutor):
             self._end_by(live, AttemptEnded(now, trial_id, attempt, signal=15))
 
     def pause_trial(self, trial_id: str, attempt: int) -> None:
-        """End an attempt at once, with a checkpoint behind all that it has reported."""
+        """End an attempt at once, with a checkpoint after its last report."""
         live = self._live.get((trial_id, attempt))
         if live is None or live.ending:
             return
@@ -174,10 +175,10 @@ class SimulatedTrialExecutor(TrialExecutor):
             self._plan(live, event)
 
     def acknowledge(self) -> None:
-        """Nothing is kept that could be forgotten."""
+        """Do nothing: delivered events are not kept."""
 
     async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
-        """An imagined trial writes no files."""
+        """Return nothing: a simulated trial writes no files."""
         return b""
 
     async def close(self) -> None:
@@ -186,19 +187,19 @@ class SimulatedTrialExecutor(TrialExecutor):
         self._agenda.clear()
 
     def on_idle(self, next_deadline: float | None) -> None:
-        """Let time pass to the next thing that happens, and deliver it."""
+        """Advance the clock to the next event or deadline, and deliver it."""
         while self._agenda and not self._counts(self._agenda[0][-1]):
             heapq.heappop(self._agenda)
         due = self._agenda[0][0] if self._agenda else None
         if next_deadline is not None and (due is None or next_deadline < due):
             self._clock.advance_to(next_deadline)
-            self._say([Tick(self._clock(), cause="timer: deadline")])
+            self._emit([Tick(self._clock(), cause="timer: deadline")])
         elif due is not None:
             self._clock.advance_to(due)
-            self._say(list(self._due_now(due)))
+            self._emit(list(self._due_now(due)))
 
     def _due_now(self, due: float) -> Iterator[Event]:
-        """Yield what happens at the same moment is told together."""
+        """Yield all events that are due."""
         while self._agenda and self._agenda[0][0] <= due:
             event = heapq.heappop(self._agenda)[-1]
             if self._counts(event):
@@ -220,7 +221,7 @@ class SimulatedTrialExecutor(TrialExecutor):
         heapq.heappush(self._agenda, (*place, event))
 
     def _counts(self, event: Any) -> bool:
-        """Does anybody still wait for this? After a stop or a pause, only for what that brought."""
+        """Return whether an event counts: its attempt runs; after a stop or a pause, only that one's events do."""
         live = self._live.get((event.trial_id, event.attempt))
         return live is not None and (not live.ending or any(event is last for last in live.ending))
 
@@ -230,6 +231,6 @@ class SimulatedTrialExecutor(TrialExecutor):
             self._ended.add(key)
             self._live.pop(key, None)
 
-    def _say(self, events: list[Event]) -> None:
+    def _emit(self, events: list[Event]) -> None:
         if self._deliver is not None:
             self._deliver(events)

@@ -161,8 +161,8 @@ def executor_for(config: ExperimentConfig) -> TrialExecutor:
 
     return RayTrialExecutor(
         service.address,
-        service.idle_timeout,
-        service.runtime_env,
+        idle_timeout=service.idle_timeout,
+        runtime_env=service.runtime_env,
         reconnect_timeout=service.reconnect_timeout,
     )
 

@@ -1,4 +1,4 @@
-"""A line to an agent process of this machine, and how such a process is found and ended."""
+"""A connection to an agent process of this machine; finds and ends such a process."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..socket_link import SocketLink
 
 __all__ = ["LocalAgentLink"]
 
-# An agent that is told to shut down and does not is killed so long after the grace of its trial.
+# How long (s) after the grace of its trial an agent that was asked to shut down is killed.
 _SHUTDOWN_MARGIN = 2.0
-# Between the closing of a socket and the end of its process.
+# How long (s) a process may live after its socket is closed.
 _EXIT_MARGIN = 1.0
 
 
 class LocalAgentLink(SocketLink):
-    """A line to an agent process of this machine, which may be our child."""
+    """A connection to an agent process of this machine, which may be a child of this process."""
 
     def __init__(
         self,
@@ -48,13 +48,13 @@ class LocalAgentLink(SocketLink):
             self._killing = self._loop.create_task(self._end_process(0.0))
 
     async def _end_process(self, patience: float) -> None:
-        """Kill the process if it is still there after `patience` seconds; returns when it is gone."""
+        """Wait until the process is gone; kill it after `patience` seconds."""
         if self._process is not None:
             await _end_child(self._process, patience)
             return
-        told = self._hello.result() if self._hello.done() and self._hello.exception() is None else None
-        # One that was stopped before it could say hello is found by what it was started with.
-        pid = await asyncio.to_thread(self._find) if told is None else int(told["pid"])
+        hello = self._hello.result() if self._hello.done() and self._hello.exception() is None else None
+        # An agent that was stopped before it could say hello is found by its command line.
+        pid = await asyncio.to_thread(self._find) if hello is None else int(hello["pid"])
         if pid is not None:
             await _end_stranger(pid, patience)
 
@@ -75,11 +75,11 @@ class LocalAgentLink(SocketLink):
         await self._end_process(_EXIT_MARGIN)
 
     async def why_lost(self, reason: str) -> str:
-        """Say how our child ended, if it is ours: its socket is closed, so it has ended or is about to, or is ended."""
+        """Return how our child ended, if the agent is one and ended by itself, else `reason`; end it if it lives."""
         await self._executor.end_strays(self._agent)
         if self._killing is not None:
             await self._killing
-        ended_by_itself = await self._has_ended()
+        ended_by_itself = self._process is not None and await _has_ended(self._process, _EXIT_MARGIN)
         await self._end_process(0.0)
         if self._process is None or self._given_up or not ended_by_itself:
             return reason
@@ -90,33 +90,27 @@ class LocalAgentLink(SocketLink):
             else f"its agent was killed by signal {-code}"
         )
 
-    async def _has_ended(self) -> bool:
-        """Has our child ended, now or in a moment?"""
-        if self._process is None:
-            return False
-        try:
-            await asyncio.to_thread(self._process.wait, _EXIT_MARGIN)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-
 
 async def _end_child(process: subprocess.Popen[bytes], patience: float) -> None:
-    """Kill an agent that was started here, if it is still there after `patience` seconds."""
-    if process.poll() is None:
-        try:
-            await asyncio.to_thread(process.wait, patience)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            await asyncio.to_thread(process.wait)
+    """Wait for the end of an agent that this process started; kill it after `patience` seconds."""
+    if not await _has_ended(process, patience):
+        process.kill()
+        await asyncio.to_thread(process.wait)
+
+
+async def _has_ended(process: subprocess.Popen[bytes], patience: float) -> bool:
+    """Return whether a child has ended, or ends within `patience` seconds."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        await asyncio.to_thread(process.wait, patience)
+    return process.poll() is not None
 
 
 async def _end_stranger(pid: int, patience: float) -> None:
-    """Kill an agent that an earlier manager started, if it is still there after `patience` seconds."""
+    """Wait for the end of an agent that an earlier manager started; kill it after `patience` seconds."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
         if "trial_agent" not in " ".join(process.cmdline()):
-            return  # its process id belongs to somebody else by now
+            return  # another process has its id now
         try:
             await asyncio.to_thread(process.wait, patience)
         except psutil.TimeoutExpired:

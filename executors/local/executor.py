@@ -23,16 +23,16 @@ from .resources import local_totals
 
 __all__ = ["LocalTrialExecutor", "agent_sockets"]
 
-# -P: what lies in the working directory must not hide the package.
+# -P: modules in the working directory must not hide the package.
 _AGENT = (sys.executable, "-P", "-m", "pitchpipe.trial_agent")
-# An experiment that dies with its agents leaves its claims behind, and nobody writes that down.
-_LOOK_AGAIN = 5.0
+# How often (s) to look for claims of experiments that were killed: such a claim stays in the file.
+_LOOK_EVERY = 5.0
 
 
 def agent_sockets(folder: Path) -> Path:
     """Return the directory of the sockets of an experiment's local agents.
 
-    Its name is a hash: the path of a Unix socket may have 107 bytes, that of a folder many more.
+    Its name is a hash, because the path of a Unix socket is limited to 107 bytes.
     """
     return runtime_directory() / ("a-" + hashlib.blake2b(str(folder).encode(), digest_size=6).hexdigest())
 
@@ -40,8 +40,8 @@ def agent_sockets(folder: Path) -> Path:
 class LocalTrialExecutor(AgentTrialExecutor):
     """A `TrialExecutor` over processes of this machine.
 
-    `gpu_indices` are the GPUs to use (None: all there are), `trials_per_gpu` how many trials may share one;
-    `resources` are amounts of custom resources that this machine is said to have.
+    `gpu_indices` are the GPUs to use (None: all), `trials_per_gpu` is how many trials may share one; `resources` are
+    amounts of custom resources of this machine.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class LocalTrialExecutor(AgentTrialExecutor):
         self._use_active_gpus = use_active_gpus
         self._custom = dict(resources or {})
         self._neighbours: _Neighbours | None = None
-        self._children: dict[str, subprocess.Popen[bytes]] = {}  # the agents that were made here
+        self._children: dict[str, subprocess.Popen[bytes]] = {}  # the agents that this process started
 
     def totals(self, request: Request) -> Totals:
-        """Return what trials share on this machine; raise `ExecutorError` if it is too little for any trial."""
+        """Return what trials share on this machine; raise `ExecutorError` if it is too little for one trial."""
         totals = local_totals(
             request, self._gpu_indices, self._trials_per_gpu, self._use_active_gpus, self._custom
         )
@@ -69,7 +69,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
         return totals
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
-        """Look at the machine; agents are started when trials need them."""
+        """Determine what the machine has; agents are started when trials need them."""
         totals = self.totals(setup.request)
         self._setup, self._deliver = setup, deliver
         self._sockets = agent_sockets(setup.folder)
@@ -81,20 +81,21 @@ class LocalTrialExecutor(AgentTrialExecutor):
         return totals
 
     def start_trial(self, order: AttemptOrder) -> None:
-        """Start an attempt, unless another experiment holds one of its GPUs by now."""
-        if order.gpus and self._neighbours is not None:
-            taken = self._neighbours.claims.take(order.trial_id, order.gpus)
-            if taken:
-                why = f"another experiment holds GPU {', '.join(map(str, taken))}"
-                now = self.setup.clock()
-                self._emit(
-                    [StartRefused(now, order.trial_id, order.attempt, why, tuple(self._neighbours.look()))]
-                )
-                return
-        super().start_trial(order)
+        """Start an attempt unless another experiment holds one of its GPUs by now."""
+        neighbours = self._neighbours
+        if (
+            order.gpus
+            and neighbours is not None
+            and (taken := neighbours.claims.take(order.trial_id, order.gpus))
+        ):
+            why = f"another experiment holds GPU {', '.join(map(str, taken))}"
+            busy = tuple(neighbours.look())
+            self._emit([StartRefused(self.setup.clock(), order.trial_id, order.attempt, why, busy)])
+        else:
+            super().start_trial(order)
 
     async def end_strays(self, agent: str) -> None:
-        """Kill the processes of a lost agent's attempts; its watchdog may be late, or dead as well."""
+        """Kill the processes of a lost agent's attempts; its watchdog may be late or dead, too."""
         if self.setup.run.is_function:
             return
         orders = [order for order in self._orders.values() if order.agent == agent]
@@ -109,16 +110,13 @@ class LocalTrialExecutor(AgentTrialExecutor):
         self._emit([ResourcesChanged(self.setup.clock(), tuple(sorted(devices)))])
 
     def _claims(self) -> GpuClaims:
-        folder = self.setup.folder
-        return GpuClaims(
-            runtime_directory(),
-            folder,
-            self._sockets,
-            lambda path: ExperimentFolder(path).manager() is not None,
-        )
+        def has_manager(folder: Path) -> bool:
+            return ExperimentFolder(folder).manager() is not None
+
+        return GpuClaims(runtime_directory(), self.setup.folder, self._sockets, has_manager)
 
     async def close(self) -> None:
-        """End all agents, also those of an earlier manager."""
+        """End all agents, including those of an earlier manager."""
         if self._setup is None:
             return
         for path in self._sockets.glob("*.sock"):
@@ -136,7 +134,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
 
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
         path = self._sockets / f"{agent}.sock"
-        is_new = not is_listened_to(path)  # one that an earlier manager made may still be there
+        is_new = not is_listened_to(path)  # otherwise the agent of an earlier manager lives
         if is_new:
             path.unlink(missing_ok=True)
             if not spawn:
@@ -146,7 +144,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
         return LocalAgentLink(agent, path, self, process, new=is_new)
 
     def _spawn(self, agent: str, path: Path) -> subprocess.Popen[bytes]:
-        """Start an agent on a socket that is listening already: whoever connects need not wait for it."""
+        """Start an agent on a listening socket, so that a connection need not wait for it."""
         setup = self.setup
         with (
             socket.socket(socket.AF_UNIX) as listener,
@@ -154,16 +152,9 @@ class LocalTrialExecutor(AgentTrialExecutor):
         ):
             listener.bind(str(path))
             listener.listen(4)
+            options = {"--agent": agent, "--listen-fd": listener.fileno(), "--folder": setup.folder}
             return subprocess.Popen(
-                [
-                    *_AGENT,
-                    "--agent",
-                    agent,
-                    "--listen-fd",
-                    str(listener.fileno()),
-                    "--folder",
-                    str(setup.folder),
-                ],
+                [*_AGENT, *(str(word) for option in options.items() for word in option)],
                 pass_fds=[listener.fileno()],
                 env={**os.environ, AGENT_TOKEN: setup.token},
                 stdin=subprocess.DEVNULL,
@@ -174,37 +165,36 @@ class LocalTrialExecutor(AgentTrialExecutor):
 
 
 class _Neighbours:
-    """Watches what other experiments of this machine claim, and says so when it changes."""
+    """Watches what other experiments of this machine claim, and reports changes."""
 
     def __init__(self, claims: GpuClaims, on_change: Callable[[frozenset[int]], None]) -> None:
         self.claims = claims
         self._on_change = on_change
         self._loop = asyncio.get_running_loop()
         self._busy: frozenset[int] = frozenset()
-        self._again: asyncio.TimerHandle | None = None
-        claims.busy()  # makes the file
+        self._timer: asyncio.TimerHandle | None = None
+        claims.busy()  # creates the file
         self._watch: FileWatch = best_watch()
         self._watch.watch(str(claims.path))
         if self._watch.descriptor is not None:
             self._loop.add_reader(self._watch.descriptor, self._on_written)
 
     def look(self) -> frozenset[int]:
-        """See what others hold now; while they hold something, look again now and then: they may die silently."""
+        """Return what others hold now; look again regularly while they do, because they may be killed."""
         busy = self.claims.busy()
         if busy != self._busy:
             self._busy = busy
             self._loop.call_soon(self._on_change, busy)
-        if self._again is not None:
-            self._again.cancel()
-            self._again = None
+        if self._timer is not None:
+            self._timer.cancel()
         if busy or self._watch.descriptor is None:
-            self._again = self._loop.call_later(_LOOK_AGAIN, self.look)
+            self._timer = self._loop.call_later(_LOOK_EVERY, self.look)
         return busy
 
     def close(self) -> None:
-        """Look no more."""
-        if self._again is not None:
-            self._again.cancel()
+        """Stop watching."""
+        if self._timer is not None:
+            self._timer.cancel()
         if self._watch.descriptor is not None:
             self._loop.remove_reader(self._watch.descriptor)
         self._watch.close()

@@ -1,7 +1,7 @@
-"""Which experiment of this user holds which GPU: one small file under a lock, shared by all local experiments.
+"""Which of the user's experiments holds which GPU: one small file under a lock, shared by all local experiments.
 
 Each experiment counts its own trials in its ledger; this file only keeps experiments off each other's GPUs. A claim
-outlives its manager as long as one of the experiment's agents lives, because its trials go on.
+outlives its manager as long as one of the experiment's agents lives, because its trials continue.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import logging
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from filelock import FileLock
 
@@ -22,8 +21,7 @@ __all__ = ["GpuClaims", "is_listened_to"]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
+class _Claim(NamedTuple):
     device: int
     folder: str
     sockets: str
@@ -33,8 +31,8 @@ class _Claim:
 class GpuClaims:
     """The claims of one experiment among those of all.
 
-    `sockets` is the directory of the experiment's agent sockets; `has_manager(folder)` says whether somebody runs an
-    experiment.
+    `sockets` is the directory of the experiment's agent sockets; `has_manager(folder)` returns whether an experiment
+    is running.
     """
 
     def __init__(
@@ -47,7 +45,7 @@ class GpuClaims:
         self._has_manager = has_manager
 
     def take(self, trial: str, devices: tuple[int, ...]) -> tuple[int, ...]:
-        """Claim devices for a trial; answers those that another experiment holds (then none is claimed)."""
+        """Claim devices for a trial; return those that another experiment holds (then none is claimed)."""
         with self._edit() as claims:
             busy = self._busy(claims)
             taken = tuple(sorted(busy.intersection(devices)))
@@ -57,7 +55,7 @@ class GpuClaims:
             return taken
 
     def give_back(self, trial: str) -> None:
-        """Give up what a trial holds."""
+        """Give up the devices of a trial."""
         with self._edit() as claims:
             claims[:] = [claim for claim in claims if (claim.folder, claim.trial) != (self._folder, trial)]
 
@@ -71,7 +69,7 @@ class GpuClaims:
 
     @contextmanager
     def _edit(self) -> Iterator[list[_Claim]]:
-        """Return the living claims, written back if they change; the file is written in place, so it can be watched."""
+        """Yield the live claims and write changes back, in place: the file is being watched."""
         with self._lock, self.path.open("a+", encoding="utf-8") as file:
             before = _read(file)
             claims = [claim for claim in before if self._is_alive(claim)]
@@ -91,25 +89,25 @@ def _read(file: IO[str]) -> list[_Claim]:
     try:
         return [_Claim(*row) for row in json.loads(text or "[]")]
     except (ValueError, TypeError):
-        _log.warning("%s is damaged and begun anew: %r", file.name, text[:200])
+        _log.warning("%s is damaged and starts empty: %r", file.name, text[:200])
         return []
 
 
 def _write(file: IO[str], claims: list[_Claim]) -> None:
     file.seek(0)
     file.truncate()
-    file.write(json.dumps([[claim.device, claim.folder, claim.sockets, claim.trial] for claim in claims]))
+    file.write(json.dumps(claims))
     file.flush()
 
 
 def is_listened_to(path: Path) -> bool:
-    """Does a living process listen on this socket?"""
+    """Return whether a live process listens on this socket."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)
         try:
             probe.connect(str(path))
         except BlockingIOError:
-            return True  # it has not taken up those who came before
+            return True  # it has not accepted the connections before this one
         except OSError:
             return False
     return True

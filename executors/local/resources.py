@@ -1,4 +1,4 @@
-"""What this machine has to give out: CPUs, memory and GPUs."""
+"""The resources of this machine: CPUs, memory and GPUs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import psutil
 
@@ -14,15 +13,8 @@ from ...runner import Request, Totals
 
 __all__ = ["DEVICES_ENVIRONMENT", "local_totals"]
 
-# Names GPU indices that are taken to be there, whatever the driver says ("0,1"): for tests, and for machines whose
-# driver has no nvidia-smi.
+# Lists GPU indices to use whatever the driver reports ("0,1"): for tests, and for machines without nvidia-smi.
 DEVICES_ENVIRONMENT = "PITCHPIPE_GPUS"
-
-
-@dataclass(frozen=True, slots=True)
-class _Gpu:
-    index: int
-    is_active: bool
 
 
 def local_totals(
@@ -32,26 +24,26 @@ def local_totals(
     use_active_gpus: bool = False,
     custom: Mapping[str, float] | None = None,
 ) -> Totals:
-    """Return what trials may share on this machine; GPUs are looked for only if trials ask for them."""
+    """Return what trials may share on this machine; look for GPUs only if trials request them."""
     memory = float(psutil.virtual_memory().total)
     amounts = {"CPU": float(os.cpu_count() or 1), "memory": memory, **(custom or {})}
     if not request.gpus:
         return Totals(amounts)
-    gpus = _gpus()
-    found = [gpu.index for gpu in gpus if use_active_gpus or not gpu.is_active]
+    found = [index for index, is_active in _gpus() if use_active_gpus or not is_active]
     chosen = tuple(index for index in found if gpu_indices is None or index in gpu_indices)
     return Totals(amounts, chosen, trials_per_gpu)
 
 
-def _gpus() -> list[_Gpu]:
+def _gpus() -> list[tuple[int, bool]]:
+    """Return the index of each GPU, and whether a process uses it."""
     named = os.environ.get(DEVICES_ENVIRONMENT)
     if named is not None:
-        return [_Gpu(int(index), False) for index in named.split(",") if index.strip()]
+        return [(int(index), False) for index in named.split(",") if index.strip()]
     if shutil.which("nvidia-smi") is None:
         return []
     busy = set(_nvidia_smi("--query-compute-apps=gpu_uuid"))
     rows = [row.split(", ") for row in _nvidia_smi("--query-gpu=index,uuid")]
-    return [_Gpu(int(index), uuid in busy) for index, uuid in rows]
+    return [(int(index), uuid in busy) for index, uuid in rows]
 
 
 def _nvidia_smi(query: str) -> list[str]:

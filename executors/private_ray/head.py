@@ -1,4 +1,4 @@
-"""The Ray that a keeper holds: how it is started, who runs in it, how it is ended in order."""
+"""The Ray that a supervisor holds: how it starts, which agents it runs, how it ends."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .ray_process import named_actors
 
 __all__ = ["RayHead"]
 
-# Ray names these amounts by arguments of their own; all others are custom resources.
+# Ray has an argument for each of these amounts; all others are custom resources.
 _INIT_ARGUMENTS = {
     "CPU": "num_cpus",
     "GPU": "num_gpus",
     "memory": "_memory",
     "object_store_memory": "object_store_memory",
 }
-# The two processes without which a Ray is dead.
+# Ray is dead without these two processes.
 _VITAL = ("gcs_server", "raylet")
 
 
@@ -36,11 +36,11 @@ class RayHead:
 
     @property
     def token_path(self) -> Path:
-        """The file with the token that Ray asks for."""
+        """The file with the token that protects this Ray."""
         return self._temp_dir / "token"
 
     def start(self) -> str:
-        """Start it and answer its address; takes seconds. It ends with this process."""
+        """Start Ray and return its address; it ends with this process. Takes seconds."""
         self.token_path.touch(mode=0o600)
         self.token_path.write_text(secrets.token_hex(32), encoding="ascii")
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(self.token_path))
@@ -53,22 +53,22 @@ class RayHead:
             address="local",
             include_dashboard=False,
             log_to_driver=False,
-            namespace="pitchpipe-keeper",
+            namespace="pitchpipe-supervisor",
             _temp_dir=str(self._temp_dir),
             **_init_arguments(self._resources),
         )
         return context.address_info["gcs_address"]  # type: ignore[index]
 
     def agents(self) -> list[str]:
-        """Return the live named actors of this Ray: all of them are agents of some experiment."""
+        """Return the live named actors of this Ray, all of them agents of experiments."""
         return [f"{each['namespace']}/{each['name']}" for each in named_actors()]
 
     def vital(self) -> list[psutil.Process]:
-        """Return the processes that it cannot do without."""
+        """Return the processes without which this Ray is dead."""
         return [each for each in session_processes(str(self._temp_dir)) if each.name() in _VITAL]
 
     def end(self) -> None:
-        """End Ray in order, kill what does not end, and remove its folder."""
+        """Shut Ray down, kill what does not end, and remove its folder."""
         processes = session_processes(str(self._temp_dir))
         if (ray := sys.modules.get("ray")) is not None:
             ray.shutdown()
@@ -80,10 +80,10 @@ class RayHead:
 
 
 def _init_arguments(resources: dict[str, float]) -> dict[str, Any]:
-    """Arguments of `ray.init` for amounts by name.
+    """Return the arguments of `ray.init` for amounts by name.
 
-    >>> _init_arguments({"CPU": 2, "widget": 3})
-    {'num_cpus': 2, 'resources': {'widget': 3}}
+    >>> _init_arguments({"CPU": 2, "GPU": 1, "widget": 3})
+    {'num_cpus': 2, 'num_gpus': 1, 'resources': {'widget': 3}}
     """
     named = {_INIT_ARGUMENTS[name]: amount for name, amount in resources.items() if name in _INIT_ARGUMENTS}
     custom = {name: amount for name, amount in resources.items() if name not in _INIT_ARGUMENTS}

@@ -1,23 +1,24 @@
-"""When the keeper of the private Ray may leave: the counting of leases, and the waiting."""
+"""When the supervisor of the private Ray may end: it counts leases and waits for the idle timeout."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 
 __all__ = ["IdleClock"]
 
-# How long a keeper that nobody has asked for anything yet waits for its first lease.
+# How long (s) a new supervisor waits for its first lease.
 _FIRST_LEASE = 30.0
-# Ray does not tell of an actor's end: while agents live and no manager does, it is asked so often.
+# Ray does not report the end of an actor. While agents live without a manager, it is asked at this interval (s).
 _LOOK_SOONEST, _LOOK_LATEST = 0.05, 1.0
 
 
 class IdleClock:
-    """Counts leases; `wait` returns when there was neither a lease nor an agent for `timeout` seconds.
+    """Counts leases; `wait` returns after `timeout` seconds without a lease and without an agent.
 
-    `timeout` is the largest that a lease asked for since there was last neither a lease nor an agent.
+    `timeout` is the largest that a lease has asked for since the last time without either.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -29,26 +30,26 @@ class IdleClock:
         self._changed = asyncio.Event()
 
     def lease(self, timeout: float) -> None:
-        """A manager takes a lease and wants this idle timeout (s)."""
+        """Count a lease of a manager that wants this idle timeout (s)."""
         self.timeout = timeout if self.is_idle else max(timeout, self.timeout)
         self.is_idle = False
         self.leases += 1
         self._changed.set()
 
     def release(self) -> None:
-        """A lease has ended."""
+        """Count the end of a lease."""
         self.leases -= 1
         self._changed.set()
 
     @property
     def seconds_left(self) -> float | None:
-        """For how long this Ray stays if nobody comes; None while it is in use."""
+        """How long this Ray stays without a new lease; None while it is in use."""
         if self._idle_since is None or self.leases:
             return None
         return max(0.0, self._idle_since + self.timeout - self._clock())
 
     async def wait(self, agents: Callable[[], list[str]]) -> None:
-        """Return when it is time to leave; `agents` lists those that live (called in a thread)."""
+        """Return when it is time to end; `agents` lists those that live (called in a thread)."""
         look = _LOOK_SOONEST
         while True:
             self._changed.clear()
@@ -69,7 +70,5 @@ class IdleClock:
                 await self._wait_changed(remaining)
 
     async def _wait_changed(self, timeout: float) -> None:
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._changed.wait(), timeout)
-        except TimeoutError:
-            pass

@@ -1,7 +1,7 @@
-"""Where the keeper of the private Ray has its files, what it writes there, and how leftovers are removed.
+"""The files of the private Ray's supervisor, its state and lock, and the removal of what it leaves behind.
 
-All of it is in the runtime directory, except Ray's own temporary folder: Ray writes logs and spilled objects
-there and appends some 65 bytes to its name for sockets, whose paths may have 107 bytes.
+All files are in the runtime directory, except Ray's own temporary folder, for logs, spilled objects and sockets.
+Ray appends some 65 bytes to that folder's name for a socket, whose path may have 107 bytes.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ import asyncio
 import fcntl
 import json
 import os
+import platform
 import shutil
+import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 
 import psutil
@@ -21,25 +24,27 @@ import psutil
 from ...store import runtime_directory
 
 __all__ = [
-    "KeeperPlace",
-    "KeeperState",
+    "TEMP_PREFIX",
     "StartLock",
+    "SupervisorFiles",
+    "SupervisorState",
     "make_temp_directory",
     "remove_leftovers",
     "remove_session",
     "session_processes",
+    "versions_here",
 ]
 
 TEMP_PREFIX = "pitchpipe-ray-"
 # What Ray appends: "/session_<date>_<time>_<microseconds>_<pid>/sockets/plasma_store.<n>".
 _RAY_SOCKET_SUFFIX = 70
 _SOCKET_LIMIT = 103  # macOS; Linux allows 107
-_LOOKS = 10
+_KILL_ROUNDS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class KeeperState:
-    """What the keeper tells the world while it lives; `address` is empty until its Ray stands."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorState:
+    """What the supervisor publishes while it lives; `address` is empty until its Ray has started."""
 
     pid: int
     created: float
@@ -50,46 +55,34 @@ class KeeperState:
     resources: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class KeeperPlace:
-    """The files of the one keeper of a runtime directory."""
+class SupervisorFiles:
+    """The files of the one supervisor of a runtime directory; other versions of Pitchpipe use the same names.
 
-    directory: Path
+    `state` (JSON) exists while the supervisor lives; `log`, what it prints, is removed at an orderly end. `socket` is
+    where managers ask for leases. `lock` is held while a supervisor starts, and by one that ends until it is gone.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.state = directory / "ray-keeper.json"
+        self.socket = directory / "ray-keeper.sock"
+        self.lock = directory / "ray-keeper.lock"
+        self.log = directory / "ray-keeper.log"
 
     @classmethod
-    def current(cls) -> KeeperPlace:
-        """Return the place in the user's runtime directory."""
+    def current(cls) -> SupervisorFiles:
+        """Return those in the user's runtime directory."""
         return cls(runtime_directory())
 
-    @property
-    def state(self) -> Path:
-        """Who the keeper is (JSON); there while it lives."""
-        return self.directory / "ray-keeper.json"
-
-    @property
-    def socket(self) -> Path:
-        """Where managers ask for leases."""
-        return self.directory / "ray-keeper.sock"
-
-    @property
-    def lock(self) -> Path:
-        """Held while a keeper is being started, and by a keeper that leaves until it is gone."""
-        return self.directory / "ray-keeper.lock"
-
-    @property
-    def log(self) -> Path:
-        """What the keeper printed; removed when it leaves in order."""
-        return self.directory / "ray-keeper.log"
-
-    def read_state(self) -> KeeperState | None:
-        """Return what the last keeper wrote; None if there is nothing or nothing that can be read."""
+    def read_state(self) -> SupervisorState | None:
+        """Return what the last supervisor wrote; None if that is missing or unreadable."""
         try:
-            return KeeperState(**json.loads(self.state.read_text(encoding="utf-8")))
+            return SupervisorState(**json.loads(self.state.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return None
 
-    def write_state(self, state: KeeperState) -> None:
-        """Write the state, all or nothing."""
+    def write_state(self, state: SupervisorState) -> None:
+        """Write the state atomically."""
         draft = self.state.with_suffix(".new")
         draft.touch(mode=0o600)
         draft.write_text(json.dumps(asdict(state)), encoding="utf-8")
@@ -97,14 +90,14 @@ class KeeperPlace:
 
 
 class StartLock:
-    """An advisory lock on a file that the kernel drops with its holder's process."""
+    """An advisory lock on a file, which the kernel releases when its holder's process ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
 
     def try_take(self) -> bool:
-        """Take the lock unless somebody has it."""
+        """Take the lock and return True, or return False if another process has it."""
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -115,7 +108,7 @@ class StartLock:
         return True
 
     async def take(self, timeout: float) -> None:
-        """Wait for the lock (the kernel cannot wake an event loop for it); raises TimeoutError."""
+        """Wait for the lock; raise `TimeoutError` after `timeout` seconds. It polls: there is no event to await."""
         deadline = time.monotonic() + timeout
         while not self.try_take():
             if time.monotonic() > deadline:
@@ -123,14 +116,19 @@ class StartLock:
             await asyncio.sleep(0.02)
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
+def versions_here() -> dict[str, str]:
+    """Return what must be equal in all processes that use one Ray, by name, without importing Ray."""
+    return {"Ray": version("ray"), "Python": platform.python_version(), "environment": sys.prefix}
+
+
 def make_temp_directory() -> Path:
-    """Return a new folder for Ray, with a name so short that its socket paths fit."""
+    """Make a folder for Ray whose name is short enough for socket paths, and return it."""
     folder = tempfile.gettempdir()
     if len(folder) + len(TEMP_PREFIX) + 9 + _RAY_SOCKET_SUFFIX > _SOCKET_LIMIT:
         folder = "/tmp"
@@ -140,8 +138,8 @@ def make_temp_directory() -> Path:
 def session_processes(temp_dir: str) -> list[psutil.Process]:
     """Return the processes of a Ray session, and their descendants.
 
-    They are known by the session's folder: it is in their command line, or (workers and helpers that call
-    themselves `ray::...`) they hold log files in it.
+    The session's folder identifies them: it is in their command line, or, for workers and helpers named
+    `ray::...`, they hold log files in it.
     """
     found: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
@@ -163,35 +161,35 @@ def _belongs_to(process: psutil.Process, temp_dir: str) -> bool:
     return any(file.path.startswith(temp_dir + os.sep) for file in process.open_files())
 
 
-def remove_leftovers(place: KeeperPlace) -> None:
-    """Remove what a keeper that did not leave in order left behind; the caller holds the lock."""
-    state = place.read_state()
+def remove_leftovers(files: SupervisorFiles) -> None:
+    """Remove what a killed supervisor left behind; the caller holds the lock."""
+    state = files.read_state()
     if state is not None and _is_ours(Path(state.temp_dir)):
-        _kill(_keeper(state))
+        _kill(_supervisor(state))
         remove_session(state.temp_dir)
-    for path in (place.socket, place.state):
+    for path in (files.socket, files.state):
         path.unlink(missing_ok=True)
 
 
 def remove_session(temp_dir: str) -> None:
-    """Kill what runs in a Ray session whose keeper is gone, and remove the session's folder."""
-    for _ in range(_LOOKS):
+    """Kill what runs in a Ray session without a supervisor, and remove the session's folder."""
+    for _ in range(_KILL_ROUNDS):
         processes = session_processes(temp_dir)
         if not processes:
             break
-        _kill(processes)  # what they have started meanwhile is found the next time
+        _kill(processes)  # the next look finds what they have started meanwhile
     shutil.rmtree(temp_dir, ignore_errors=True)
 
 
 def _is_ours(folder: Path) -> bool:
-    # The state file is believed only where a mistake cannot do harm.
+    # The state file may be wrong: only a folder that can be nothing else is removed.
     try:
         return folder.name.startswith(TEMP_PREFIX) and folder.lstat().st_uid == os.getuid()
     except OSError:
         return False
 
 
-def _keeper(state: KeeperState) -> list[psutil.Process]:
+def _supervisor(state: SupervisorState) -> list[psutil.Process]:
     try:
         process = psutil.Process(state.pid)
         same = abs(process.create_time() - state.created) < 1.0 and process.uids().real == os.getuid()

@@ -1,4 +1,4 @@
-"""What a process that has joined a Ray does about signals, and which actors that Ray has."""
+"""Two things to do in a process that has joined a Ray: restore its signal handler, and list the cluster's actors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["named_actors", "take_back_signals"]
 
 
 def take_back_signals() -> None:
-    """Ray's C++ code prints a page before our handler of SIGTERM runs: put ours in again, above Ray's."""
+    """Install our SIGTERM handler again, above Ray's, whose C++ code would print a page before ours runs."""
     if threading.current_thread() is threading.main_thread():
         handler = signal.getsignal(signal.SIGTERM)
         if handler is not None:

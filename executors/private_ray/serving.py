@@ -1,4 +1,4 @@
-"""What a keeper does while it lives: it starts its Ray, leases it to managers, and knows when to leave."""
+"""What a supervisor does while it lives: start its Ray, lease it to managers, and decide when to end."""
 
 from __future__ import annotations
 
@@ -12,61 +12,42 @@ import socket
 import threading
 from collections.abc import Coroutine
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import psutil
 
 from ...store import json_line
 from ..daemon_thread import in_daemon_thread
+from .head import RayHead
 from .idle import IdleClock
-from .places import KeeperPlace, KeeperState, StartLock
+from .places import StartLock, SupervisorFiles, SupervisorState
 from .ray_process import take_back_signals
 
-__all__ = ["Head", "Keeper"]
+__all__ = ["Supervisor"]
 
 _log = logging.getLogger(__name__)
 
 
-class Head(Protocol):
-    """What a keeper needs of its Ray."""
+class Supervisor:
+    """Starts Ray and serves leases; `serve` returns when it is time to end, and then holds the start lock."""
 
-    @property
-    def token_path(self) -> Path:
-        """The file with its token."""
-        ...
-
-    def start(self) -> str:
-        """Start it and answer its address."""
-        ...
-
-    def agents(self) -> list[str]:
-        """Return the agents that live in it."""
-        ...
-
-    def vital(self) -> list[psutil.Process]:
-        """Return the processes that it cannot do without."""
-        ...
-
-
-class Keeper:
-    """Starts Ray and serves leases; `serve` returns when it is time to leave, and holds the start lock then."""
-
-    def __init__(self, place: KeeperPlace, state: KeeperState, lock: StartLock, head: Head) -> None:
-        self._place = place
+    def __init__(
+        self, files: SupervisorFiles, state: SupervisorState, lock: StartLock, head: RayHead
+    ) -> None:
+        self._files = files
         self._state = state
         self._lock = lock
         self._head = head
         self._idle = IdleClock()
         self._peers = 0
-        self._waiting: set[asyncio.StreamWriter] = set()  # for the start of Ray
+        self._waiting: set[asyncio.StreamWriter] = set()  # for a reply
         self._started = asyncio.Event()
         self._leave = asyncio.Event()
 
     async def serve(self, listener: socket.socket) -> bool:
-        """Answer managers until nobody needs this Ray any more, it has died, or SIGTERM came.
+        """Serve managers until none needs this Ray, Ray has died, or SIGTERM arrives.
 
-        False if that was before Ray had started.
+        Return False if that was before Ray had started.
         """
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._leave.set)
@@ -85,7 +66,7 @@ class Keeper:
         await asyncio.wait((idle, leaving), return_when=asyncio.FIRST_COMPLETED)
         idle.cancel()
         self._leave.set()
-        # Whoever cannot connect from here on waits for the lock, which the kernel drops when we are gone.
+        # A manager that cannot connect from here on waits for the lock, which the kernel releases at our end.
         with contextlib.suppress(OSError, TimeoutError):
             await self._lock.take(timeout=10.0)
         server.close()
@@ -95,18 +76,18 @@ class Keeper:
         address = await in_daemon_thread(self._head.start, stay=True)
         take_back_signals()
         self._state = replace(self._state, address=address, token_path=str(self._head.token_path))
-        self._place.write_state(self._state)
+        self._files.write_state(self._state)
         self._started.set()
 
     def _refuse(self, error: BaseException) -> None:
-        """Say that Ray failed; a manager that hears nothing takes the keeper for killed, and starts another."""
+        """Reply that Ray failed; without a reply, a manager would assume a kill and start another supervisor."""
         why = (str(error).strip().splitlines() or [repr(error)])[-1]
-        answer = {"error": f"the private Ray did not start: {why} (more in {self._place.log})"}
+        reply = {"error": f"the private Ray did not start: {why} (more in {self._files.log})"}
         for writer in self._waiting:
-            writer.write(json_line(answer))
+            writer.write(json_line(reply))
 
     def _watch_ray(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Leave when a vital process of Ray dies."""
+        """End when a vital process of Ray dies."""
 
         def watch(process: psutil.Process) -> None:
             process.wait()
@@ -116,42 +97,41 @@ class Keeper:
             threading.Thread(target=watch, args=(process,), daemon=True).start()
 
     async def _serve_peer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection; a lease ends with it."""
-        # A second descriptor: the peer sees the end of its connection when we are gone, not when the loop
-        # closes.
+        """Serve one connection; its lease ends with it."""
+        # The second descriptor keeps the connection open until this process, not only the loop, has ended.
         descriptor = os.dup(writer.get_extra_info("socket").fileno())
         self._peers += 1
         peer = _Peer(reader)
         try:
             while message := await peer.next_message():
                 self._waiting.add(writer)
-                answer = await self._answer(peer, message)
+                reply = await self._reply(peer, message)
                 self._waiting.discard(writer)
-                writer.write(json_line(answer))
+                writer.write(json_line(reply))
         except (OSError, ValueError, KeyError) as error:
             _log.warning("a connection failed: %r", error)
         except asyncio.CancelledError:
-            return  # the loop ends: we leave, and the second descriptor stays open until then
+            return  # the loop ends; the second descriptor stays open until the process does
         self._waiting.discard(writer)
         peer.forget()
         self._peers -= 1
-        if peer.holds:
+        if peer.holds_lease:
             self._idle.release()
         if not self._peers and not self._started.is_set():
-            self._leave.set()  # nobody waits for this Ray any more
+            self._leave.set()  # no manager waits for this Ray any more
         os.close(descriptor)
         writer.close()
 
-    async def _answer(self, peer: _Peer, message: dict[str, Any]) -> dict[str, Any]:
-        if message["op"] == "lease" and not peer.holds:
-            await peer.unless_it_goes(self._started.wait())
+    async def _reply(self, peer: _Peer, message: dict[str, Any]) -> dict[str, Any]:
+        if message["op"] == "lease" and not peer.holds_lease:
+            await peer.unless_it_leaves(self._started.wait())
             if not self._started.is_set():
                 return {"leaving": True}
-            answer = self._lease(message)
-            peer.holds = "address" in answer
-            return answer
-        if message["op"] == "release" and peer.holds:
-            peer.holds = False
+            reply = self._lease(message)
+            peer.holds_lease = "address" in reply
+            return reply
+        if message["op"] == "release" and peer.holds_lease:
+            peer.holds_lease = False
             return await self._release()
         if message["op"] == "stop":
             self._leave.set()
@@ -161,7 +141,7 @@ class Keeper:
     def _lease(self, message: dict[str, Any]) -> dict[str, Any]:
         if self._leave.is_set():
             return {"leaving": True}
-        problem = self._unfit(message)
+        problem = self._mismatch(message)
         if problem is not None and self._idle.leases == 0 and not self._head.agents():
             self._leave.set()
             return {"leaving": True}
@@ -170,12 +150,12 @@ class Keeper:
         self._idle.lease(float(message["idle_timeout"]))
         return {"address": self._state.address, "token_path": self._state.token_path, "pid": self._state.pid}
 
-    def _unfit(self, message: dict[str, Any]) -> str | None:
-        """Why this Ray is not the one that is asked for."""
+    def _mismatch(self, message: dict[str, Any]) -> str | None:
+        """Return why this Ray is not the requested one; None if it is."""
         this = f"the private Ray that runs (process {self._state.pid})"
-        for name, asked in message["versions"].items():
-            if (there := self._state.versions.get(name)) != asked:
-                return f"{this} has {name} {there}, not {asked}"
+        for name, requested in message["versions"].items():
+            if (there := self._state.versions.get(name)) != requested:
+                return f"{this} has {name} {there}, not {requested}"
         for name, amount in (message.get("resources") or {}).items():
             if (has := self._state.resources.get(name)) != amount:
                 return f"{this} was started with {'no' if has is None else has} {name}, not {amount}"
@@ -183,9 +163,8 @@ class Keeper:
 
     async def _release(self) -> dict[str, Any]:
         self._idle.release()
-        if self._idle.leases or self._idle.timeout > 0 or await asyncio.to_thread(self._head.agents):
-            return {"leaving": False}
-        return {"leaving": True}  # the idle clock comes to the same result
+        in_use = self._idle.leases or self._idle.timeout > 0 or await asyncio.to_thread(self._head.agents)
+        return {"leaving": not in_use}  # the idle clock comes to the same result
 
     def _status(self) -> dict[str, Any]:
         return {
@@ -202,26 +181,26 @@ class Keeper:
 
 
 class _Peer:
-    """Somebody who is connected: what it says, and whether it holds a lease."""
+    """A connected client: its messages, and whether it holds a lease."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
-        self.holds = False
+        self.holds_lease = False
         self._reader = reader
         self._reading = asyncio.ensure_future(reader.readline())
 
     async def next_message(self) -> dict[str, Any] | None:
-        """Return what it says next; None when it has gone."""
+        """Return its next message; None when it has left."""
         line = await self._reading
         self._reading = asyncio.ensure_future(self._reader.readline())
         return json.loads(line) if line else None
 
     def forget(self) -> None:
-        """Return what it still says, or how its connection ended, is of no interest."""
+        """Ignore further messages, and how the connection ends."""
         self._reading.cancel()
         self._reading.add_done_callback(lambda reading: reading.cancelled() or reading.exception())
 
-    async def unless_it_goes(self, event: Coroutine[Any, Any, Any]) -> None:
-        """Wait for `event`, but no longer than the peer does."""
+    async def unless_it_leaves(self, event: Coroutine[Any, Any, Any]) -> None:
+        """Wait for `event`, or until the peer leaves."""
         waiting = asyncio.ensure_future(event)
         await asyncio.wait((waiting, self._reading), return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()

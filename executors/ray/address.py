@@ -1,4 +1,4 @@
-"""Which Ray cluster an address means, and whether one answers there: before Ray tries for minutes."""
+"""Which Ray cluster an address means, and whether it is reachable: Ray itself would try for minutes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _GCS_FLAG = "--gcs-address="
 
 
 async def find_cluster(address: str) -> str:
-    """Return the "host:port" of the cluster that `address` means, where something listens.
+    """Return the "host:port" of the cluster that `address` means, after checking that something listens there.
 
-    "auto" is what RAY_ADDRESS names, else what `ray start` left here, else the one cluster that runs on this
-    machine; a keeper's private Ray is none. Raises `ExecutorError` when nothing answers.
+    "auto" is the cluster that RAY_ADDRESS names, else the one that `ray start` recorded here, else the only one on
+    this machine; a private Ray does not count. Raise `ExecutorError` if there is none.
     """
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS", "")
@@ -53,7 +53,7 @@ async def _find_local() -> str:
 
 
 def _running_here() -> set[str]:
-    """The addresses of the clusters that have a node on this machine, by the command lines of their raylets."""
+    """Return the addresses of the clusters that have a node here, from the command lines of their raylets."""
     found: set[str] = set()
     for process in psutil.process_iter():
         try:
@@ -65,7 +65,7 @@ def _running_here() -> set[str]:
 
 
 def _cluster_of(command: list[str]) -> set[str]:
-    """Return the cluster of a raylet, unless it is a keeper's.
+    """Return the cluster of a raylet, unless it is a private Ray's.
 
     >>> _cluster_of(["raylet", "--gcs-address=10.0.0.1:6379", "--session_dir=/tmp/ray/session"])
     {'10.0.0.1:6379'}
@@ -78,7 +78,7 @@ def _cluster_of(command: list[str]) -> set[str]:
 
 
 async def _probe(address: str) -> None:
-    """Raise if nothing listens there: Ray itself would try for ten minutes and print as long."""
+    """Raise if nothing listens there: Ray itself would try for ten minutes, and print."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
         raise ExecutorError(f"{address!r} is not the address of a Ray cluster: give host:port, or auto")

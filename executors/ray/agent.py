@@ -1,8 +1,8 @@
 """The trial agent as a Ray actor: the same agent as a local one, with calls in place of a socket.
 
-This class runs in a Ray worker. A manager opens a session first; from then on what earlier managers still
-have waiting here returns. Ray may run the calls of a threaded actor in another order than they were made, so
-messages carry numbers and wait for their turn. They travel as JSON bytes: Ray takes longer over other values.
+This class runs in a Ray worker. A manager first opens a session, which ends the session of an earlier manager.
+Ray may run the calls of a threaded actor out of order, so messages carry numbers and wait for their turn. They
+travel as JSON bytes, which Ray passes faster than other values.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ import orjson
 
 from ...trial_agent import LAST_RESORT, Agent, base_environment
 from .files import make_working_folder, pack, unpack, working_folder
-from .strays import Whereabouts
+from .leftovers import AgentLocation
 
 __all__ = ["POLL_SECONDS", "AgentSetup", "RayAgent"]
 
 Message = dict[str, Any]
 
-# A poll that finds nothing returns after so long and is made again: so an agent knows that its manager lives.
+# A poll without events returns after so many seconds and is repeated, which shows that the manager lives.
 POLL_SECONDS = 10.0
-# Set by Ray in a worker according to the GPUs that it gave to it.
+# Ray sets these in a worker to the GPUs that it has assigned.
 _DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ONEAPI_DEVICE_SELECTOR")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSetup:
-    """What an agent is made with.
+    """What an agent is created with.
 
-    `environment` is the manager's when both are on one machine, and None when the node's is the one to use.
-    In both cases trials get `omp_threads` as OMP_NUM_THREADS (None: unset), because Ray overwrites it in its
-    workers. `search_path` are folders where modules of function trials may lie, after all installed ones. A node
-    that finds the file `mark` in `folder` sees the experiment's folder (the default is found wherever the folder is).
-    With `code_is_shipped` the trials' code is in the working directory that Ray gave to the worker.
+    `environment` is the manager's if both are on one machine, and None if trials use the node's. Either way trials
+    get `omp_threads` as OMP_NUM_THREADS (None: unset), because Ray overwrites it in its workers. `search_path` are
+    folders with modules of function trials, searched after all installed ones. A node that finds the file `mark` in
+    `folder` sees the experiment's folder (the default is found wherever the folder is). With `code_is_shipped` the
+    trials' code is in the worker's working directory.
     """
 
     agent_id: str
@@ -82,34 +82,34 @@ class RayAgent:
         self._replaced = threading.Event()
         self._leave_no_files = False
         self._clock = clock
-        self._heard = clock()
+        self._last_sign = clock()
         self._trials = threading.Thread(target=self._run, name="trials", daemon=True)
         self._trials.start()
         threading.Thread(target=self._leave_when_orphaned, name="orphan", daemon=True).start()
 
-    def connect(self, session: str, hello: Message) -> Whereabouts:
-        """Begin a session; answers where this agent is. Raises PermissionError for a wrong token."""
+    def connect(self, session: str, hello: Message) -> AgentLocation:
+        """Begin a session and return where this agent is; raise `PermissionError` if the token is wrong."""
         if not hmac.compare_digest(self._token, str(hello.get("token"))):
-            raise PermissionError("the token of this agent's experiment is another")
+            raise PermissionError("the token is not that of this agent's experiment")
         with self._lock:
-            self._heard = self._clock()
+            self._last_sign = self._clock()
             self._replaced.set()
             self._replaced = threading.Event()
             self._session, self._next, self._early = session, 0, {}
-        return Whereabouts.here(self._folder if self._is_away else None)
+        return AgentLocation.here(self._folder if self._is_away else None, self._code_directory)
 
     def beat(self) -> None:
-        """Give a sign of life, and take it for one of the manager: it may wait for room and poll nothing."""
-        self._heard = self._clock()
+        """Give a sign of life, and note one of the manager, which polls nothing while its disk is full."""
+        self._last_sign = self._clock()
 
     def tell(self, packet: bytes) -> bytes:
-        """Handle the messages of `[session, number, messages]` in their turn; answers what went wrong."""
+        """Handle the messages of `[session, number, messages]` in their turn; return the error replies."""
         return orjson.dumps(self._take(*orjson.loads(packet)))
 
     def exchange(self, packet: bytes) -> bytes:
-        """`tell` with `[session, number, messages, after]`, then wait for events numbered above `after`.
+        """Do as `tell` with `[session, number, messages, after]`, then wait for events numbered above `after`.
 
-        Answers `{"events", "cursor"}`, and `"errors"` if there are any.
+        Return `{"events", "cursor"}`, and `"errors"` if there are any.
         """
         session, number, messages, after = orjson.loads(packet)
         errors = self._take(session, number, messages)
@@ -120,55 +120,39 @@ class RayAgent:
         return orjson.dumps({**batch, "errors": errors} if errors else batch)
 
     def _take(self, session: str, number: int, messages: list[Message]) -> list[Message]:
-        answers: list[Message] = []
+        replies: list[Message] = []
         with self._lock:
-            self._heard = self._clock()
+            self._last_sign = self._clock()
             if session == self._session:
                 self._early[number] = messages
             while (turn := self._early.pop(self._next, None)) is not None:
                 self._next += 1
-                said = [self._agent.handle(self._adapted(each)) for each in turn]
-                answers += [answer for answer in said if answer is not None]
-        return answers
-
-    def _adapted(self, message: Message) -> Message:
-        """Return what a manager says of folders, as it is on this node."""
-        if message["op"] == "shutdown" and self._is_away:
-            self._leave_no_files = True
-        if message["op"] != "configure" or "run" not in message:
-            return message
-        run = dict(message["run"])
-        if self._code_directory is not None:
-            run["code_directory"] = self._code_directory
-        if self._is_away and "path" in run:
-            run["path"] = os.path.join(self._folder, os.path.basename(run["path"]))
-        return {**message, "folder": self._folder, "run": run}
+                self._leave_no_files |= any(each["op"] == "shutdown" for each in turn)
+                replies += [reply for each in turn if (reply := self._agent.handle(each)) is not None]
+        return replies
 
     def ask(self, message: Message) -> Message:
-        """Handle one message that has an answer."""
+        """Handle one message that has a reply."""
         return self._agent.handle(message) or {}
 
     def bring(self, data: bytes) -> None:
-        """Put packed files into the folder in which this agent works."""
+        """Unpack files into the folder in which this agent works."""
         unpack(data, Path(self._folder))
 
     def fetch(self, name: str, forget: bool) -> bytes:
-        """Answer a file or folder, packed; with `forget` it is removed here."""
+        """Return a file or folder, packed; with `forget`, remove it here."""
         data = pack(self._folder, [name])
         if forget:
             shutil.rmtree(os.path.join(self._folder, name), ignore_errors=True)
         return data
 
     def checkpoints(self, trial_folder: str) -> list[str] | None:
-        """The names of the checkpoints of a trial that are kept here; None if there is nothing of it here."""
+        """Return the names of the checkpoints of a trial that are kept here; None if it has no folder here."""
         folder = Path(self._folder, trial_folder)
-        shelf = folder / "checkpoints"
-        if not folder.is_dir():
-            return None
-        return [path.name for path in shelf.iterdir()] if shelf.is_dir() else []
+        return [path.name for path in folder.glob("checkpoints/*")] if folder.is_dir() else None
 
     def until_replaced(self, session: str) -> None:
-        """Return when another manager has begun a session; fails, as all calls do, when this process ends."""
+        """Return when another manager has begun a session; the call fails when this process ends."""
         with self._lock:
             replaced = self._replaced
             if session != self._session:
@@ -177,33 +161,33 @@ class RayAgent:
 
     def _run(self) -> None:
         self._agent.run()
-        if self._leave_no_files:
+        if self._leave_no_files and self._is_away:
             shutil.rmtree(self._folder, ignore_errors=True)
-        os._exit(0)  # calls that wait here fail at once, and so the manager knows
+        os._exit(0)  # calls that wait here fail at once, which the manager sees
 
     def _leave_when_orphaned(self) -> None:
-        """Shut down when no manager was heard of for the orphan timeout; a trial that still runs ends with it."""
-        while (remaining := self._seconds_left()) > 0:
-            # Not an endless wait: `configure` may shorten the timeout meanwhile.
+        """Shut down after the orphan timeout without a manager; a trial that still runs ends, too."""
+        while (remaining := self.seconds_left()) > 0:
+            # Short waits: `configure` may shorten the timeout meanwhile.
             time.sleep(min(remaining, POLL_SECONDS))
         self._agent.shutdown()
         # A function ends at its next report; one that never reports ends with this process.
         self._trials.join(self._agent.grace + LAST_RESORT)
         os._exit(1)
 
-    def _seconds_left(self) -> float:
-        """How long the agent stays if nobody is heard of; a manager that waits for events is silent meanwhile."""
+    def seconds_left(self) -> float:
+        """Return how long the agent stays without a manager; one that waits for events may be silent meanwhile."""
         agent, now = self._agent, self._clock()
-        alone_since = self._heard + POLL_SECONDS
+        alone_since = self._last_sign + POLL_SECONDS
         if agent.idle_since is not None:
             alone_since = max(agent.idle_since, alone_since)
         return alone_since + agent.orphan_timeout - now
 
 
 def trial_environment(setup: AgentSetup, worker: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the trials of an agent in a Ray worker whose own is `worker`.
+    """Return the environment of an agent's trials; `worker` is that of its Ray worker.
 
-    >>> setup = AgentSetup("a", "token", "/exp", environment={"HOME": "/home/ada"}, has_gpus=True)
+    >>> setup = AgentSetup(agent_id="a", token="", folder="/exp", environment={"HOME": "/home/ada"}, has_gpus=True)
     >>> worker = {"RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3"}
     >>> environment = trial_environment(setup, worker)
     >>> sorted(environment), environment["CUDA_VISIBLE_DEVICES"]

@@ -1,35 +1,34 @@
-"""What there is to do around an agent on Ray besides talking to it: its files, and what it leaves behind.
+"""The files of an agent on Ray, and what it leaves behind.
 
-An agent that does not see the experiment's folder is brought what its trials start from; what they leave is fetched
-before the manager hears of it: a checkpoint that is told of, and everything when a trial ends.
+An agent that does not see the experiment's folder is sent the files that its trials start from. What trials save is
+fetched before the manager receives the event: a checkpoint once it is reported, and everything when a trial ends.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...runner import AttemptOrder
-from ...trial_agent import Request, Start
+from ...trial_agent import Request, RunSpec, Start
 from ..agents import spool_path
 from ..base import RunSetup
 from ..daemon_thread import in_daemon_thread
 from .files import forget_checkpoints, pack, trial_files, unpack
+from .leftovers import AgentLocation, Leftovers, sweep, sweep_there
 from .nodes import Node
-from .strays import Remains, Whereabouts, sweep, sweep_there
 
 __all__ = ["AgentCare"]
-
-_log = logging.getLogger(__name__)
 
 Message = Mapping[str, Any]
 
 
 class AgentCare:
-    """Looks after one agent. `orders` tells its attempts, `nodes` where Ray tasks can run now."""
+    """Looks after one agent; `orders` returns its attempts, `nodes` those where Ray tasks can run now."""
 
     def __init__(
         self,
@@ -38,7 +37,7 @@ class AgentCare:
         orders: Callable[[], Sequence[AttemptOrder]],
         nodes: Callable[[], Iterable[Node]],
     ) -> None:
-        self.where: Whereabouts | None = None
+        self.where: AgentLocation | None = None
         self._agent = agent
         self._setup = setup
         self._orders = orders
@@ -48,27 +47,39 @@ class AgentCare:
 
     @property
     def is_away(self) -> bool:
-        """Does the agent work in a folder of its own?"""
+        """Whether the agent works in a folder of its own."""
         return self.where is not None and self.where.folder is not None
 
-    async def meet(self, actor: Any, where: Whereabouts) -> None:
-        """Take note of where the agent is, and bring the trial function if it cannot see it."""
+    async def meet(self, actor: Any, where: AgentLocation) -> None:
+        """Note where the agent is, and bring the trial function if the agent cannot see it."""
         self.where = where
         if self.is_away and self._setup.run.is_function:
             await self._bring(actor, [Path(self._setup.run.path).name])
 
+    def localized(self, request: Request) -> Request:
+        """Return a request with the agent's folders in place of the manager's."""
+        if self.where is None or not isinstance(request, RunSpec):
+            return request
+        if self.where.code_directory is not None:
+            request = replace(request, code_directory=self.where.code_directory)
+        if (folder := self.where.folder) is not None:
+            request = replace(
+                request, folder=folder, path=os.path.join(folder, os.path.basename(request.path))
+            )
+        return request
+
     def wants(self, requests: Iterable[Request]) -> bool:
-        """Whether files must be brought before these requests are sent."""
+        """Return whether files must be brought before these requests are sent."""
         return self.is_away and any(True for _ in self._wanted(requests))
 
     async def bring_for(self, actor: Any, requests: Sequence[Request]) -> None:
-        """Bring the checkpoints from which attempts are to start; the attempt itself fails if one is missing."""
+        """Bring the checkpoints from which attempts start; if one is missing, the attempt itself fails."""
         wanted = dict(self._wanted(requests))
         self._brought.update(wanted)
         await self._bring(actor, list(wanted.values()))
 
     async def fetch_for(self, actor: Any, events: Iterable[Message]) -> None:
-        """Fetch the files of which these events tell."""
+        """Fetch the files that these events announce."""
         orders = {(order.trial_id, order.attempt): order for order in self._orders()}
         for event in events:
             order = orders.get((event["trial"], event["attempt"]))
@@ -78,49 +89,48 @@ class AgentCare:
             if event["e"] == "checkpoint":
                 await self._fetch(actor, f"{folder}/checkpoints/{event['name']}", forget=False)
             elif event["e"] == "ended":
-                kept = await _answer(actor.checkpoints.remote(folder))
+                kept = await _result(actor.checkpoints.remote(folder))
                 await self._fetch(actor, folder, forget=True)
-                if (
-                    kept is not None
-                ):  # else all of it was fetched before, by a manager that did not come to say so
+                # None: an earlier manager has fetched everything, but ended before it committed the event.
+                if kept is not None:
                     forget_checkpoints(self._setup.folder / folder, order.attempt, kept)
 
     def leave_alone(self) -> None:
-        """The agent is another manager's now: what it runs is none of our business."""
+        """Leave the agent's trials alone: another manager has taken it over."""
         self._is_anothers = True
 
     async def sweep(self) -> None:
-        """Make sure that nothing of the lost agent reports any more, and fetch what it has left."""
+        """End everything of the lost agent that may still report, and fetch the files that it has left."""
         if self._is_anothers:
             return
-        remains = self._remains()
+        leftovers = self._leftovers()
         if self.where is None:
-            await self._sweep_everywhere(remains)
+            await self._sweep_everywhere(leftovers)
         elif self.where.is_this_machine:
-            await self._take(await asyncio.to_thread(sweep, remains, self.where))
+            await self._take(await asyncio.to_thread(sweep, leftovers, self.where))
         else:
             await self._sweep_nodes(
-                remains, [each for each in self._nodes() if each.node_id == self.where.node]
+                leftovers, [each for each in self._nodes() if each.node_id == self.where.node]
             )
 
-    async def _sweep_everywhere(self, remains: Remains) -> None:
-        """Nobody knows where the agent was: look here, and once on every other machine."""
-        await self._take(await asyncio.to_thread(sweep, remains, None))
+    async def _sweep_everywhere(self, leftovers: Leftovers) -> None:
+        """Sweep this machine, and one node of every other: the agent's place is unknown."""
+        await self._take(await asyncio.to_thread(sweep, leftovers, None))
         hosts = {node.host: node for node in self._nodes()}
-        here = Whereabouts.here(None).host
-        await self._sweep_nodes(remains, [node for host, node in hosts.items() if host != here])
+        here = AgentLocation.here(None).host
+        await self._sweep_nodes(leftovers, [node for host, node in hosts.items() if host != here])
 
-    async def _sweep_nodes(self, remains: Remains, nodes: Sequence[Node]) -> None:
-        sweeps = (_there(remains, self.where, node.node_id) for node in nodes)
+    async def _sweep_nodes(self, leftovers: Leftovers, nodes: Sequence[Node]) -> None:
+        sweeps = (_there(leftovers, self.where, node.node_id) for node in nodes)
         for data in await asyncio.gather(*sweeps):
             await self._take(data)
 
-    def _remains(self) -> Remains:
+    def _leftovers(self) -> Leftovers:
         folder, orders = self._setup.folder, self._orders()
         spools = {str(spool_path(self._setup, order).relative_to(folder)) for order in orders}
         names = {trial_files(order.sequence_id) for order in orders} | spools
         own = () if self._setup.run.is_function else sorted(spools)
-        return Remains(self._agent, str(folder), own, sorted(names))
+        return Leftovers(self._agent, str(folder), own, sorted(names))
 
     def _wanted(self, requests: Iterable[Request]) -> Iterator[tuple[tuple[str, int], str]]:
         """Yield the attempts among these requests whose checkpoint is not there yet, with its path."""
@@ -132,19 +142,19 @@ class AgentCare:
 
     async def _bring(self, actor: Any, names: Sequence[str]) -> None:
         data = await asyncio.to_thread(pack, str(self._setup.folder), names)
-        await _answer(actor.bring.remote(data))
+        await _result(actor.bring.remote(data))
 
     async def _fetch(self, actor: Any, name: str, *, forget: bool) -> None:
-        await self._take(await _answer(actor.fetch.remote(name, forget)))
+        await self._take(await _result(actor.fetch.remote(name, forget)))
 
     async def _take(self, data: bytes) -> None:
         if data:
             await asyncio.to_thread(unpack, data, self._setup.folder)
 
 
-async def _answer(call: Any) -> Any:
+async def _result(call: Any) -> Any:
     return await asyncio.wrap_future(call.future())
 
 
-async def _there(remains: Remains, where: Whereabouts | None, node: str) -> bytes:
-    return await in_daemon_thread(lambda: sweep_there(remains, where, node))
+async def _there(leftovers: Leftovers, where: AgentLocation | None, node: str) -> bytes:
+    return await in_daemon_thread(lambda: sweep_there(leftovers, where, node))

@@ -1,16 +1,17 @@
-"""The manager's connection to Ray: joined, watched, and made anew when it is lost.
+"""The manager's connection to Ray: joins it, watches it, and joins again when it is lost.
 
-The keeper of a private Ray tells its end by the end of its connection. The control service of a cluster is asked
-every second. While it does not answer, nothing new is started; what runs goes on as far as it can. When another
-cluster answers in its place (the head was started again), that one is joined.
+When the supervisor of a private Ray ends, so does the connection to it. The control service of a cluster is queried
+every second. While it does not reply, nothing new starts, and what runs continues as far as it can. If another
+cluster replies at the same address (its head was restarted), that one is joined.
 
-Ray would end the process of a driver whose cluster has been gone for a minute (see `join`).
+Ray would end a driver's process a minute after its cluster is gone (see `join`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import time
 from abc import ABC, abstractmethod
@@ -20,45 +21,45 @@ from typing import Any
 from ..base import ExecutorError
 from ..daemon_thread import in_daemon_thread
 from ..private_ray import RayLease, acquire
-from .join import connected_to, import_ray, is_connected_elsewhere, join, leave
+from .join import connected_to, is_connected_elsewhere, join, leave
 from .nodes import ClusterAway, ClusterReplaced, Node, live_nodes
 
 __all__ = ["ConnectionListener", "RayConnection"]
 
 _log = logging.getLogger(__name__)
 
-_ASK_EVERY = 1.0
-# So long the control service may take to answer (s).
+_QUERY_EVERY = 1.0
+# How long (s) the control service may take to reply.
 _ANSWER_TIMEOUT = 3.0
 _FIRST_ANSWER_TIMEOUT = 30.0
 _LEAVE_TIMEOUT = 20.0
-# A keeper that was killed is seen to be gone so long (s) after its Ray at the latest.
+# How long (s) after its Ray a killed supervisor is seen to be gone, at the latest.
 _LOST_WITHIN = 1.0
-# The nodes of a cluster end so long (s) after its control service; and to ask for it costs Ray half a core.
+# How long (s) after its control service the nodes of a cluster end; queries after that cost Ray half a core.
 _NODES_STAY = 60.0
 
 
 class ConnectionListener(ABC):
-    """Who hears what becomes of the connection."""
+    """Receives what becomes of the connection."""
 
     @abstractmethod
     def on_agents_gone(self, reason: str) -> None:
-        """All that ran in this Ray is gone with it."""
+        """Note that all agents of this Ray have ended with it."""
 
     @abstractmethod
     def on_nodes(self, nodes: Sequence[Node]) -> None:
-        """The nodes of the cluster are others than before."""
+        """Note that nodes of the cluster came or went."""
 
     @abstractmethod
     def on_given_up(self, reason: str) -> None:
-        """There is no Ray any more, and there will be none."""
+        """Note that Ray is gone for good."""
 
 
 class RayConnection:
     """Joins `address`, or the private Ray when that is None.
 
-    If this process is connected to a Ray already, by whoever started it, that one is used and stays
-    connected. A cluster that is gone for `reconnect_timeout` seconds is given up.
+    If this process is connected to a Ray already, that one is used and stays connected. A cluster that is gone
+    for `reconnect_timeout` seconds is given up.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class RayConnection:
     ) -> None:
         self.is_private = address is None
         self.nodes: tuple[Node, ...] = ()
-        self.trouble = ""  # a sentence, while there is one
+        self.warning = ""  # a sentence while the cluster is away
         self._address = address
         self._listener = listener
         self._idle_timeout = idle_timeout
@@ -88,7 +89,7 @@ class RayConnection:
         self._watching: asyncio.Task[None] | None = None
 
     async def open(self, namespace: str) -> None:
-        """Join; raises `ExecutorError`."""
+        """Join; raise `ExecutorError` if that fails."""
         self._namespace = namespace
         await self._join()
         try:
@@ -96,31 +97,31 @@ class RayConnection:
         except (ClusterAway, ClusterReplaced) as error:
             raise ExecutorError(f"{self._name}: {error}") from error
         self._settled.set()
-        watch = self._watch_cluster() if self._lease is None else self._watch_keeper(self._lease)
+        watch = self._watch_cluster() if self._lease is None else self._watch_supervisor(self._lease)
         self._watching = asyncio.create_task(watch)
 
     async def ready(self) -> None:
-        """Return when Ray can be talked to; raises ConnectionError when it cannot be had any more."""
+        """Return when Ray is there; raise `ConnectionError` if it is gone for good."""
         await self._settled.wait()
         if self._problem is not None:
             raise ConnectionError(self._problem)
 
     async def confirmed(self) -> None:
-        """The same, after a look whether a cluster still answers: what asks it while it is gone hangs."""
+        """Do the same after a query of the cluster: Ray's calls hang while it is away."""
         if self._lease is None and self.is_up:
             try:
                 await in_daemon_thread(lambda: live_nodes(_ANSWER_TIMEOUT))
             except (ClusterAway, ClusterReplaced):
-                self._settled.clear()  # until the watch has come to the same result, or to another
+                self._settled.clear()  # until the watch has queried it, too
         await self.ready()
 
     @property
     def is_up(self) -> bool:
-        """Whether Ray can be talked to now."""
+        """Whether Ray is there now."""
         return self._settled.is_set() and self._problem is None
 
     async def stop_waiting(self) -> None:
-        """Reconnect no more: whoever waits for a Ray that is away waits in vain."""
+        """Stop reconnecting; whatever waits for Ray fails now."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait((self._watching,))
@@ -128,7 +129,7 @@ class RayConnection:
             self._give_up("the executor is closed")
 
     async def close(self) -> None:
-        """Disconnect, and give the lease back; waits for the end of a keeper that leaves because of that."""
+        """Disconnect and give the lease back; wait for the supervisor if that ends it."""
         await self.stop_waiting()
         self._give_up("the executor is closed")
         await self._leave()
@@ -150,11 +151,13 @@ class RayConnection:
         self._joined = True
 
     async def _join_private(self) -> None:
-        """Lease the private Ray and join it; a keeper that is killed meanwhile is replaced."""
+        """Lease the private Ray and join it; replace a supervisor that is killed meanwhile."""
         for last in (False, False, True):
-            # The import takes as long as the keeper needs to answer.
+            # Ray is imported (0.3 s) while its supervisor replies.
             starting = acquire(self._idle_timeout, self._resources)
-            lease, _ = await asyncio.gather(starting, in_daemon_thread(import_ray))
+            lease, _ = await asyncio.gather(
+                starting, in_daemon_thread(lambda: importlib.import_module("ray"))
+            )
             self._lease = lease
             if connected_to() == lease.address:
                 return
@@ -168,7 +171,7 @@ class RayConnection:
             except ExecutorError:
                 if last or not await lease.is_lost(_LOST_WITHIN):
                     raise
-                _log.warning("the private Ray has ended while it was joined: another is started")
+                _log.warning("the private Ray has ended while it was joined: starting another")
                 await lease.close()
             else:
                 return
@@ -182,11 +185,11 @@ class RayConnection:
             lease, self._lease = self._lease, None
             await lease.close()
 
-    async def _watch_keeper(self, lease: RayLease | None) -> None:
-        """Replace the private Ray each time that its keeper ends."""
+    async def _watch_supervisor(self, lease: RayLease | None) -> None:
+        """Replace the private Ray whenever its supervisor ends."""
         while lease is not None:
             await lease.until_lost()
-            _log.warning("the private Ray has ended: another is started")
+            _log.warning("the private Ray has ended: starting another")
             self._settled.clear()
             self._listener.on_agents_gone("the private Ray has ended")
             try:
@@ -198,10 +201,10 @@ class RayConnection:
             lease = self._lease
 
     async def _watch_cluster(self) -> None:
-        """Ask the control service now and then; end when it is given up."""
+        """Query the control service until the cluster is given up."""
         since: float | None = None
         while self._problem is None:
-            await asyncio.sleep(_ASK_EVERY)
+            await asyncio.sleep(_QUERY_EVERY)
             now = time.monotonic()
             try:
                 self._note(await in_daemon_thread(lambda: live_nodes(_ANSWER_TIMEOUT)))
@@ -224,24 +227,24 @@ class RayConnection:
 
     def _be_away(self, now: float) -> float:
         patience = f"for {self._reconnect_timeout:g} s at most"
-        self.trouble = f"{self._name} does not answer: nothing new starts until it does ({patience})"
-        _log.warning("%s", self.trouble)
+        self.warning = f"{self._name} does not answer: nothing new starts until it does ({patience})"
+        _log.warning("%s", self.warning)
         self._settled.clear()
         return now
 
     def _be_back(self, since: float | None) -> None:
         if since is not None:
             _log.warning("%s answers again after %.0f s", self._name, time.monotonic() - since)
-        self.trouble = ""
+        self.warning = ""
         self._settled.set()
 
     async def _join_the_next(self, since: float) -> None:
-        """Our cluster is over, and so is what ran in it: join what has taken its place, as soon as there is one."""
+        """Join the cluster that replaces ours, which has ended with all that ran in it, as soon as it is there."""
         if not self._joined:
             self._fail(f"{self._name} has ended, and another answers in its place: connect to it and resume")
             return
-        self.trouble = f"{self._name} is gone: what ran in it is run again in the one that takes its place"
-        _log.warning("%s", self.trouble)
+        self.warning = f"{self._name} is gone: what ran in it is run again in the one that takes its place"
+        _log.warning("%s", self.warning)
         self._settled.clear()
         self._listener.on_agents_gone("its Ray cluster has ended")
         await self._leave()
@@ -252,8 +255,8 @@ class RayConnection:
                 _log.info("%s", error)
                 if time.monotonic() - since > self._reconnect_timeout:
                     self._fail(self._gone_for_good())
-                await asyncio.sleep(_ASK_EVERY)
-        self.trouble = ""
+                await asyncio.sleep(_QUERY_EVERY)
+        self.warning = ""
         self._settled.set()
 
     def _gone_for_good(self) -> str:

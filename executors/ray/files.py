@@ -1,7 +1,7 @@
-"""The files of trials on nodes that do not see the experiment's folder: where they lie there, and how they travel.
+"""The files of trials on nodes that do not see the experiment's folder: where they are, and how they travel.
 
-A node sees the folder if it finds a file there that the manager put in. Otherwise its agents work in folders of their
-own, laid out like the experiment's, and what they leave behind is fetched.
+A node sees the folder if it finds the manager's mark there, a file. Otherwise its agents work in folders of their own,
+laid out like the experiment's, and what trials leave there is fetched.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ __all__ = [
     "working_folder",
 ]
 
-# Python before 3.11.4 cannot be told to.
+# Python before 3.11.4 has no such filter.
 _SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 NODE_FOLDER = "PITCHPIPE_NODE_FOLDER"
-"""In the environment of a node: where its agents keep their files, whether it sees the experiment's folder or not."""
+"""Set on a node, names the folder of its agents' files, whether the node sees the experiment's folder or not."""
 
 
 class SharedMark:
-    """A file with a name that nobody can guess: who finds it sees the same folder."""
+    """A file with an unguessable name: a node that finds it sees the experiment's folder."""
 
     def __init__(self, folder: Path) -> None:
         for old in folder.glob("agents/.seen-*"):  # of managers that were killed
@@ -48,12 +48,12 @@ class SharedMark:
         self._path.touch()
 
     def remove(self) -> None:
-        """Take it away again."""
+        """Remove the file."""
         self._path.unlink(missing_ok=True)
 
 
 def working_folder(folder: str, mark: str, agent: str, environment: Mapping[str, str]) -> str:
-    """Return the folder in which `agent` works here: the experiment's, or one of its own.
+    """Return the folder in which `agent` works on this node: the experiment's, or one of its own.
 
     >>> folder = tempfile.mkdtemp()
     >>> mark = SharedMark(Path(folder))
@@ -71,7 +71,7 @@ def working_folder(folder: str, mark: str, agent: str, environment: Mapping[str,
 
 
 def make_working_folder(folder: str, environment: Mapping[str, str]) -> None:
-    """Make a `working_folder` of an agent's own; raises OSError where others could get at what is in it."""
+    """Make the own `working_folder` of an agent; raise `OSError` if other users could change its files."""
     experiment = Path(folder).parent
     hint = f"set {NODE_FOLDER} on this node to a private folder"
     if not environment.get(NODE_FOLDER):
@@ -81,12 +81,12 @@ def make_working_folder(folder: str, environment: Mapping[str, str]) -> None:
 
 
 def trial_files(sequence_id: int) -> str:
-    """Return the folder of a trial in either folder."""
+    """Return the path of a trial's folder within either folder."""
     return f"trials/{sequence_id}"
 
 
 def pack(folder: str, names: Iterable[str]) -> bytes:
-    """Return the files and folders `names` of a folder, as far as they are there; what is being written is left out."""
+    """Return those of the files and folders `names` that exist, without checkpoints that are being written."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as archive:
         for name in names:
@@ -97,13 +97,13 @@ def pack(folder: str, names: Iterable[str]) -> bytes:
 
 
 def _finished(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Leave out checkpoints that are being made (`trials/0/checkpoints/.1-2f`)."""
+    """Leave out checkpoints that are being written (`trials/0/checkpoints/.1-2f`)."""
     parts = info.name.split("/")
     return None if len(parts) > 3 and parts[2] == "checkpoints" and parts[3].startswith(".") else info
 
 
 def unpack(data: bytes, folder: Path) -> None:
-    """Put what `pack` gave into a folder; each file is replaced as a whole."""
+    """Unpack the result of `pack` into a folder; replace each file atomically."""
     with tempfile.TemporaryDirectory(prefix=".arriving-", dir=folder) as draft:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             archive.extractall(draft, **_SAFELY)
@@ -118,10 +118,8 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def forget_checkpoints(folder: Path, attempt: int, kept: Iterable[str]) -> None:
-    """Remove the checkpoints that an attempt has saved and its node has not kept; `folder` is the trial's."""
-    shelf, names = folder / "checkpoints", set(kept)
-    if not shelf.is_dir():
-        return
-    for path in shelf.iterdir():
-        if path.name.startswith(f"{attempt}-") and path.name not in names:
+    """Remove the checkpoints of an attempt that its node has not kept; `folder` is the trial's."""
+    names = set(kept)
+    for path in folder.glob(f"checkpoints/{attempt}-*"):
+        if path.name not in names:
             shutil.rmtree(path, ignore_errors=True)

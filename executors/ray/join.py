@@ -1,4 +1,4 @@
-"""Joining a Ray cluster: at an explicit address, with its token, and with errors in plain sentences."""
+"""Joining a Ray cluster: at an explicit address, with its token, and with errors in plain words."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..base import ExecutorError
 from ..daemon_thread import in_daemon_thread
 from ..private_ray import TEMP_PREFIX, take_back_signals
 from .address import find_cluster
+from .reasons import ray_error
 
 __all__ = [
     "connected_to",
-    "import_ray",
     "is_connected_elsewhere",
     "join",
     "leave",
@@ -30,10 +30,10 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 _JOIN_TIMEOUT = 60.0
-# So long Ray tries to reach a cluster that does not answer as one (s), while we ask whether it takes our token.
+# How long (s) Ray tries to reach a cluster when we check whether it accepts our token.
 _CONNECT_TIMEOUT = "5"
 _AUTH_VARIABLES = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_TOKEN")
-# Ray ends a process that has not reached its cluster for so long (s).
+# Ray ends a process that has not reached its cluster for so many seconds.
 _PATIENCE_VARIABLE = "RAY_gcs_rpc_server_reconnect_timeout_s"
 _PATIENCE = "1000000"
 _CONNECT_VARIABLE = "RAY_py_gcs_connect_timeout_s"
@@ -54,9 +54,9 @@ async def join(
 ) -> None:
     """Connect this process to the cluster at `address` ("host:port" or "auto").
 
-    A connection of this process to another one is ended. The token is `token_path`'s, else what Ray finds by
-    its own rules. Raises `ExecutorError` when nothing answers there, the token is refused, or Ray cannot
-    start a driver.
+    This ends a connection to another cluster. The token is the one in `token_path`, or by default what Ray finds
+    by its own rules. Raise `ExecutorError` if there is no cluster, it refuses the token, or Ray cannot start a
+    driver.
     """
     address = await find_cluster(address)
     try:
@@ -65,28 +65,23 @@ async def join(
         )
     except TimeoutError:
         raise ExecutorError(
-            f"the Ray cluster at {address} did not answer within {_JOIN_TIMEOUT:.0f} s"
+            f"the Ray cluster at {address} did not reply within {_JOIN_TIMEOUT:.0f} s"
         ) from None
     take_back_signals()
 
 
 def connected_to() -> str | None:
-    """The address of the Ray that this process is connected to; None if there is none."""
+    """Return the address of the Ray to which this process is connected; None if there is none."""
     ray = sys.modules.get("ray")
     return ray.get_runtime_context().gcs_address if ray is not None and ray.is_initialized() else None
 
 
 def is_connected_elsewhere() -> bool:
-    """Whether the user's program has connected this process to a Ray, other than by us to a private one."""
+    """Return whether the user's program has connected this process to a Ray that is not our private one."""
     if connected_to() is None:
         return False
     node = _ray_worker()._global_node
     return node is None or not Path(node.get_session_dir_path()).parent.name.startswith(TEMP_PREFIX)
-
-
-def import_ray() -> None:
-    """Import Ray (0.3 s) where it does not disturb."""
-    importlib.import_module("ray")
 
 
 async def leave() -> None:
@@ -104,7 +99,7 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: dic
             ray.shutdown()
         _quieten()
         try:
-            if token_path is None:  # the keeper has joined the private Ray with this token itself
+            if token_path is None:  # the supervisor made the token of the private Ray
                 _knock(address)
             _reload_settings()
             ray.init(
@@ -115,15 +110,15 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: dic
                 runtime_env=runtime_env,
                 job_config=_job_config(),
             )
-        except _ray_errors() as error:
+        except (ray_error(), ConnectionError, RuntimeError, ValueError) as error:
             raise ExecutorError(_why_not_joined(address, error)) from error
 
 
 def _job_config() -> Any:
     """Return a job whose workers keep their own module search path.
 
-    Ray puts the driver's working directory and that of its script first in it, and whatever lies there would
-    hide installed packages of the same name, ours too. The agents append these folders at the end.
+    Ray would put the driver's working directory and its script's first, where modules hide installed packages of
+    the same name. The agents append these folders at the end.
     """
     job_config: Any = importlib.import_module("ray.job_config").JobConfig
 
@@ -141,9 +136,9 @@ def _job_config() -> Any:
 
 @contextlib.contextmanager
 def _ray_environment(token_path: str | None) -> Iterator[None]:
-    """Tell Ray its token by the environment, only while it looks: our children must not inherit it.
+    """Give Ray its token in the environment, only while it reads it: our children must not inherit it.
 
-    And that it shall not end this process when the cluster is gone: we wait for it, or end in order.
+    Also keep Ray from ending this process when the cluster is gone: we wait for it, or end in order.
     """
     before = {name: os.environ.get(name) for name in (*_AUTH_VARIABLES, _PATIENCE_VARIABLE)}
     os.environ[_PATIENCE_VARIABLE] = _PATIENCE
@@ -151,7 +146,7 @@ def _ray_environment(token_path: str | None) -> Iterator[None]:
         os.environ.pop("RAY_AUTH_TOKEN", None)
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=token_path)
     elif before["RAY_AUTH_MODE"] is None and _has_token():
-        # What Ray itself does for "auto" only: with an explicit address it would be refused.
+        # Ray itself does so for "auto" only, so an explicit address would be refused.
         os.environ["RAY_AUTH_MODE"] = "token"
     try:
         yield
@@ -169,9 +164,9 @@ def _has_token() -> bool:
 
 
 def _knock(address: str) -> None:
-    """Raise ConnectionError if Ray cannot join there: with a wrong token, `ray.init` itself tries for 20 s.
+    """Raise `ConnectionError` if Ray cannot join there; with a wrong token, `ray.init` would try for 20 s.
 
-    A process of its own asks, because Ray's C++ code prints to standard error, which others of this process use.
+    This asks in a child process, because Ray's C++ code prints to standard error.
     """
     done = subprocess.run(
         [sys.executable, "-P", "-c", _KNOCK, address],
@@ -187,18 +182,12 @@ def _knock(address: str) -> None:
 
 
 def _reload_settings() -> None:
-    """Let Ray forget what it read of the environment when it was imported, or for an earlier cluster."""
+    """Have Ray read the environment again, which it read at its import, or for an earlier cluster."""
     raylet: Any = importlib.import_module("ray._raylet")
     if not hasattr(raylet, "AuthenticationTokenLoader"):
-        return  # another version of Ray, which reads its settings when it connects
+        return  # this version of Ray reads its settings when it connects
     raylet.Config.initialize("")
     raylet.AuthenticationTokenLoader.instance().reset_cache()
-
-
-def _ray_errors() -> tuple[type[BaseException], ...]:
-    from ray.exceptions import RayError
-
-    return RayError, ConnectionError, RuntimeError, ValueError
 
 
 def _ray_worker() -> Any:
@@ -206,7 +195,7 @@ def _ray_worker() -> Any:
 
 
 def _quieten() -> None:
-    """Ray prints about lost workers, even without `log_to_driver`; we say it ourselves."""
+    """Silence Ray, which prints about lost workers even without `log_to_driver`; we log them ourselves."""
     worker = _ray_worker()
     if hasattr(worker, "print_to_stdstream"):
         worker.print_to_stdstream = _log_instead

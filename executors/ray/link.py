@@ -1,8 +1,7 @@
-"""A line to an agent that is a Ray actor.
+"""A connection to an agent that is a Ray actor.
 
-Calls are made on the event loop; their answers come back from Ray's threads by `call_soon_threadsafe`. What
-is sent in one turn of the loop leaves in one call, together with the poll if one is due: a trial costs one
-call.
+Calls are made on the event loop; their results come back from Ray's threads by `call_soon_threadsafe`. All requests
+of one turn of the loop leave in one call, together with the poll if one is due: a trial costs one call.
 """
 
 from __future__ import annotations
@@ -24,32 +23,32 @@ from ..daemon_thread import in_daemon_thread
 from ..heartbeat import Heartbeat
 from ..socket_link import SUSPECT_AFTER
 from .care import AgentCare
+from .leftovers import AgentLocation
 from .reasons import ray_error, reason_of, task_error
-from .strays import Whereabouts
 
 __all__ = ["RayLink"]
 
 _log = logging.getLogger(__name__)
 
-# An agent that is told to shut down and does not is killed so long after the grace of its trial.
+# How long (s) after the grace of its trial an agent that was asked to shut down is killed.
 _SHUTDOWN_MARGIN = 2.0
 _KILL_TIMEOUT = 10.0
 
 
 class RayLink(AgentLink):
-    """Talks to the actor that `finding` answers, which may take its time; a `new` one cannot know any trial.
+    """Talks to the actor that `finding` returns, after any delay; a `new` actor cannot know any trial.
 
-    An agent that stands and is silent for `timeout` seconds is given up.
+    A connected agent that is silent for `timeout` seconds is given up.
     """
 
     def __init__(
         self,
+        *,
         agent: str,
         finding: Awaitable[Any],
         hello: Hello,
         listener: Listener,
         care: AgentCare,
-        *,
         timeout: float = 10.0,
         new: bool = False,
     ) -> None:
@@ -69,15 +68,15 @@ class RayLink(AgentLink):
         self._poll_after: int | None = None
         self._flush_is_due = False
         self._closing = False
-        self._stands = asyncio.Event()  # also set when it never will
+        self._settled = asyncio.Event()  # it is connected, or lost before that
         self._gone = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._finding = self._loop.create_task(self._find(finding))
 
     @property
-    def stands(self) -> bool:
-        """Whether the agent has answered, and is not known to be gone."""
-        return self._stands.is_set() and not self._gone.is_set()
+    def is_connected(self) -> bool:
+        """Whether the agent has replied and is not lost."""
+        return self._settled.is_set() and not self._gone.is_set()
 
     def send(self, request: Request) -> None:
         """Send a request that has no reply, at the end of this turn of the loop."""
@@ -93,7 +92,7 @@ class RayLink(AgentLink):
 
     async def ask(self, request: Request) -> dict[str, Any]:
         """Send a request and return its reply; raise ConnectionError if the agent goes away."""
-        await self._stands.wait()
+        await self._settled.wait()
         if self._gone.is_set():
             raise ConnectionError("the agent is gone")
         try:
@@ -106,11 +105,11 @@ class RayLink(AgentLink):
         self._loop.create_task(self._kill())
 
     async def close(self, grace: float) -> None:
-        """Ask the agent to shut down, and kill it if it does not; returns when its process is gone."""
+        """Ask the agent to shut down, kill it if it does not, and return when its process is gone."""
         self._closing = True
         self.send(Shutdown())
-        # An actor that still waits for its resources runs nothing that deserves a grace.
-        patience = grace + _SHUTDOWN_MARGIN if self._stands.is_set() else 0.0
+        # An actor that still waits for its resources runs no trial, so it needs no grace.
+        patience = grace + _SHUTDOWN_MARGIN if self._settled.is_set() else 0.0
         if not await self._wait_gone(patience):
             await self._kill()
             await self._wait_gone(_KILL_TIMEOUT)
@@ -124,19 +123,19 @@ class RayLink(AgentLink):
             self.lose(reason_of(error))
             return
         if not self._is_new:
-            self._heartbeat.start()  # it was made long ago: it has no reason to be silent
-        # Calls may overtake each other: nothing else is sent before the session has begun.
+            self._heartbeat.start()  # it runs already and has no reason to be silent
+        # Calls may overtake each other, so nothing else is sent before the session has begun.
         self._expect(self._actor.connect.remote(self._session, encode_request(self._hello)), self._meet)
 
-    def _meet(self, where: Whereabouts) -> None:
+    def _meet(self, where: AgentLocation) -> None:
         _log.debug("agent %s: %s", self._agent, where)
         self._heartbeat.start()
-        # One call always waits in the actor: it fails when the actor's process ends.
+        # One call always waits in the actor and fails when the actor's process ends.
         self._expect(self._actor.until_replaced.remote(self._session), self._be_replaced)
-        self._start_task(self._care.meet(self._actor, where), self._stand)
+        self._start_task(self._care.meet(self._actor, where), self._become_ready)
 
-    def _stand(self) -> None:
-        self._stands.set()
+    def _become_ready(self) -> None:
+        self._settled.set()
         self._flush_soon()
 
     def _be_replaced(self, nothing: None) -> None:
@@ -156,7 +155,7 @@ class RayLink(AgentLink):
         self.lose(f"its agent gave no sign of life for {patience:g} s")
 
     def _take_back(self, kill: Kill) -> bool:
-        """End a trial whose agent is not there yet without starting it."""
+        """End a trial without starting it if its agent is not there yet."""
         key = kill.trial, kill.attempt
         for request in self._unsent:
             if self._is_new and isinstance(request, Start) and (request.trial, request.attempt) == key:
@@ -168,7 +167,7 @@ class RayLink(AgentLink):
         return False
 
     def _flush_soon(self) -> None:
-        if self._stands.is_set() and not self._flush_is_due:
+        if self._settled.is_set() and not self._flush_is_due:
             self._flush_is_due = True
             self._loop.call_soon(self._flush)
 
@@ -177,10 +176,10 @@ class RayLink(AgentLink):
         if self._gone.is_set():
             return
         if self._care.wants(self._unsent):
-            self._flush_is_due = True  # nothing leaves until what they need is there
+            self._flush_is_due = True  # requests wait for the files that they need
             self._start_task(self._care.bring_for(self._actor, list(self._unsent)), self._flush)
             return
-        messages, self._unsent = [encode_request(request) for request in self._unsent], []
+        messages, self._unsent = [self._encoded(request) for request in self._unsent], []
         after, self._poll_after = self._poll_after, None
         packet: list[Any] = [self._session, self._number, messages]
         self._number += 1
@@ -190,29 +189,30 @@ class RayLink(AgentLink):
             packet.append(after)
             self._expect(self._actor.exchange.remote(orjson.dumps(packet)), self._take_batch)
 
-    def _expect(self, call: Any, then: Callable[[Any], None]) -> None:
-        """Hand the answer of a call to `then` on the loop; its failure means that the agent is gone."""
+    def _encoded(self, request: Request) -> dict[str, Any]:
+        return encode_request(self._care.localized(request))
 
-        def done(answer: concurrent.futures.Future[Any]) -> None:
-            try:
-                self._loop.call_soon_threadsafe(self._settle, answer, then)
-            except RuntimeError:
-                pass  # the loop is closed: nobody waits any more
+    def _expect(self, call: Any, then: Callable[[Any], None]) -> None:
+        """Pass the result of a call to `then` on the loop; if the call fails, the agent is lost."""
+
+        def done(result: concurrent.futures.Future[Any]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._settle, result, then)
 
         call.future().add_done_callback(done)
 
-    def _settle(self, answer: concurrent.futures.Future[Any], then: Callable[[Any], None]) -> None:
-        error = answer.exception()
+    def _settle(self, result: concurrent.futures.Future[Any], then: Callable[[Any], None]) -> None:
+        error = result.exception()
         if error is not None:
             if isinstance(error, task_error()):
-                self.kill()  # our own bug: whatever it runs, nobody would hear of it
+                self.kill()  # a bug of ours: the results of what it runs would be lost
             self.lose(reason_of(error))
         elif not self._gone.is_set():
             self._heartbeat.heard()
-            then(answer.result())
+            then(result.result())
 
-    def _take_batch(self, answer: bytes) -> None:
-        batch = orjson.loads(answer)
+    def _take_batch(self, reply: bytes) -> None:
+        batch = orjson.loads(reply)
         self._log_errors(batch.pop("errors", []))
         if not batch["events"]:
             if self._poll_after is None:
@@ -226,7 +226,7 @@ class RayLink(AgentLink):
         self._listener.on_batch(self._agent, batch)
 
     def _start_task(self, work: Coroutine[Any, Any, None], then: Callable[[], None]) -> None:
-        """Do what takes a while, and then go on, unless the agent is lost by it or meanwhile."""
+        """Do `work`, and `then` the rest unless the agent is lost meanwhile."""
 
         async def do() -> None:
             try:
@@ -243,8 +243,8 @@ class RayLink(AgentLink):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _complain(self, answer: bytes) -> None:
-        self._log_errors(orjson.loads(answer))
+    def _complain(self, reply: bytes) -> None:
+        self._log_errors(orjson.loads(reply))
 
     def _log_errors(self, errors: list[dict[str, Any]]) -> None:
         for error in errors:
@@ -257,29 +257,27 @@ class RayLink(AgentLink):
                 await asyncio.wait_for(in_daemon_thread(lambda: _kill_actor(self._actor)), _KILL_TIMEOUT)
 
     async def _wait_gone(self, timeout: float) -> bool:
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._gone.wait(), timeout)
-        except TimeoutError:
-            return False
-        return True
+        return self._gone.is_set()
 
     def lose(self, reason: str) -> None:
-        """The agent is gone, or nobody can talk to it any more."""
+        """Give the agent up: it is gone or out of reach."""
         if self._gone.is_set():
             return
         self._gone.set()
-        self._stands.set()
+        self._settled.set()
         self._heartbeat.stop()
         self._finding.cancel()
         if not self._closing:
-            self._keep(self._bury(reason))
+            self._keep(self._finalize_lost(reason))
 
-    async def _bury(self, reason: str) -> None:
-        """Nothing that the agent left behind may report when its spools are read."""
+    async def _finalize_lost(self, reason: str) -> None:
+        """Report the loss after all that the agent left has ended: its spools are read next."""
         try:
             await self._care.sweep()
         except OSError as error:
-            _log.warning("what agent %s has left behind cannot be swept up: %s", self._agent, error)
+            _log.warning("cannot sweep up after agent %s: %s", self._agent, error)
         self._listener.on_lost(self._agent, reason)
 
 

@@ -1,7 +1,7 @@
-"""Which nodes a Ray cluster has, and whether its control service answers.
+"""Which nodes a Ray cluster has, and whether its control service replies.
 
-Asked by a client that gives up after a while: Ray's state API waits without end, and ends this whole process when
-another control service answers in the place of the one that it knew.
+This uses a client with a timeout: Ray's state API waits forever, and ends the whole process when another control
+service replies at the same address.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _ALIVE = 0
 
 
 class ClusterAway(Exception):
-    """The control service of the cluster does not answer; it may come back."""
+    """The control service of the cluster does not reply; it may come back."""
 
 
 class ClusterReplaced(Exception):
-    """Another cluster answers where the one was that this process had joined."""
+    """Another cluster replies at the address of the one that this process has joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A live node of the cluster, and what it has by Ray's names."""
+    """A live node of the cluster, and its resources by Ray's names."""
 
     node_id: str
     host: str
@@ -37,9 +37,9 @@ class Node:
 
 
 def live_nodes(timeout: float) -> tuple[Node, ...]:
-    """The nodes of the cluster that this process has joined; blocks up to `timeout` seconds.
+    """Return the nodes of the cluster that this process has joined; block up to `timeout` seconds.
 
-    Raises `ClusterAway` or `ClusterReplaced`.
+    Raise `ClusterAway` or `ClusterReplaced`.
     """
     worker: Any = importlib.import_module("ray._private.worker").global_worker
     errors: Any = importlib.import_module("ray.exceptions")
@@ -47,10 +47,7 @@ def live_nodes(timeout: float) -> tuple[Node, ...]:
         infos = worker.gcs_client.get_all_node_info(timeout=timeout).values()
     except errors.AuthenticationError as error:
         raise ClusterReplaced("another cluster answers in its place") from error
-    except (
-        errors.RpcError,
-        AttributeError,
-    ) as error:  # AttributeError: this process is not connected any more
+    except (errors.RpcError, AttributeError) as error:  # AttributeError: this process has disconnected
         raise ClusterAway("it does not answer") from error
     alive = [info for info in infos if info.state == _ALIVE]
     return tuple(
@@ -59,7 +56,7 @@ def live_nodes(timeout: float) -> tuple[Node, ...]:
 
 
 def totals_of(nodes: Iterable[Node]) -> Totals:
-    """Return what the nodes have together; Ray says which GPU a worker gets.
+    """Return the sum of the nodes' resources; Ray itself assigns GPUs to workers.
 
     >>> totals_of([Node("a", "host", {"CPU": 2.0, "GPU": 1.0}), Node("b", "host", {"CPU": 1.0, "node:b": 1.0})])
     Totals(amounts={'CPU': 3.0}, devices=(), trials_per_device=1, anonymous_gpus=1.0)
@@ -72,5 +69,5 @@ def totals_of(nodes: Iterable[Node]) -> Totals:
 
 
 def is_internal(name: str) -> bool:
-    """Does Ray use this resource itself?"""
+    """Return whether Ray uses this resource itself."""
     return name == "object_store_memory" or name.startswith("node:")

@@ -1,4 +1,4 @@
-"""Why an agent on Ray is lost, in words: Ray's errors come with a page of advice each."""
+"""Why an agent on Ray is lost, in one sentence: Ray's errors come with a page of advice."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ __all__ = ["ray_error", "reason_of", "task_error"]
 
 
 def ray_error() -> type[BaseException]:
-    """Return what all errors of Ray's are."""
+    """Return the base class of Ray's errors."""
     from ray.exceptions import RayError
 
     return RayError
 
 
 def task_error() -> type[BaseException]:
-    """Return an error that the agent's own code raised."""
+    """Return the class of errors that the agent's own code raised."""
     from ray.exceptions import RayTaskError
 
     return RayTaskError
 
 
 def reason_of(error: BaseException) -> str:
-    """Why an agent is lost, in one sentence without Ray's page of advice."""
+    """Return why an agent is lost, in one sentence."""
     from ray.exceptions import ActorUnavailableError, ActorUnschedulableError, RayActorError, RayTaskError
 
     if isinstance(error, RayTaskError):

@@ -23,7 +23,7 @@ RAY = {"trainingService": {"platform": "ray"}}
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
-    """A function that sets what the keeper answers."""
+    """A function that sets what the supervisor answers."""
     return lambda answer: monkeypatch.setattr("pitchpipe.executors.private_ray.ray_status", lambda: answer)
 
 

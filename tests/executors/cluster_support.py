@@ -1,6 +1,6 @@
 """A real Ray cluster of several nodes that the tests of one session share; each test adds the nodes it needs.
 
-Nodes are told apart by a resource with their name. Trials of commands that wait for a file end when it is there.
+A resource with its name identifies each node. Trials of commands that wait for a file end when it is there.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Cluster:
         self.nodes: list[str] = []
 
     def ask(self, op: str, **request: Any) -> dict[str, Any]:
-        """Do something with a node; answers what the host says."""
+        """Do something with a node; return the host's reply."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"op": op, **request}) + "\n")
         self._process.stdin.flush()
         return self._answer()
 
     def add(self, name: str, *, environment: dict[str, str] | None = None, **resources: float) -> int:
-        """Start a node that has 8 of a resource with its name; answers the process id of its raylet."""
+        """Start a node that has 8 of a resource with its name; return the process id of its raylet."""
         asked = {"name": name, "resources": {name: 8.0, **resources}, "environment": environment or {}}
         self.nodes.append(name)
         return self.ask("add", **asked)["pid"]
@@ -62,7 +62,7 @@ class Cluster:
         self.ask("kill", name=name)
 
     def clear(self) -> None:
-        """Only the head is left."""
+        """Remove all nodes but the head."""
         for name in list(self.nodes):
             self.kill(name)
 
@@ -83,7 +83,7 @@ class Cluster:
 
 @pytest.fixture(scope="session")
 def real_cluster() -> Iterator[Cluster]:
-    """The cluster of this session."""
+    """Start the cluster of this session."""
     cluster = Cluster()
     yield cluster
     cluster.close()
@@ -91,7 +91,7 @@ def real_cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster(real_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    """The cluster with nothing but its head, which this process may join."""
+    """Give a test the cluster with nothing but its head, which this process may join."""
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", real_cluster.token_path)
     yield real_cluster
     real_cluster.clear()

@@ -15,7 +15,6 @@ import psutil
 import pytest
 
 from pitchpipe.executors.private_ray.lease import acquire, stop_ray
-from pitchpipe.executors.ray.executor import RayTrialExecutor
 from pitchpipe.store.runtime_folder import RUNTIME_DIRECTORY_ENVIRONMENT
 
 # The GPUs are only counted by Ray: there need not be any.
@@ -24,7 +23,7 @@ RESOURCES = {"CPU": 2.0, "GPU": 2.0, "widget": 2.0}
 
 @pytest.fixture(scope="session")
 def ray_directory() -> Iterator[Path]:
-    """The runtime directory of the shared Ray, which is started by its first test and ends with the last."""
+    """Start the shared Ray for its first test, end it after the last; yield its runtime directory."""
     directory = Path(tempfile.mkdtemp(prefix="pp-", dir="/tmp"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(RUNTIME_DIRECTORY_ENVIRONMENT, str(directory))
@@ -39,18 +38,13 @@ def ray_directory() -> Iterator[Path]:
 
 @pytest.fixture
 def shared_ray(ray_directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let the test use the shared Ray; answers its runtime directory."""
+    """Let the test use the shared Ray; return its runtime directory."""
     monkeypatch.setenv(RUNTIME_DIRECTORY_ENVIRONMENT, str(ray_directory))
     return ray_directory
 
 
-def make_ray_executor(**options: Any) -> RayTrialExecutor:
-    """An executor over the Ray of the test's runtime directory."""
-    return RayTrialExecutor(**{"idle_timeout": 0.0, **options})
-
-
 def lives(pid: int) -> bool:
-    """Does the process still run? A killed one that nobody has reaped yet does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -58,12 +52,12 @@ def lives(pid: int) -> bool:
 
 
 def shared_memory() -> set[str]:
-    """What is in the folder of shared memory."""
+    """Return the names in the folder of shared memory."""
     return set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
 
 
 def eventually(condition: Callable[[], Any], timeout: float = 30.0) -> None:
-    """Wait for what other processes do, of which there is no news to wait for."""
+    """Wait until a condition on other processes holds, for which there is no event."""
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:

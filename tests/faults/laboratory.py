@@ -32,7 +32,7 @@ WORDS = {
     "dispatcher": b"pitchpipe.dispatcher\0",
     "trial": b"trial.py\0",
     "watchdog": b"watchdog.py\0",
-    "keeper": b"pitchpipe.executors.private_ray.keeper\0",
+    "supervisor": b"pitchpipe.executors.private_ray.supervisor\0",
 }
 WORDS_ON_RAY = {**WORDS, "agent": b"ray::RayAgent"}
 

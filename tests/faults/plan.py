@@ -19,7 +19,7 @@ __all__ = ["POINTS", "STEPS", "TRIALS", "Kill", "Plan", "Round", "plan_for", "po
 TRIALS = 6
 STEPS = 10  # of each trial
 VICTIMS = ("manager", "dispatcher", "agent", "trial", "watchdog")
-VICTIMS_ON_RAY = (*VICTIMS, "keeper")
+VICTIMS_ON_RAY = (*VICTIMS, "supervisor")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""When a keeper may leave."""
+"""When a supervisor may end."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from pitchpipe.executors.private_ray.idle import IdleClock
 
 
 class Time:
-    """A clock that goes on when it is told to."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 100.0

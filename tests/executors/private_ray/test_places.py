@@ -1,4 +1,4 @@
-"""The keeper's files, its lock, and the removal of what a dead keeper left."""
+"""The supervisor's files, its lock, and the removal of what a dead supervisor left."""
 
 import os
 import stat
@@ -11,9 +11,9 @@ import psutil
 import pytest
 
 from pitchpipe.executors.private_ray.places import (
-    KeeperPlace,
-    KeeperState,
     StartLock,
+    SupervisorFiles,
+    SupervisorState,
     make_temp_directory,
     remove_leftovers,
     session_processes,
@@ -21,29 +21,43 @@ from pitchpipe.executors.private_ray.places import (
 
 
 @pytest.fixture
-def place(runtime_directory: Path) -> KeeperPlace:
-    return KeeperPlace.current()
+def files(runtime_directory: Path) -> SupervisorFiles:
+    return SupervisorFiles.current()
 
 
 def sleeper(*arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", *arguments])
 
 
-def test_state_is_read_as_it_was_written_and_private(place):
-    state = KeeperState(1, 2.0, "/tmp/x", "host:1", "/tmp/x/token", {"Ray": "2"}, {"CPU": 2.0})
-    place.write_state(state)
-    assert place.read_state() == state
-    assert stat.S_IMODE(place.state.stat().st_mode) == 0o600
+def state_of(process: subprocess.Popen[bytes], folder: Path, age: float = 0.0) -> SupervisorState:
+    """Return the state of a supervisor with the id of a process, which started `age` seconds before it."""
+    created = psutil.Process(process.pid).create_time() - age
+    return SupervisorState(pid=process.pid, created=created, temp_dir=str(folder))
+
+
+def test_state_is_read_as_it_was_written_and_private(files):
+    state = SupervisorState(
+        pid=1,
+        created=2.0,
+        temp_dir="/tmp/x",
+        address="host:1",
+        token_path="/tmp/x/token",
+        versions={"Ray": "2"},
+        resources={"CPU": 2.0},
+    )
+    files.write_state(state)
+    assert files.read_state() == state
+    assert stat.S_IMODE(files.state.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1, "strange": 2}'])
-def test_state_that_makes_no_sense_counts_as_none(place, text):
-    place.state.write_text(text)
-    assert place.read_state() is None
+def test_state_that_makes_no_sense_counts_as_none(files, text):
+    files.state.write_text(text)
+    assert files.read_state() is None
 
 
-def test_lock_is_for_one(place):
-    first, second = StartLock(place.lock), StartLock(place.lock)
+def test_lock_is_for_one(files):
+    first, second = StartLock(files.lock), StartLock(files.lock)
     assert first.try_take()
     assert not second.try_take()
     first.release()
@@ -73,30 +87,29 @@ def test_processes_of_a_session_are_known_by_its_folder():
         folder.rmdir()
 
 
-def test_leftovers_of_a_dead_keeper_are_removed(place):
+def test_leftovers_of_a_dead_supervisor_are_removed(files):
     folder = make_temp_directory()
     (folder / "session").mkdir()
-    stray = sleeper(f"--dir={folder}")
-    keeper = sleeper("keeper")
-    created = psutil.Process(keeper.pid).create_time()
-    place.write_state(KeeperState(keeper.pid, created, str(folder)))
-    place.socket.touch()
-    remove_leftovers(place)
-    assert not psutil.pid_exists(stray.pid)
-    assert not psutil.pid_exists(keeper.pid)
-    for process in (stray, keeper):
+    orphan = sleeper(f"--dir={folder}")
+    supervisor = sleeper("supervisor")
+    files.write_state(state_of(supervisor, folder))
+    files.socket.touch()
+    remove_leftovers(files)
+    assert not psutil.pid_exists(orphan.pid)
+    assert not psutil.pid_exists(supervisor.pid)
+    for process in (orphan, supervisor):
         process.wait(5)  # reaped already, as Popen finds out now
     assert not folder.exists()
-    assert not place.socket.exists()
-    assert not place.state.exists()
+    assert not files.socket.exists()
+    assert not files.state.exists()
 
 
-def test_process_that_has_got_the_keepers_number_is_spared(place):
+def test_process_that_reuses_the_supervisors_id_is_spared(files):
     folder = make_temp_directory()
     other = sleeper()
-    place.write_state(KeeperState(other.pid, psutil.Process(other.pid).create_time() - 100.0, str(folder)))
+    files.write_state(state_of(other, folder, age=100.0))
     try:
-        remove_leftovers(place)
+        remove_leftovers(files)
         assert other.poll() is None
         assert not folder.exists()
     finally:
@@ -104,9 +117,9 @@ def test_process_that_has_got_the_keepers_number_is_spared(place):
         other.wait()
 
 
-def test_folder_that_is_not_a_keepers_is_spared(place, tmp_path):
+def test_folder_that_is_not_a_supervisors_is_spared(files, tmp_path):
     (tmp_path / "precious").mkdir()
-    place.write_state(KeeperState(os.getpid(), 0.0, str(tmp_path / "precious")))
-    remove_leftovers(place)
+    files.write_state(SupervisorState(pid=os.getpid(), created=0.0, temp_dir=str(tmp_path / "precious")))
+    remove_leftovers(files)
     assert (tmp_path / "precious").is_dir()
-    assert not place.state.exists()
+    assert not files.state.exists()

@@ -1,4 +1,4 @@
-"""A keeper whose Ray takes as long as a test wants."""
+"""A supervisor whose Ray takes as long as a test wants."""
 
 import asyncio
 import contextlib
@@ -10,20 +10,20 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pitchpipe.executors.private_ray.places import KeeperPlace, KeeperState, StartLock
-from pitchpipe.executors.private_ray.serving import Keeper
+from pitchpipe.executors.private_ray.head import RayHead
+from pitchpipe.executors.private_ray.places import StartLock, SupervisorFiles, SupervisorState
+from pitchpipe.executors.private_ray.serving import Supervisor
 from pitchpipe.store.json_lines import JsonConnection
 
 LEASE = {"op": "lease", "idle_timeout": 300.0, "resources": None, "versions": {}}
 PATIENCE = 10.0
 
 
-class SlowRay:
-    """Starts when it is told to."""
-
-    token_path = Path("/token")
+class SlowRay(RayHead):
+    """Starts when `go` is set."""
 
     def __init__(self, problem: Exception | None = None) -> None:
+        super().__init__(Path("/ray"), {})
         self.go = threading.Event()
         self.problem = problem
 
@@ -41,13 +41,15 @@ class SlowRay:
 
 
 @contextlib.asynccontextmanager
-async def serving(ray: SlowRay) -> AsyncIterator[tuple[KeeperPlace, "asyncio.Task[bool]"]]:
-    place = KeeperPlace.current()
+async def serving(ray: SlowRay) -> AsyncIterator[tuple[SupervisorFiles, "asyncio.Task[bool]"]]:
+    place = SupervisorFiles.current()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(place.socket))
     listener.listen(8)
-    keeper = Keeper(place, KeeperState(1, 0.0, "/x"), StartLock(place.lock), ray)
-    task = asyncio.create_task(keeper.serve(listener))
+    supervisor = Supervisor(
+        place, SupervisorState(pid=1, created=0.0, temp_dir="/x"), StartLock(place.lock), ray
+    )
+    task = asyncio.create_task(supervisor.serve(listener))
     try:
         yield place, task
     finally:
@@ -62,7 +64,7 @@ async def ask(line: JsonConnection, **message: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("first_words", [[], [LEASE]])
-def test_keeper_whose_last_client_goes_abandons_the_start(runtime_directory, first_words):
+def test_supervisor_whose_last_client_goes_abandons_the_start(runtime_directory, first_words):
     async def check() -> None:
         async with serving(SlowRay()) as (place, task):
             first, second = JsonConnection.to(place.socket), JsonConnection.to(place.socket)
@@ -79,7 +81,7 @@ def test_keeper_whose_last_client_goes_abandons_the_start(runtime_directory, fir
     asyncio.run(check())
 
 
-def test_keeper_that_is_starting_can_be_stopped(runtime_directory):
+def test_supervisor_that_is_starting_can_be_stopped(runtime_directory):
     async def check() -> None:
         async with serving(SlowRay()) as (place, task):
             with JsonConnection.to(place.socket) as line:
@@ -103,7 +105,7 @@ def test_lease_is_answered_when_ray_has_started(runtime_directory):
     asyncio.run(check())
 
 
-def test_keeper_says_why_its_ray_did_not_start(runtime_directory):
+def test_supervisor_says_why_its_ray_did_not_start(runtime_directory):
     async def check() -> None:
         ray = SlowRay(ValueError("no such amount"))
         async with serving(ray) as (place, task):

@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -13,11 +14,11 @@ WORKER = {"PATH": "/node", "RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISI
 
 
 def setup(**options) -> AgentSetup:
-    return AgentSetup("a", "secret", "/exp", **options)
+    return AgentSetup(agent_id="a", token="secret", folder="/exp", **options)
 
 
 def path(path: str) -> str:
-    """The agent's own Python comes first."""
+    """Put the folder of the agent's own Python first."""
     return f"{os.path.dirname(sys.executable)}:{path}"
 
 
@@ -41,9 +42,9 @@ def test_devices_are_rays_choice_only_for_trials_that_take_some():
 
 
 class Recorder:
-    """Stands in for the agent."""
+    """Records what the agent would handle."""
 
-    def __init__(self, *arguments, **options) -> None:
+    def __init__(self) -> None:
         self.heard: list[str] = []
         self.idle_since = 0.0
         self.orphan_timeout = 0.05
@@ -62,7 +63,7 @@ class Recorder:
 
 
 class Time:
-    """A clock that goes on when it is told to."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -77,13 +78,20 @@ def clock() -> Time:
 
 
 @pytest.fixture
-def bare(monkeypatch, tmp_path):
-    """What an actor may change, and what it starts, is replaced."""
+def agent() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def bare(agent, monkeypatch, tmp_path):
+    """Replace what an actor changes and starts."""
     monkeypatch.setattr(os, "environ", dict(os.environ))
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(RayAgent, "_run", lambda self: None)
-    monkeypatch.setattr("pitchpipe.executors.ray.agent.Agent", Recorder)
-    return AgentSetup("a", "secret", str(tmp_path), search_path=(str(tmp_path), sys.path[-1]))
+    monkeypatch.setattr("pitchpipe.executors.ray.agent.Agent", lambda *arguments, **options: agent)
+    return AgentSetup(
+        agent_id="a", token="secret", folder=str(tmp_path), search_path=(str(tmp_path), sys.path[-1])
+    )
 
 
 @pytest.fixture
@@ -99,27 +107,36 @@ def packet(*parts) -> bytes:
     return orjson.dumps(parts)
 
 
-def test_messages_are_handled_in_the_order_they_were_sent(actor):
+def test_messages_are_handled_in_the_order_they_were_sent(actor, agent):
     actor.connect("s", HELLO)
     actor.tell(packet("s", 1, [{"op": "start"}]))
-    assert actor._agent.heard == []
+    assert agent.heard == []
     actor.tell(packet("s", 0, [{"op": "configure"}]))
-    assert actor._agent.heard == ["configure", "start"]
+    assert agent.heard == ["configure", "start"]
 
 
-def test_message_of_an_earlier_manager_is_not_heard(actor):
+def test_message_of_an_earlier_manager_is_ignored(actor, agent):
     actor.connect("old", HELLO)
     actor.connect("new", HELLO)
     answer = actor.exchange(packet("old", 0, [{"op": "kill"}], 5))
     assert orjson.loads(answer) == {"events": [], "cursor": 5}
-    assert "kill" not in actor._agent.heard
+    assert "kill" not in agent.heard
     assert orjson.loads(actor.exchange(packet("new", 0, [], 5)))["cursor"] == 6
 
 
-def test_earlier_manager_is_told_that_it_is_replaced(actor):
+def test_call_of_an_earlier_manager_returns_when_it_is_replaced(actor):
     actor.connect("old", HELLO)
     actor.connect("new", HELLO)
     actor.until_replaced("old")  # returns
+
+
+def test_manager_learns_where_the_agent_works(bare, clock, tmp_path, monkeypatch):
+    monkeypatch.setattr(RayAgent, "_leave_when_orphaned", lambda self: None)
+    monkeypatch.setenv("PITCHPIPE_NODE_FOLDER", str(tmp_path / "node"))
+    where = RayAgent(replace(bare, code_is_shipped=True), clock).connect("s", HELLO)
+    assert where.folder is not None
+    assert where.folder.startswith(str(tmp_path / "node"))
+    assert where.code_directory == os.getcwd()
 
 
 def test_wrong_token_is_refused(actor):
@@ -127,36 +144,37 @@ def test_wrong_token_is_refused(actor):
         actor.connect("s", {"op": "hello", "token": "guess"})
 
 
-def test_agent_of_which_no_manager_was_heard_leaves(bare, monkeypatch):
+def test_agent_without_a_manager_leaves(bare, agent, monkeypatch):
     ended = threading.Event()
     monkeypatch.setattr("pitchpipe.executors.ray.agent.POLL_SECONDS", 0.05)
     monkeypatch.setattr("pitchpipe.executors.ray.agent.os._exit", lambda code: ended.set())
-    assert RayAgent(bare)._agent.has_left.wait(10.0)
+    RayAgent(bare)
+    assert agent.has_left.wait(10.0)
     assert ended.wait(10.0)  # although no trial has ended
 
 
 @pytest.mark.parametrize("word", ["connect", "beat", "tell", "exchange"])
-def test_agent_stays_as_long_after_each_word_of_a_manager_and_its_wait_for_events(actor, clock, word):
+def test_agent_stays_as_long_after_each_call_of_a_manager_and_its_wait_for_events(actor, agent, clock, word):
     actor.connect("s", HELLO)
-    actor._agent.orphan_timeout = 60.0
+    agent.orphan_timeout = 60.0
     clock.now += 1000.0
-    assert actor._seconds_left() < 0
+    assert actor.seconds_left() < 0
     if word == "connect":
         actor.connect("t", HELLO)
     elif word == "beat":
         actor.beat()
     else:
         getattr(actor, word)(packet("s", 0, [], *([0] if word == "exchange" else [])))
-    assert actor._seconds_left() == POLL_SECONDS + 60.0
+    assert actor.seconds_left() == POLL_SECONDS + 60.0
 
 
-def test_agent_whose_trial_runs_stays_no_longer_than_the_orphan_timeout(actor, clock):
-    actor._agent.idle_since = None
-    actor._agent.orphan_timeout = 60.0
+def test_agent_whose_trial_runs_stays_no_longer_than_the_orphan_timeout(actor, agent, clock):
+    agent.idle_since = None
+    agent.orphan_timeout = 60.0
     clock.now += 50.0
-    assert actor._seconds_left() == POLL_SECONDS + 10.0
-    actor._agent.idle_since = clock.now = 1065.0  # the trial has ended: what it left may be fetched
-    assert actor._seconds_left() == 60.0
+    assert actor.seconds_left() == POLL_SECONDS + 10.0
+    agent.idle_since = clock.now = 1065.0  # the trial has ended: what it left may be fetched
+    assert actor.seconds_left() == 60.0
 
 
 def test_folders_of_the_managers_program_come_after_installed_packages(actor, tmp_path):

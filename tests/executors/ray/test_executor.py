@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,14 @@ import pytest
 
 from pitchpipe.executors.base import ExecutorError
 from pitchpipe.executors.private_ray.lease import ray_status
-from pitchpipe.executors.private_ray.places import KeeperPlace, session_processes
-from pitchpipe.executors.ray.executor import _resource_options
+from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
 from pitchpipe.executors.ray.nodes import is_internal
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported
 from pitchpipe.runner.ledger import Request
 
+from ..bench import Bench, Session
 from ..ray_support import lives
-from ..test_executors import Bench, Session
 
 pytestmark = pytest.mark.ray
 
@@ -75,7 +75,7 @@ def test_killed_manager_leaves_its_trial_to_the_next(own_bench: Bench, tmp_path:
         status = await asyncio.to_thread(ray_status)
         assert status is not None
         assert status["agents"] == ["exp/0-0"]
-        keeper = psutil.Process(status["pid"])
+        supervisor = psutil.Process(status["pid"])
         order = AttemptOrder(trial_id="T0001", attempt=1, sequence_id=1, record="{}", slot=0, agent="0-0")
         async with own_bench.session(kind="command", command="false") as session:
             await session.executor.attach([order])
@@ -84,21 +84,21 @@ def test_killed_manager_leaves_its_trial_to_the_next(own_bench: Bench, tmp_path:
             assert trial.is_running()
             go.touch()
             await session.end_of(order)
-            assert session.told(order) == [("final", 0, 7), "ended"]
-        # The idle timeout was 0, and now there is nobody left.
-        assert not lives(keeper.pid)
+            assert session.outcome(order) == [("final", 0, 7), "ended"]
+        # The idle timeout was 0, and no lease or agent is left.
+        assert not lives(supervisor.pid)
 
     asyncio.run(check())
 
 
-def test_killed_keeper_takes_its_ray_along_and_the_executor_goes_on_with_another(
+def test_killed_supervisor_takes_its_ray_along_and_the_executor_goes_on_with_another(
     own_bench: Bench, tmp_path: Path
 ):
     async def check() -> None:
         async with own_bench.session() as session:
             lost = session.start(reports=[1], wait_for=str(tmp_path / "never"))
             await session.until(lambda: bool(session.of(lost, Reported)))
-            state = KeeperPlace.current().read_state()
+            state = SupervisorFiles.current().read_state()
             assert state is not None
             processes = session_processes(state.temp_dir)
             assert len(processes) > 4
@@ -109,7 +109,7 @@ def test_killed_keeper_takes_its_ray_along_and_the_executor_goes_on_with_another
             await asyncio.to_thread(psutil.wait_procs, processes, 10.0)
             assert [process for process in processes if lives(process.pid)] == []
             await session.end_of(again)
-            assert session.told(again) == [("final", 0, 2), "ended"]
+            assert session.outcome(again) == [("final", 0, 2), "ended"]
             assert not Path(state.temp_dir).exists()
 
     asyncio.run(check())
@@ -132,12 +132,12 @@ def test_killed_agent_of_a_command_takes_its_trial_along(bench: Bench, tmp_path:
             assert ended.lost
             assert ended.error == "its agent's process has ended or was killed"
             # The spool is read again: what had arrived comes twice, under the same number.
-            told = list(dict.fromkeys(session.told(order)))
-            assert told == [("intermediate", 0, 1), ("intermediate", 1, 2), "ended"]
+            outcome = list(dict.fromkeys(session.outcome(order)))
+            assert outcome == [("intermediate", 0, 1), ("intermediate", 1, 2), "ended"]
             await asyncio.to_thread(psutil.wait_procs, tree, 10.0)
             assert [process.pid for process in tree if lives(process.pid)] == []
             assert len(session.of(order, AttemptEnded)) == 1
-            again = session.start()  # the same agent name is made anew
+            again = session.start()  # a new agent of the same name
             await session.until(lambda: bool(session.of(again, AttemptStarted)))
 
     asyncio.run(check())
@@ -172,7 +172,7 @@ def test_idle_agent_makes_room_for_one_that_waits_and_is_made_again(bench: Bench
                 orders = [session.start(slot, final=slot) for slot in slots]
                 for order in orders:
                     await session.end_of(order)
-                    assert session.told(order) == [("final", 0, order.slot), "ended"]
+                    assert session.outcome(order) == [("final", 0, order.slot), "ended"]
 
     asyncio.run(check())
 
@@ -181,7 +181,11 @@ def test_no_more_agents_are_made_ahead_than_fit(bench: Bench):
     async def check() -> None:
         async with bench.session(Request(custom={"widget": 1.0})) as session:
             session.executor.prepare(["0-0", "1-0", "2-0", "3-0"])
-            assert list(session.executor._links) == ["0-0", "1-0"]
+            for slot in (0, 1):
+                await session.end_of(session.start(slot, final=1))
+            status = await asyncio.to_thread(ray_status)
+            assert status is not None
+            assert sorted(status["agents"]) == ["exp/0-0", "exp/1-0"]
 
     asyncio.run(check())
 
@@ -202,7 +206,7 @@ def test_custom_resource_that_is_not_there_is_refused_in_words(bench: Bench):
 
 
 def look_around(parameters: dict[str, Any]) -> dict[str, Any]:
-    """A trial that reports its environment."""
+    """Report the environment, as a trial."""
     import os
     import subprocess
 
@@ -221,7 +225,7 @@ async def environments(
 ) -> list[Any]:
     (bench.folder / "trial.pkl").write_bytes(cloudpickle.dumps(look_around))
     async with bench.session(request) as session:
-        orders = [with_gpus(session.order(slot), gpus) for slot in range(slots)]
+        orders = [replace(session.order(slot), gpus=gpus) for slot in range(slots)]
         for order in orders:
             session.executor.start_trial(order)
         for order in orders:
@@ -229,16 +233,10 @@ async def environments(
         return [found(session, order) for order in orders]
 
 
-def with_gpus(order: AttemptOrder, gpus: tuple[int, ...] | None) -> AttemptOrder:
-    from dataclasses import replace
-
-    return replace(order, gpus=gpus)
-
-
 def found(session: Session, order: AttemptOrder) -> Any:
-    told = session.told(order)
-    assert told[-1] == "ended"
-    return told[0][2]["found"]
+    outcome = session.outcome(order)
+    assert outcome[-1] == "ended"
+    return outcome[0][2]["found"]
 
 
 def test_trial_has_the_managers_environment_and_nothing_of_rays(
@@ -273,14 +271,3 @@ def test_totals_are_those_of_the_cluster(bench: Bench):
         assert not [name for name in totals.amounts if is_internal(name)]
 
     asyncio.run(check())
-
-
-def test_request_becomes_options_of_the_actor():
-    assert _resource_options(Request()) == {"num_cpus": 0.0, "num_gpus": 0}
-    request = Request(cpus=1.5, memory=1024, gpus=0.5, custom={"widget": 2})
-    assert _resource_options(request) == {
-        "num_cpus": 1.5,
-        "num_gpus": 0.5,
-        "memory": 1024,
-        "resources": {"widget": 2},
-    }

@@ -29,9 +29,9 @@ from pitchpipe.executors.ray.files import (
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, CheckpointSaved, Reported
 from pitchpipe.runner.ledger import Request
 
+from ..bench import Bench, Session
 from ..cluster_support import Cluster
 from ..ray_support import eventually
-from ..test_executors import Bench, Session
 
 
 def test_folder_is_shared_where_the_managers_mark_is_found(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_only_checkpoints_of_the_attempt_are_forgotten(tmp_path: Path) -> None:
 
 @pytest.fixture
 def far(cluster: Cluster, tmp_path: Path) -> Path:
-    """The folder of a node that does not see the experiment's."""
+    """Make a node that does not see the experiment's folder; return its own."""
     folder = tmp_path / "far"
     folder.mkdir()
     cluster.add("far", environment={NODE_FOLDER: str(folder)})
@@ -163,8 +163,8 @@ def test_function_is_brought_and_goes_on_from_a_checkpoint_that_is_brought(
             session.executor.start_trial(again)
             ended = await session.end_of(again)
             assert (ended.attempt, ended.error) == (2, None)
-            assert session.told(again)[0][1] == saved.sequence
-            assert session.told(again)[-2:] == [("final", 0, "done"), "ended"]
+            assert session.outcome(again)[0][1] == saved.sequence
+            assert session.outcome(again)[-2:] == [("final", 0, "done"), "ended"]
 
     asyncio.run(check())
 
@@ -196,7 +196,7 @@ def test_reports_of_a_lost_agent_are_fetched_from_its_node(
 
 
 async def appearing(folder: Path, name: str) -> AsyncIterator[Path]:
-    """The file of this name below a folder, as soon as it is there."""
+    """Wait for a file of this name below a folder, and yield it."""
     await asyncio.to_thread(eventually, lambda: any(True for _ in folder.rglob(name)))
     yield next(folder.rglob(name))
 

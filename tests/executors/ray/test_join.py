@@ -1,75 +1,99 @@
-"""Addresses that cannot be joined are refused in words, without Ray's ten minutes of trying."""
+"""Joining a cluster that another program has started, by its address and token; it is left as it was.
+
+The shared private Ray serves as that cluster: it has a head and a token of its own.
+"""
 
 import asyncio
-import re
-import socket
-import threading
+import os
+from pathlib import Path
 
+import cloudpickle
+import psutil
 import pytest
 
-from pitchpipe.executors.base import ExecutorError
-from pitchpipe.executors.daemon_thread import in_daemon_thread
-from pitchpipe.executors.ray.join import _why_not_joined, join
+from pitchpipe.executors.base import ExecutorError, RunSetup
+from pitchpipe.executors.private_ray.lease import ray_status
+from pitchpipe.executors.private_ray.places import SupervisorFiles, SupervisorState
+from pitchpipe.executors.ray.executor import RayTrialExecutor
+from pitchpipe.runner.ledger import Request
+
+from ..bench import Bench, Session
+
+pytestmark = pytest.mark.ray
+
+GREETER = """
+def greet(parameters):
+    import os
+    return {"default": len(os.environ["GREETING"])}
+"""
 
 
-def refused(address: str) -> str:
-    with pytest.raises(ExecutorError) as caught:
-        asyncio.run(join(address, "exp"))
-    return str(caught.value)
+@pytest.fixture
+def cluster(shared_ray: Path, monkeypatch: pytest.MonkeyPatch) -> SupervisorState:
+    state = SupervisorFiles.current().read_state()
+    assert state is not None
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", state.token_path)
+    return state
 
 
-def test_address_where_nothing_listens():
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{bound.getsockname()[1]}"
-        assert refused(address) == f"no Ray cluster answers at {address} (connection refused)"
+def session(tmp_path: Path, address: str, **options: object) -> Session:
+    bench = Bench("ray", tmp_path / "exp")
+    setup: RunSetup = bench.setup(Request())
+    return Session(RayTrialExecutor(address, **options), setup)
 
 
-@pytest.mark.parametrize("address", ["here", "host:port", ":6379"])
-def test_what_is_no_address(address):
-    assert "give host:port, or auto" in refused(address)
+@pytest.mark.parametrize("way", ["explicit", "auto"])
+def test_cluster_is_joined_and_left_without_a_trace(
+    cluster: SupervisorState, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+
+    async def check() -> None:
+        joined = session(tmp_path, cluster.address if way == "explicit" else "auto")
+        totals = await joined.open()
+        assert totals.amounts["widget"] == 2.0
+        order = joined.start(final=3)
+        await joined.end_of(order)
+        assert joined.outcome(order) == [("final", 0, 3), "ended"]
+        await joined.executor.close()
+        status = ray_status()
+        assert status is not None
+        assert (status["pid"], status["agents"]) == (cluster.pid, [])
+
+    asyncio.run(check())
 
 
-def test_ray_client_address():
-    assert "give host:port of the head" in refused("ray://head:10001")
+def test_runtime_env_reaches_function_trials(cluster: SupervisorState, tmp_path: Path):
+    names: dict[str, object] = {"__name__": "__main__"}
+    exec(GREETER, names)
+
+    async def check() -> None:
+        joined = session(tmp_path, cluster.address, runtime_env={"env_vars": {"GREETING": "hello"}})
+        (joined.setup.folder / "trial.pkl").write_bytes(cloudpickle.dumps(names["greet"]))
+        await joined.open()
+        order = joined.start()
+        await joined.end_of(order)
+        await joined.executor.close()
+        assert joined.outcome(order) == [("final", 0, {"default": 5}), "ended"]
+
+    asyncio.run(check())
 
 
-@pytest.mark.parametrize(
-    ("running", "refusal"),
-    [
-        (set(), "no Ray cluster runs on this machine: start one with `ray start --head`"),
-        ({"10.0.0.1:1", "10.0.0.2:2"}, r"several Ray clusters .* \(10.0.0.1:1, 10.0.0.2:2\): give"),
-    ],
-)
-def test_auto_without_one_cluster_to_mean(monkeypatch, running, refusal):
-    monkeypatch.setattr("pitchpipe.executors.ray.address._running_here", lambda: running)
-    assert re.match(refusal, refused("auto"))
-
-
-def test_auto_is_what_the_environment_names(monkeypatch):
-    monkeypatch.setenv("RAY_ADDRESS", "host-without-port")
-    assert "'host-without-port' is not the address" in refused("auto")
-
-
-def test_refused_token_is_said_in_words():
-    error = ConnectionError("Failed to connect")
-    error.__cause__ = RuntimeError("AuthenticationError: InvalidAuthToken")
-    assert "refuses our token" in _why_not_joined("head:1", error)
-
-
-def test_error_in_a_daemon_thread_reaches_whoever_waits():
-    def fail() -> None:
-        raise LookupError("x")
-
-    with pytest.raises(LookupError):
-        asyncio.run(in_daemon_thread(fail))
-
-
-def test_thread_stays_when_it_is_asked_to():
-    async def check(stay: bool) -> bool:
-        thread = await in_daemon_thread(threading.current_thread, stay=stay)
-        thread.join(0.1 if stay else 30.0)
-        return thread.is_alive()
-
-    assert asyncio.run(check(stay=True))
-    assert not asyncio.run(check(stay=False))
+def test_wrong_token_is_an_error_in_words_and_nothing_is_printed(
+    cluster: SupervisorState,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+):
+    wrong = tmp_path / "token"
+    wrong.write_text("0" * 64)
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(wrong))
+    redirected: list[int] = []
+    redirect = os.dup2
+    monkeypatch.setattr(os, "dup2", lambda old, new: redirected.append(new) or redirect(old, new))
+    with pytest.raises(ExecutorError, match=f"the Ray cluster at {cluster.address} refuses our token: set "):
+        asyncio.run(asyncio.wait_for(session(tmp_path, cluster.address).open(), 15.0))
+    assert redirected == []  # what else this process prints meanwhile must not be lost
+    assert capfd.readouterr() == ("", "")
+    assert "RAY_AUTH_MODE" not in os.environ
+    assert psutil.pid_exists(cluster.pid)

@@ -1,18 +1,26 @@
-"""A line to an agent that is still being made."""
+"""Connections to agents that are still being made, frozen, or late."""
+
+from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from pitchpipe.executors.agents import Listener
 from pitchpipe.executors.ray.care import AgentCare
 from pitchpipe.executors.ray.link import RayLink
 from pitchpipe.trial_agent import Hello, Kill, Request, Start
 
+from ..bench import Bench, Session, check_frozen, check_late, check_thawed, run_to_silence
+from ..ray_support import eventually, lives
+
 START = Start(trial="T1", attempt=1, sequence_id=0, parameters="{}")
 KILL = Kill("T1", 1)
 
 
-class Ear(Listener):
+class Events(Listener):
     def __init__(self) -> None:
         self.batches: list[dict[str, Any]] = []
 
@@ -34,17 +42,17 @@ class Carefree(AgentCare):
 
 
 def heard(*requests: Request, new: bool) -> list[dict[str, Any]]:
-    """The events of a line to an agent that is never found."""
+    """Return the events of a connection to an agent that is never found."""
 
     async def check() -> list[dict[str, Any]]:
-        ear = Ear()
+        events = Events()
         never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        link = RayLink("0-0", never, Hello(), ear, Carefree(), new=new)
+        link = RayLink(agent="0-0", finding=never, hello=Hello(), listener=events, care=Carefree(), new=new)
         for request in requests:
             link.send(request)
         await asyncio.sleep(0)
-        link._finding.cancel()
-        return [event for batch in ear.batches for event in batch["events"]]
+        never.cancel()
+        return [event for batch in events.batches for event in batch["events"]]
 
     return asyncio.run(check())
 
@@ -61,3 +69,61 @@ def test_trial_that_an_earlier_manager_may_have_started_is_stopped_by_its_agent(
 
 def test_other_trial_is_not_taken_back():
     assert heard(START, Kill("T1", 2), new=True) == []
+
+
+# --------------------------------------------------------------------------- with a real actor
+
+
+@pytest.fixture
+def bench(shared_ray: Path, tmp_path: Path) -> Bench:
+    return Bench("ray", tmp_path / "exp")
+
+
+@pytest.fixture
+def hasty_bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """Suspects an agent after 0.3 s and gives it up after 1.5 s."""
+    monkeypatch.setattr("pitchpipe.executors.ray.link.SUSPECT_AFTER", 0.3)
+    bench.agent_timeout = 1.5
+    return bench
+
+
+@pytest.mark.ray
+def test_agent_that_is_silent_for_too_long_is_suspected_then_killed(hasty_bench: Bench, tmp_path: Path):
+    asyncio.run(check_frozen(hasty_bench, tmp_path / "never"))
+
+
+@pytest.mark.ray
+def test_suspected_agent_that_is_heard_of_again_goes_on(hasty_bench: Bench, tmp_path: Path):
+    asyncio.run(check_thawed(hasty_bench, tmp_path / "go"))
+
+
+@pytest.mark.ray
+def test_next_manager_gives_up_an_agent_that_does_not_answer(hasty_bench: Bench, tmp_path: Path):
+    async def check() -> None:
+        hasty_bench.agent_timeout = 60.0
+        old = Session(hasty_bench.executor(), hasty_bench.setup())  # as if killed: it ignores what happens
+        await old.open()
+        order, pid = await run_to_silence(old, tmp_path / "never")
+        hasty_bench.agent_timeout = 1.5
+        async with hasty_bench.session() as new:
+            await new.executor.attach([order])
+            ended = await new.end_of(order)
+            assert (ended.lost, ended.error) == (True, "its agent gave no sign of life for 1.5 s")
+        await asyncio.to_thread(eventually, lambda: not lives(pid))
+
+    asyncio.run(check())
+
+
+@pytest.mark.ray
+def test_what_an_agent_says_that_was_given_up_out_of_reach_is_not_heard(
+    hasty_bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As with a broken network, the kill does not reach the agent."""
+
+    async def nothing(care: AgentCare) -> None:
+        del care
+
+    monkeypatch.setattr(RayLink, "kill", lambda link: None)
+    monkeypatch.setattr(AgentCare, "sweep", nothing)
+    pid = asyncio.run(check_late(hasty_bench, tmp_path / "go"))
+    eventually(lambda: not lives(pid))  # the end of the experiment ends it

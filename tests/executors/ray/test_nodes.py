@@ -18,8 +18,8 @@ from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import Reported, TotalsChanged
 from pitchpipe.runner.ledger import Ledger, Request
 
+from ..bench import Bench, Session
 from ..cluster_support import Cluster
-from ..test_executors import Bench, Session
 
 pytestmark = pytest.mark.ray
 
@@ -48,7 +48,7 @@ async def joined(
 
 
 def where(session: Session, order: AttemptOrder) -> str:
-    """The node of a trial that has reported it."""
+    """Return the node of a trial that has reported it."""
     (report,) = session.of(order, Reported)
     return report.value.strip('"')
 
@@ -117,13 +117,13 @@ def test_code_of_commands_is_shipped_in_the_working_directory(
             shutil.rmtree(code)  # as if the node had never had it
             order = session.start()
             await session.end_of(order)
-            assert session.told(order) == [("final", 0, 17), "ended"]
+            assert session.outcome(order) == [("final", 0, 17), "ended"]
 
     asyncio.run(check())
 
 
 def use_model(parameters: dict[str, Any]) -> int:
-    """A trial that needs a module of the user's."""
+    """Use one of the user's modules, as a trial."""
     import shipped_model  # type: ignore[import-not-found]
 
     return shipped_model.SIZE
@@ -145,6 +145,6 @@ def test_modules_of_functions_are_shipped(cluster: Cluster, bench: Bench, tmp_pa
             shutil.rmtree(module.parent)
             order = session.start()
             await session.end_of(order)
-            assert session.told(order) == [("final", 0, 23), "ended"]
+            assert session.outcome(order) == [("final", 0, 23), "ended"]
 
     asyncio.run(check())

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.executors.private_ray.places import KeeperPlace, session_processes
+from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
 
 from ..ray_support import eventually, lives
 
@@ -38,7 +38,7 @@ def write_config(folder: Path, command: str, **options: Any) -> None:
 
 @contextmanager
 def started(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """The process of a command, which is killed if it has not ended."""
+    """Start a command, and kill it at the end if it still runs."""
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=folder, **pipes) as process:
         try:
@@ -97,7 +97,7 @@ def test_no_more_trials_run_at_once_than_fit_and_see_the_devices_that_ray_gave_t
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_run_that_ends_while_ray_starts_leaves_nothing(tmp_path: Path, number: signal.Signals):
     write_config(tmp_path, REPORT, training_service={"platform": "ray", "idle_timeout": 300})
-    place = KeeperPlace.current()
+    place = SupervisorFiles.current()
     with started(RUN, tmp_path) as run:
         eventually(lambda: place.read_state() is not None)
         state = place.read_state()

@@ -27,7 +27,7 @@ PATIENCE = 60.0
 
 
 def climb(parameters: dict[str, Any]) -> float:
-    """Report steps with a checkpoint after each; halfway wait for a file, unless a checkpoint is gone on from."""
+    """Report steps with a checkpoint after each; halfway wait for a file, unless started from a checkpoint."""
     import os
     import time
     from pathlib import Path
@@ -82,7 +82,7 @@ class Lab:
         return resume_experiment(ExperimentFolder.find(self.directory, "exp"), executor=executor)
 
     def are_halfway(self, manager: Manager, **trials: int) -> bool:
-        """Do so many trials wait on each node, with the checkpoint from which they would go on committed?"""
+        """Return whether so many trials wait on each node, with the checkpoint of the step before committed."""
         here = {node: len(list(self.folder.glob(f"half-{node}-*"))) for node in trials}
         runner = manager.runner
         saved = [] if runner is None else [t for t in runner.live.values() if t.checkpoint_sequence == 6]
@@ -105,7 +105,7 @@ class Lab:
         assert self.query("SELECT DISTINCT status FROM trials") == [("SUCCEEDED",)]
 
     def starts(self, trial: int) -> list[tuple[str, int]]:
-        """On which node and at which step the attempts of a trial began."""
+        """Return on which node and at which step the attempts of a trial began."""
         lines = (self.folder / f"begun-{trial}").read_text().splitlines()
         return [(node, int(step)) for node, step in (line.split() for line in lines)]
 
@@ -189,7 +189,7 @@ def test_experiment_waits_for_a_cluster_that_is_gone_and_goes_on_in_the_next(
         cluster.kill("head")
         while not any("does not answer" in record.getMessage() for record in list(caplog.records)):
             pass_time()
-        assert ["does not answer" in trouble for trouble in manager.warnings()] == [True]
+        assert ["does not answer" in warning for warning in manager.warnings()] == [True]
         cluster.ask("head", resources=HEAD)
         (lab.folder / "go").touch()
 
@@ -220,7 +220,7 @@ def test_experiment_on_a_cluster_that_stays_away_ends_in_words_and_is_resumed(
 
 
 def pass_time() -> None:
-    """Let some pass, in a thread that nobody can wake."""
+    """Wait a moment, in a thread that has no event to wait for."""
     import time
 
     time.sleep(0.02)

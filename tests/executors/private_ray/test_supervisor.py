@@ -1,4 +1,4 @@
-"""A real keeper: shared by those who start it at once, gone without a trace when it leaves or is killed."""
+"""A real supervisor: shared by managers that start it at once, gone without a trace when it ends or is killed."""
 
 import asyncio
 import os
@@ -9,9 +9,8 @@ import psutil
 import pytest
 
 from pitchpipe.executors.base import ExecutorError
-from pitchpipe.executors.private_ray.head import _init_arguments
 from pitchpipe.executors.private_ray.lease import RayLease, acquire, ray_status, stop_ray
-from pitchpipe.executors.private_ray.places import KeeperPlace, session_processes
+from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
 
 from ..ray_support import eventually, lives, shared_memory
 
@@ -19,37 +18,37 @@ PATIENCE = 20.0
 
 
 class Traces:
-    """What a keeper that runs would leave behind."""
+    """What a running supervisor could leave behind."""
 
     def __init__(self, lease: RayLease) -> None:
-        state = KeeperPlace.current().read_state()
+        state = SupervisorFiles.current().read_state()
         assert state is not None
         self.temp_dir = Path(state.temp_dir)
-        self.processes = [psutil.Process(lease.keeper_pid), *session_processes(state.temp_dir)]
+        self.processes = [psutil.Process(lease.supervisor_pid), *session_processes(state.temp_dir)]
 
     def wait_for_processes(self) -> None:
         psutil.wait_procs(self.processes, timeout=PATIENCE)
 
     def left(self) -> list[str]:
-        directory = KeeperPlace.current().directory
+        directory = SupervisorFiles.current().directory
         files = [path.name for path in directory.iterdir() if path.name not in ("ray-keeper.lock", "cwd")]
         pids = [str(process.pid) for process in self.processes if lives(process.pid)]
         return files + pids + ([str(self.temp_dir)] if self.temp_dir.exists() else [])
 
 
 @pytest.mark.ray
-def test_keeper_is_shared_apart_from_the_terminal_and_leaves_no_trace():
+def test_supervisor_is_shared_apart_from_the_terminal_and_leaves_no_trace():
     async def check() -> None:
         memory = shared_memory()
         first, second = await asyncio.gather(acquire(0.0, {"CPU": 1, "widget": 3}), acquire(0.0))
-        assert first.keeper_pid == second.keeper_pid
+        assert first.supervisor_pid == second.supervisor_pid
         traces = Traces(first)
         assert len(traces.processes) > 4
         # Ctrl-C in the terminal goes to its own session only.
         assert os.getsid(0) not in {os.getsid(process.pid) for process in traces.processes}
         status = ray_status()
         assert status is not None
-        assert (status["pid"], status["leases"], status["agents"]) == (first.keeper_pid, 2, [])
+        assert (status["pid"], status["leases"], status["agents"]) == (first.supervisor_pid, 2, [])
         with pytest.raises(ExecutorError, match=r"was started with 3 widget, not 4; .*pitchpipe ray stop"):
             await acquire(0.0, {"widget": 4})
         await first.close()
@@ -64,11 +63,11 @@ def test_keeper_is_shared_apart_from_the_terminal_and_leaves_no_trace():
 
 
 @pytest.mark.ray
-def test_keeper_that_is_told_to_end_leaves_no_trace_whatever_its_leases():
+def test_supervisor_that_is_asked_to_end_leaves_no_trace_whatever_its_leases():
     async def check() -> None:
         lease = await acquire(60.0)
         traces = Traces(lease)
-        os.kill(lease.keeper_pid, signal.SIGTERM)
+        os.kill(lease.supervisor_pid, signal.SIGTERM)
         await asyncio.wait_for(lease.until_lost(), PATIENCE)
         await asyncio.to_thread(traces.wait_for_processes)
         assert traces.left() == []
@@ -85,32 +84,23 @@ def test_ray_that_does_not_start_is_an_error_in_words_and_leaves_only_its_log(ru
 
 
 @pytest.mark.ray
-def test_keeper_that_is_killed_while_its_ray_starts_is_replaced():
+def test_supervisor_that_is_killed_while_its_ray_starts_is_replaced():
     async def check() -> None:
         acquiring = asyncio.create_task(acquire(0.0))
-        place = KeeperPlace.current()
+        place = SupervisorFiles.current()
         await asyncio.to_thread(eventually, place.read_state)
         killed = place.read_state()
         assert killed is not None
         assert killed.address == ""
         os.kill(killed.pid, signal.SIGKILL)
         lease = await acquiring
-        assert lease.keeper_pid != killed.pid
+        assert lease.supervisor_pid != killed.pid
         await lease.close()
         await asyncio.to_thread(eventually, lambda: not Path(killed.temp_dir).exists())
 
     asyncio.run(check())
 
 
-def test_amounts_are_given_to_ray_under_its_names():
-    assert _init_arguments({"CPU": 2, "GPU": 1, "widget": 3}) == {
-        "num_cpus": 2,
-        "num_gpus": 1,
-        "resources": {"widget": 3},
-    }
-    assert _init_arguments({}) == {}
-
-
-def test_there_is_no_status_without_a_keeper():
+def test_there_is_no_status_without_a_supervisor():
     assert ray_status() is None
     assert stop_ray() is False

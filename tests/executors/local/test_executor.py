@@ -1,0 +1,103 @@
+"""Experiments on this machine: their trials see the GPUs that they were given, which no other experiment has."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import psutil
+import pytest
+
+from pitchpipe.executors.local.executor import agent_sockets
+from pitchpipe.executors.local.resources import DEVICES_ENVIRONMENT
+from pitchpipe.runner.effects import AttemptOrder
+from pitchpipe.runner.events import AttemptStarted, ResourcesChanged, StartRefused
+from pitchpipe.runner.ledger import Request
+
+from ..bench import Bench, Session
+
+
+def visible_devices(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Wait for a file, if given one, and report the visible GPUs, as a trial."""
+    import os
+    import time
+    from pathlib import Path
+
+    deadline = time.monotonic() + 30
+    while (
+        "wait_for" in parameters and not Path(parameters["wait_for"]).exists() and time.monotonic() < deadline
+    ):
+        time.sleep(0.01)
+    return {"default": 0, "devices": os.environ.get("CUDA_VISIBLE_DEVICES")}
+
+
+visible_devices.__module__ = "__main__"
+
+
+@asynccontextmanager
+async def experiment(folder: Path) -> AsyncIterator[Session]:
+    """Open an experiment on the machine's GPUs, which this process manages."""
+    bench = Bench("local", folder)
+    me = psutil.Process()
+    owner = {"pid": me.pid, "host": socket.gethostname(), "create_time": me.create_time()}
+    (folder / "manager.json").write_text(json.dumps(owner))
+    (folder / "trial.pkl").write_bytes(cloudpickle.dumps(visible_devices))
+    async with bench.session(Request(gpus=1)) as session:
+        yield session
+
+
+def start(session: Session, gpus: tuple[int, ...] | None, **parameters: Any) -> AttemptOrder:
+    order = replace(session.order(**parameters), gpus=gpus)
+    session.executor.start_trial(order)
+    return order
+
+
+def changes(session: Session) -> list[ResourcesChanged]:
+    return [event for event in session.events if isinstance(event, ResourcesChanged)]
+
+
+async def check_two_managers(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    async with experiment(tmp_path / "one") as one, experiment(tmp_path / "other") as other:
+        first = start(one, (0,), wait_for=str(go))
+        second = start(other, (0,))
+        await other.until(lambda: bool(other.of(second, StartRefused)))
+        (refused,) = other.of(second, StartRefused)
+        assert refused.devices == (0,)
+        assert "another experiment holds GPU 0" in refused.reason
+        go.touch()
+        await one.end_of(first)
+        await other.until(lambda: bool(changes(other)) and not changes(other)[-1].busy_devices)
+        third = start(other, (0,))
+        await other.end_of(third)
+        assert other.outcome(third) == [("final", 0, {"default": 0, "devices": "0"}), "ended"]
+        assert other.of(second, AttemptStarted) == []
+
+
+def test_two_managers_do_not_share_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DEVICES_ENVIRONMENT, "0,1")
+    asyncio.run(check_two_managers(tmp_path))
+    assert not agent_sockets(tmp_path / "one").exists()
+
+
+@pytest.mark.parametrize(("gpus", "seen"), [((0, 2), "0,2"), ((), ""), (None, "as before")])
+def test_trial_sees_the_gpus_it_was_given(
+    gpus: tuple[int, ...] | None, seen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DEVICES_ENVIRONMENT, "0,1,2")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "as before")
+
+    async def check() -> None:
+        async with experiment(tmp_path / "one") as session:
+            order = start(session, gpus)
+            await session.end_of(order)
+            assert session.outcome(order)[0] == ("final", 0, {"default": 0, "devices": seen})
+
+    asyncio.run(check())

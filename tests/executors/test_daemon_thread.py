@@ -1,0 +1,28 @@
+"""Blocking calls in threads for which the interpreter does not wait."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from pitchpipe.executors.daemon_thread import in_daemon_thread
+
+
+def test_error_in_a_daemon_thread_reaches_the_task_that_waits() -> None:
+    def fail() -> None:
+        raise LookupError("x")
+
+    with pytest.raises(LookupError):
+        asyncio.run(in_daemon_thread(fail))
+
+
+def test_thread_stays_if_asked_to() -> None:
+    async def check(stay: bool) -> bool:
+        thread = await in_daemon_thread(threading.current_thread, stay=stay)
+        thread.join(0.1 if stay else 30.0)
+        return thread.is_alive()
+
+    assert asyncio.run(check(stay=True))
+    assert not asyncio.run(check(stay=False))
