@@ -25,7 +25,7 @@ from pitchpipe.trial_agent import RunSpec
 
 from .ray_support import lives
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def behave(parameters: dict[str, Any]) -> Any:

@@ -35,7 +35,7 @@ class Host:
         self._address = ""
 
     def head(self, resources: dict[str, float]) -> dict[str, Any]:
-        """Start the head, at the address where it was if it was there before."""
+        """Start the head; again at the same address if it was started before."""
         port = int(self._address.rpartition(":")[2]) if self._address else 0
         node = self._start("head", resources, head=True, gcs_server_port=port, _system_config=QUICK)
         self._address = node.gcs_address
@@ -58,7 +58,7 @@ class Host:
         return {}
 
     def freeze(self, frozen: bool) -> dict[str, Any]:
-        """Stop the control service without ending it, or let it go on."""
+        """Suspend the control service, or resume it."""
         for process in _processes(self._nodes["head"], "gcs_server"):
             process.suspend() if frozen else process.resume()
         return {}
@@ -82,6 +82,7 @@ class Host:
             min_worker_port=0,
             max_worker_port=0,
             include_dashboard=False,
+            no_monitor=True,  # no test needs the autoscaler
             **({} if head else {"node_manager_port": 0, "dashboard_agent_listen_port": None}),
             **options,
         )
@@ -109,8 +110,8 @@ def main(temp_dir: str, resources: str) -> None:
         print(json.dumps(host.head(json.loads(resources))), flush=True)
         for line in sys.stdin:
             request = json.loads(line)
-            answer = getattr(host, request.pop("op"))(**request)
-            print(json.dumps(answer), flush=True)
+            reply = getattr(host, request.pop("op"))(**request)
+            print(json.dumps(reply), flush=True)
     finally:
         host.end()
 

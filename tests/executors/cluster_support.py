@@ -40,7 +40,7 @@ class Cluster:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        self.address = self._answer()["address"]
+        self.address = self._reply()["address"]
         self.nodes: list[str] = []
 
     def ask(self, op: str, **request: Any) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class Cluster:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"op": op, **request}) + "\n")
         self._process.stdin.flush()
-        return self._answer()
+        return self._reply()
 
     def add(self, name: str, *, environment: dict[str, str] | None = None, **resources: float) -> int:
         """Start a node that has 8 of a resource with its name; return the process id of its raylet."""
@@ -76,7 +76,7 @@ class Cluster:
         remove_session(self.directory)
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _answer(self) -> dict[str, Any]:
+    def _reply(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         return json.loads(self._process.stdout.readline())
 

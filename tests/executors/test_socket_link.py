@@ -28,7 +28,7 @@ class Heard(Listener):
 
 
 class Link(SocketLink):
-    """A link to an agent that nobody can kill."""
+    """A link to an agent that cannot be killed."""
 
     def kill(self) -> None:
         return

@@ -118,8 +118,8 @@ def test_messages_are_handled_in_the_order_they_were_sent(actor, agent):
 def test_message_of_an_earlier_manager_is_ignored(actor, agent):
     actor.connect("old", HELLO)
     actor.connect("new", HELLO)
-    answer = actor.exchange(packet("old", 0, [{"op": "kill"}], 5))
-    assert orjson.loads(answer) == {"events": [], "cursor": 5}
+    reply = actor.exchange(packet("old", 0, [{"op": "kill"}], 5))
+    assert orjson.loads(reply) == {"events": [], "cursor": 5}
     assert "kill" not in agent.heard
     assert orjson.loads(actor.exchange(packet("new", 0, [], 5)))["cursor"] == 6
 

@@ -23,7 +23,7 @@ from ..cluster_support import Cluster
 
 pytestmark = pytest.mark.ray
 
-# Says on which node it runs and goes on when a file is there.
+# Waits for a file, then ends.
 WAITING = """
 while [ ! -e {go} ]; do sleep 0.05; done
 echo '{{"final": 1}}' >> $PITCHPIPE_REPORTS
