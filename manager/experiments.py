@@ -42,7 +42,7 @@ def create_experiment(
     function: Callable[..., object] | None = None,
     callbacks: Iterable[Callback] = (),
     stopper: Stopper | None = None,
-    first_events: FirstEvents = lambda runner, now: (),
+    first_events: FirstEvents | None = None,
     executor: TrialExecutor | None = None,
     clock: Callable[[], float] | None = None,
 ) -> Manager:
@@ -111,12 +111,8 @@ def resume_experiment(
         raise
     executor = executor or executor_for(config)
     hooks = Hooks(callbacks=callbacks, stopper=stopper)
-    first = first_events or (_stop if ending else _nothing)
+    first = _stop if ending and first_events is None else first_events
     return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first)
-
-
-def _nothing(_runner: TrialRunner, _now: float) -> tuple[Event, ...]:
-    return ()
 
 
 def _stop(_runner: TrialRunner, now: float) -> tuple[Event, ...]:

@@ -61,7 +61,7 @@ class Manager:
         clock: Callable[[], float],
         *,
         hooks: Hooks | None = None,
-        first_events: FirstEvents = lambda runner, now: (),
+        first_events: FirstEvents | None = None,
         dispatcher_command: Sequence[str] | None = None,
     ) -> None:
         self.folder = folder
@@ -255,7 +255,7 @@ class Manager:
         return [
             *map(event_of, snapshot.get("accepted", [])),
             *self._missed_replies(snapshot.get("heard")),
-            *self._first_events(runner, self.now()),
+            *(self._first_events(runner, self.now()) if self._first_events else ()),
             *self.hooks.begin(runner, partial(self.store.results, runner.get_trials()), self.now, self._row),
         ]
 

@@ -45,15 +45,9 @@ if TYPE_CHECKING:
     from ...runner import Trial, TrialRunner
     from ..manager import Manager
 
-__all__ = ["CHANGEABLE", "LiveChanges", "changed_config"]
+__all__ = ["LiveChanges", "changed_config", "checked_import"]
 
-CHANGEABLE = (*LIMITS, "search_space")
-_SNAKE = {
-    "maxTrialNumber": "max_trial_number",
-    "maxExperimentDuration": "max_experiment_duration",
-    "trialConcurrency": "trial_concurrency",
-    "searchSpace": "search_space",
-}
+_CHANGEABLE = (*LIMITS, "search_space")
 
 
 class LiveChanges:
@@ -172,21 +166,21 @@ def changed_config(config: ExperimentConfig, changes: Mapping[str, Any]) -> Expe
     from ...config import ConfigError, ExperimentConfig
 
     if not changes:
-        raise ControlError(f"give what to change: {', '.join(CHANGEABLE)}", "invalid")
-    unknown = [name for name in changes if name not in CHANGEABLE]
+        raise ControlError(f"give what to change: {', '.join(_CHANGEABLE)}", "invalid")
+    unknown = [name for name in changes if name not in _CHANGEABLE]
     if unknown:
         raise ControlError(
-            f"{', '.join(unknown)} cannot be changed while an experiment runs: only {', '.join(CHANGEABLE)}",
+            f"{', '.join(unknown)} cannot be changed while an experiment runs: only {', '.join(_CHANGEABLE)}",
             "invalid",
         )
     if any(changes.get(name, "") is None for name in ("trial_concurrency", "search_space")):
         raise ControlError("trial_concurrency and search_space cannot be null", "invalid")
     if problems := problems_of(changes):
         raise ControlError("; ".join(problems), "invalid")
-    kept = {name: value for name, value in config.canonical().items() if _SNAKE.get(name) not in changes}
-    data = kept | {name: value for name, value in changes.items() if value is not None}
+    kept = config.model_copy(update=dict.fromkeys(changes)).canonical()
+    new = {name: value for name, value in changes.items() if value is not None}
     try:
-        return ExperimentConfig.from_canonical(data)
+        return ExperimentConfig.from_canonical(kept | new)
     except ConfigError as error:
         raise ControlError("; ".join(map(str, error.problems)), "invalid") from error
 
@@ -200,13 +194,12 @@ def checked_import(data: Any) -> list[dict[str, Any]]:
     if not isinstance(data, list) or not data:
         raise ControlError('data is a list of {"parameter": {...}, "value": NUMBER}', "invalid")
     for number, row in enumerate(data):
-        if (
-            not isinstance(row, dict)
-            or set(row) != {"parameter", "value"}
-            or not isinstance(row["parameter"], dict)
-        ):
+        is_row = isinstance(row, dict) and set(row) == {"parameter", "value"}
+        if not is_row or not isinstance(row["parameter"], dict):
             raise ControlError(f'result {number} is not {{"parameter": {{...}}, "value": NUMBER}}', "invalid")
-        value = row["value"]["default"] if _has_default(row["value"]) else row["value"]
+        value = row["value"]
+        if isinstance(value, dict):
+            value = value.get("default")
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise ControlError(
                 f'the value of result {number} is neither a finite number nor an object with one as "default"',
@@ -215,20 +208,17 @@ def checked_import(data: Any) -> list[dict[str, Any]]:
     return data
 
 
-def _has_default(value: Any) -> bool:
-    return isinstance(value, dict) and "default" in value
-
-
 def _why_not_add(runner: TrialRunner, count: int) -> str:
     """Say why so many trials cannot be added; return an empty text if they can."""
-    most = runner.limits.max_trial_number
-    if (why_not := runner.why_not_add()) and most is None:
+    most, made, why_not = (
+        runner.limits.max_trial_number,
+        runner.created + runner.requested,
+        runner.why_not_add(),
+    )
+    if most is None or made + count <= most:
         return why_not
-    if most is not None and runner.created + runner.requested + count > most:
-        left = max(0, most - runner.created - runner.requested)
-        what = f"max_trial_number ({most}) leaves room for {left}" if left else why_not
-        return f"{what}: raise it first"
-    return why_not
+    what = f"max_trial_number ({most}) leaves room for {most - made}" if made < most else why_not
+    return f"{what}: raise it first"
 
 
 def _why_not(
