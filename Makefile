@@ -51,7 +51,7 @@ demo: $(INSTALLED)
 test: $(READY)
 	@echo "== tests"
 	@PATH="$(abspath $(BIN)):$$PATH" PITCHPIPE_WHEEL="$(WHEEL)" \
-	    $(BIN)/pytest -n $(TEST_JOBS) --dist loadfile $(PYTEST_ARGS)
+	    $(BIN)/pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 bench: $(INSTALLED)
 	@echo "== benchmarks"

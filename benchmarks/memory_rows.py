@@ -13,7 +13,7 @@ GROUPS = [
         "memory",
         [
             Probe("Pitchpipe", "ours_memory.py", 6000, 300),
-            Probe("Pitchpipe, local", "ours_functions.py", 500, 500, ("--reports", "10")),
+            Probe("Pitchpipe, local", "ours_functions.py", 500, 50, ("--reports", "10")),
             Probe(
                 "Optuna, journal",
                 "optuna_functions.py",

@@ -12,12 +12,12 @@ GROUPS = [
     Group(
         "resume",
         [
-            Probe("Pitchpipe", "ours_resume.py", 100_000, 1_000, timeout=900.0, repetitions=1),
+            Probe("Pitchpipe", "ours_resume.py", 100_000, 20, timeout=900.0, repetitions=1),
             Probe(
                 "Pitchpipe, TPE, killed",
                 "ours_resume.py",
                 100_000,
-                300,
+                20,
                 ("--tuner", "TPE", "--ending", "killed"),
                 timeout=1800.0,
                 repetitions=1,
@@ -41,7 +41,7 @@ GROUPS = [
     ),
     Group(
         "recovery",
-        [Probe("Pitchpipe", "ours_recovery.py", 9, 2)],
+        [Probe("Pitchpipe", "ours_recovery.py", 9, 1)],
         [
             Row("after `kill -9` of a trial: its next attempt has reported", "trial", None, milliseconds),
             Row("after `kill -9` of an agent: the next attempt has reported", "agent", None, seconds),

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -34,8 +34,8 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-# What a wheel is built from, and what the checks look at.
-SOURCES = ["Makefile", "README.md", "pyproject.toml", "setup.cfg"]
+# What a wheel is built from.
+SOURCES = ["README.md", "pyproject.toml", "setup.cfg"]
 FOLDERS = ["pitchpipe", "protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent"]
 FOLDERS += ["runner", "dispatcher", "store", "executors", "manager", "server", "cli"]
 
@@ -61,52 +61,36 @@ def outside_the_tree(runtime_directory: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="session")
 def tree() -> Path:
-    """The root of the checkout."""
+    """Return the root of the checkout."""
     return Path(__file__).resolve().parent.parent
 
 
-@pytest.fixture
-def copied_tree(tree: Path, tmp_path: Path) -> Path:
-    """A copy of the checkout's sources, to plant errors in."""
-    return _copy_sources(tree, tmp_path / "tree")
-
-
 @pytest.fixture(scope="session")
-def build_wheel(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """A function that builds the wheel of a tree and gives its path; the tree stays as it is."""
-
-    def build(tree: Path) -> Path:
-        folder = tmp_path_factory.mktemp("wheel")
-        source = _copy_sources(tree, folder / "source")
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-        subprocess.run([*command, "--wheel-dir", folder, source], check=True, cwd=folder)
-        return next(folder.glob("pitchpipe-*.whl"))
-
-    return build
-
-
-@pytest.fixture(scope="session")
-def wheel(tree: Path, build_wheel: Callable[[Path], Path]) -> Path:
-    """The wheel that is installed here, as `make test` built it, else one built now."""
-    built = os.environ.get("PITCHPIPE_WHEEL")
-    return Path(built) if built else build_wheel(tree)
-
-
-def _copy_sources(tree: Path, target: Path) -> Path:
+def wheel(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the wheel that `make test` built, or build one from a copy of the tree."""
+    if built := os.environ.get("PITCHPIPE_WHEEL"):
+        return Path(built)
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
     for name in FOLDERS:
-        shutil.copytree(tree / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(tree / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in SOURCES:
-        shutil.copy(tree / name, target)
-    (target / "tests").mkdir()
-    for name in ("import_rules.py", "run_doctests.py"):
-        shutil.copy(tree / "tests" / name, target / "tests")
-    return target
+        shutil.copy(tree / name, source)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--wheel-dir", folder, source], check=True, cwd=folder)
+    return next(folder.glob("pitchpipe-*.whl"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Mark the session; the workers of xdist inherit the mark of the process that started them."""
     if not _is_xdist_worker(config):
         os.environ[MARK] = uuid.uuid4().hex
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files with slow tests first: one that starts last keeps one process busy and the others idle."""
+    slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("ray")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.hookimpl(trylast=True)  # after xdist has ended its workers

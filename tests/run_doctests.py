@@ -1,9 +1,10 @@
 """Runs the examples in the docstrings of every module of the package that is imported as `pitchpipe`.
 
-    python tests/run_doctests.py
+    python tests/run_doctests.py [PREFIX]
 
 A runner that walks the folders would import `protocol/frames.py` as a top-level module, or nothing at all;
-this one imports each module by its real name and prints one line `module: failed/attempted` for each.
+this one imports each module by its real name and prints one line `module: failed/attempted` for each. With a prefix,
+it takes only the modules whose names start with it.
 """
 
 import contextlib
@@ -44,10 +45,10 @@ def run(module: ModuleType) -> tuple[doctest.TestResults, str]:
     return results, output.getvalue()
 
 
-def main() -> int:
+def main(prefix: str = "") -> int:
     """Run all; the exit code is 1 when an example failed or none was found."""
     failed = attempted = 0
-    for name in module_names():
+    for name in filter(lambda name: name.startswith(prefix), module_names()):
         results, output = run(importlib.import_module(name))
         failed, attempted = failed + results.failed, attempted + results.attempted
         print(f"{name}: {results.failed}/{results.attempted}\n{output}", end="")
@@ -56,4 +57,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -37,14 +37,15 @@ def run_session(folder: Path, tree: Path, source: str, *arguments: str) -> subpr
         *(sys.executable, "-P", "-c", "import sys, pytest; sys.exit(pytest.main())"),
         *("-p", "no:cacheprovider", "-s", *arguments),
     ]
-    # A session inside a session: what the outer one told its workers is not for the inner one.
+    # A session inside a session: the variables of the outer one's workers are not for the inner one.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # plug-ins take seconds to load
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tree: Path) -> Path:
-    """A copy of the tests' conftest.py that waits for 0.1 s only."""
+    """Copy the tests' conftest.py and let it wait for 0.1 s only."""
     patched = tmp_path / "tree" / "tests"
     patched.mkdir(parents=True)
     text = (tree / "tests" / "conftest.py").read_text()
@@ -60,7 +61,7 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-@pytest.mark.parametrize("arguments", [(), ("-n", "1")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("arguments", [(), ("-p", "xdist", "-n", "1")], ids=["alone", "xdist"])
 def test_session_that_leaves_a_process_behind_fails_and_names_it(
     tmp_path: Path, impatient: Path, arguments: tuple[str, ...]
 ) -> None:

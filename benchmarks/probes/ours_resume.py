@@ -36,7 +36,7 @@ def make(directory: Path, size: int, tuner: str, killed: bool) -> int:
         "search_space": SPACE,
         "tuner": {"name": tuner},
         "max_trial_number": 2 * size,
-        "trial_concurrency": 32,
+        "trial_concurrency": min(32, size // 10),
         "seed": 1,
         "training_service": {"platform": "local"},
     }
