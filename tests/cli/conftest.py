@@ -21,7 +21,7 @@ from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.store import ExperimentRow, Store, Tick
 
 MARK = "PPTEST_CLI"
-SECONDS_TO_LEAVE = 10.0
+SECONDS_TO_LEAVE = 30.0
 
 QUICK = """\
 search_space:
@@ -168,7 +168,7 @@ class Started:
         return Called(self.process.returncode, out, err)
 
     def left(self) -> list[list[str]]:
-        """The command lines of what is still there after 10 s."""
+        """Return the command lines of what is still there after some time."""
         _, alive = psutil.wait_procs(list(self._marked()), timeout=SECONDS_TO_LEAVE)
         return [process.cmdline() for process in alive]
 
@@ -201,7 +201,7 @@ def start() -> Iterator[Callable[..., Started]]:
         started.end()
 
 
-def until(condition: Callable[[], Any], timeout: float = 30.0) -> Any:
+def until(condition: Callable[[], Any], timeout: float = 60.0) -> Any:
     """What the condition answers once that is true."""
     deadline = time.monotonic() + timeout
     while not (found := condition()):

@@ -222,7 +222,7 @@ def test_resume_in_the_background(
 def test_a_signal_to_create_stops_what_it_started(
     config: Path, directory: Path, start: Callable[..., Any], until: Callable[..., Any]
 ) -> None:
-    slow = "import time\nfrom pathlib import Path\nif Path('experiments/e').exists():\n    time.sleep(60)\n"
+    slow = "import time\nfrom pathlib import Path\nif Path('experiments/e').exists():\n    time.sleep(3600)\n"
     slow = slow.replace("experiments/e", str(directory / "e"))
     (config.parent / "slow_tuner.py").write_text(
         slow + "from pitchpipe.tuners.random import RandomTuner as Slow\n"
@@ -233,7 +233,7 @@ def test_a_signal_to_create_stops_what_it_started(
     started = start("create", config, "--experiment-id", "e")
     until((directory / "e" / "logs" / "dispatcher.out").exists)
     started.process.send_signal(signal.SIGINT)
-    called = started.finish(timeout=15)
+    called = started.finish()
 
     assert (called.code, called.out) == (130, "")
     assert "STOPPED" in called.err
