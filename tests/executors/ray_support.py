@@ -62,7 +62,7 @@ def shared_memory() -> set[str]:
     return set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
 
 
-def eventually(condition: Callable[[], Any], timeout: float = 30.0) -> None:
+def eventually(condition: Callable[[], Any], timeout: float = 60.0) -> None:
     """Wait for what other processes do, of which there is no news to wait for."""
     deadline = time.monotonic() + timeout
     while not condition():
