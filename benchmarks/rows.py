@@ -12,17 +12,17 @@ __all__ = ["Group", "Limit", "Peer", "Row"]
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The budget of a row: at least or less than `value`."""
+    """The budget of a row: less than `value`, or at least that."""
 
     value: float
-    at_least: bool
+    at_least: bool = False
 
     def is_met(self, measured: float) -> bool:
-        """Whether a measured value keeps to the budget."""
+        """Return whether a measured value keeps to the budget."""
         return measured >= self.value if self.at_least else measured < self.value
 
     def verdict(self, measured: float) -> str:
-        """Met, or missed by which factor."""
+        """Say whether the budget is met, or by which factor it is missed."""
         if self.is_met(measured):
             return "met"
         factor = self.value / measured if self.at_least else measured / self.value
@@ -31,15 +31,14 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Whom a row is compared with: the probe's name, and its key if that is another than ours."""
+    """A peer that a row is compared with: the name of its probe."""
 
     probe: str
-    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. `key` is the number in the probe's answer, `show` how it is written."""
+    """One line of the table. `key` names the number that the probe reports, `show` formats it."""
 
     what: str
     key: str
@@ -47,26 +46,26 @@ class Row:
     show: Callable[[float], str]
     ours: str = "Pitchpipe"
     peers: Sequence[Peer] = ()
-    higher_is_better: bool = False
     note: str = ""
 
     def measured(self, outcomes: Mapping[str, Outcome]) -> float | None:
-        """Our median."""
+        """Return our median."""
         return outcomes[self.ours].median(self.key)
 
     def compared(self, outcomes: Mapping[str, Outcome]) -> list[tuple[str, float | None, float | None]]:
-        """Name, median and ratio (above 1: ours is better by that) of each peer."""
+        """Return name, median and ratio of each peer; a ratio above 1 says how many times better ours is."""
         mine = self.measured(outcomes)
         found = []
         for peer in self.peers:
-            theirs = outcomes[peer.probe].median(peer.key or self.key)
+            theirs = outcomes[peer.probe].median(self.key)
             found.append((peer.probe, theirs, self._ratio(mine, theirs)))
         return found
 
     def _ratio(self, mine: float | None, theirs: float | None) -> float | None:
         if not mine or not theirs or mine < 0:
             return None
-        return mine / theirs if self.higher_is_better else theirs / mine
+        more_is_better = self.limit is not None and self.limit.at_least
+        return mine / theirs if more_is_better else theirs / mine
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Prints the budget table: Pitchpipe's own limits, and its peers measured side by side.
 
     make bench                                          with the peers, where .peers has them
-    .venv/bin/python benchmarks/run.py --quick          does it work at all?
+    .venv/bin/python benchmarks/run.py --quick          small sizes: shows that everything works
     .venv/bin/python benchmarks/run.py --peers DIR functions scripts
 
 Run it with the interpreter of an environment in which the wheel is installed (not an editable installation),
@@ -16,16 +16,10 @@ import os
 import sys
 from pathlib import Path
 
-from judging_rows import GROUPS as JUDGING
+from groups import GROUPS
 from measuring import Bench
-from memory_rows import GROUPS as MEMORY
-from recovery_rows import GROUPS as RECOVERY
 from reporting import as_json, header, notes, table_lines
-from search_rows import GROUPS as SEARCH
-from starting_rows import GROUPS as STARTING
-from throughput_rows import GROUPS as THROUGHPUT
 
-GROUPS = [*THROUGHPUT, *JUDGING, *SEARCH, *STARTING, *MEMORY, *RECOVERY]
 DISTRIBUTIONS = ("pitchpipe", "optuna", "ray", "nni")
 
 

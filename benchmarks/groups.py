@@ -1,0 +1,276 @@
+"""The groups of the budget table: which probes run side by side, and which rows they fill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from measuring import Probe
+from rows import Group, Limit, Peer, Row
+
+__all__ = ["GROUPS"]
+
+
+def rate(value: float) -> str:
+    return f"{value:,.0f}/s" if value >= 100 else f"{value:.3g}/s"
+
+
+def unit(text: str, factor: float = 1.0) -> Callable[[float], str]:
+    return lambda value: text.format(value * factor)
+
+
+seconds = unit("{:.2f} s")
+milliseconds = unit("{:.3g} ms", 1e3)
+microseconds = unit("{:.0f} us", 1e6)
+kib = unit("{:.2f} KiB", 1 / 1024)
+count = unit("{:.2g}")
+
+NNI, OPTUNA, TUNE, JOURNAL = Peer("NNI"), Peer("Optuna"), Peer("Ray Tune"), Peer("Optuna, journal")
+FUNCTIONS = (Peer("Optuna, SQLite"), JOURNAL, TUNE)
+ON_JOURNAL, ON_SQLITE = ("--storage", "journal"), ("--storage", "sqlite")
+
+
+def suggestions(results: int, limit: Limit | None) -> Row:
+    what = f"TPE, 10 parameters: suggestion after {results:,} results (with learning the result before it)"
+    return Row(what, f"after_{results}", limit, milliseconds, peers=(Peer("Optuna TPE"),))
+
+
+THROUGHPUT = [
+    Group(
+        "scripts",
+        [
+            Probe("Pitchpipe", "ours_scripts.py", 400, 20),
+            Probe("NNI", "nni_scripts.py", 20, 4, needs="nni"),
+        ],
+        [
+            Row(
+                "script trials, no-op `python trial.py`, cold, 2 at once",
+                "trials_per_second",
+                Limit(60, at_least=True),
+                rate,
+                peers=(NNI,),
+            ),
+            Row(
+                "script trials, started warm",
+                "trials_per_second",
+                Limit(150, at_least=True),
+                rate,
+                ours="Pitchpipe, warm",
+                note="later",
+            ),
+        ],
+    ),
+    Group(
+        "functions",
+        [
+            Probe("Pitchpipe, local", "ours_functions.py", 5000, 200),
+            Probe("Optuna, SQLite", "optuna_functions.py", 500, 20, ON_SQLITE, "optuna"),
+            Probe("Pitchpipe, Ray", "ours_functions.py", 3000, 200, ("--platform", "ray")),
+            Probe("Optuna, journal", "optuna_functions.py", 500, 50, ON_JOURNAL, "optuna"),
+            Probe("Ray Tune", "tune_functions.py", 500, 10, needs="ray"),
+        ],
+        [
+            Row(
+                "function trials, no-op, 2 at once, every result committed, local",
+                "trials_per_second",
+                Limit(3000, at_least=True),
+                rate,
+                ours="Pitchpipe, local",
+                peers=FUNCTIONS,
+            ),
+            Row(
+                "the same on Ray",
+                "trials_per_second",
+                Limit(1000, at_least=True),
+                rate,
+                ours="Pitchpipe, Ray",
+                peers=FUNCTIONS,
+            ),
+        ],
+    ),
+    Group(
+        "results",
+        [
+            Probe("Pitchpipe", "ours_results.py", 100_000, 2_000),
+            Probe("Optuna, SQLite", "optuna_results.py", 500, 50, ON_SQLITE, "optuna"),
+            Probe("Optuna, journal", "optuna_results.py", 2000, 50, ON_JOURNAL, "optuna"),
+            Probe("Ray Tune", "tune_results.py", 2000, 50, needs="ray"),
+        ],
+        [
+            Row(
+                "intermediate results stored and assessed, 2 trials at once",
+                "results_per_second",
+                Limit(30_000, at_least=True),
+                rate,
+                peers=FUNCTIONS,
+            ),
+        ],
+    ),
+]
+JUDGING = [
+    Group(
+        "verdicts",
+        [
+            Probe("Pitchpipe", "ours_verdicts.py", 60, 6),
+            Probe("NNI", "nni_verdicts.py", 8, 2, needs="nni"),
+        ],
+        [
+            Row(
+                "report -> bad verdict -> process gone, p50, script trials",
+                "seconds",
+                Limit(0.020),
+                milliseconds,
+                peers=(NNI,),
+            )
+        ],
+    ),
+    Group(
+        "dispatcher",
+        [Probe("Pitchpipe", "ours_dispatcher.py", 100_000, 5_000)],
+        [
+            Row(
+                "dispatcher: request -> new trial round trip, p50", "round_trip", Limit(150e-6), microseconds
+            ),
+            Row(
+                "dispatcher: metric frames assessed", "frames_per_second", Limit(50_000, at_least=True), rate
+            ),
+        ],
+    ),
+    Group(
+        "tpe",
+        [
+            Probe("Pitchpipe", "ours_tpe.py", 50_000, 2_000),
+            Probe("Optuna TPE", "optuna_tpe.py", 50_000, 2_000, needs="optuna"),
+        ],
+        [
+            suggestions(1_000, Limit(1e-3)),
+            suggestions(10_000, Limit(5e-3)),
+            suggestions(50_000, None),
+        ],
+    ),
+]
+STARTING = [
+    Group(
+        "start",
+        [
+            Probe("Pitchpipe, local", "ours_start.py", 5, 1),
+            Probe("Pitchpipe, Ray", "ours_start.py", 1, 1, ("--platform", "ray")),
+            Probe("NNI", "nni_start.py", 1, 1, needs="nni"),
+            Probe("Ray Tune", "tune_start.py", 1, 1, needs="ray"),
+        ],
+        [
+            Row(
+                "`pitchpipe run` to first trial running, local",
+                "seconds",
+                Limit(0.7),
+                seconds,
+                ours="Pitchpipe, local",
+                peers=(NNI, TUNE),
+            ),
+            Row(
+                "`pitchpipe run` to first trial running, with a private Ray",
+                "seconds",
+                None,
+                seconds,
+                ours="Pitchpipe, Ray",
+                peers=(NNI, TUNE),
+            ),
+            Row(
+                "of that, beyond Ray's own start",
+                "beyond_ray",
+                Limit(0.3),
+                seconds,
+                ours="Pitchpipe, Ray",
+                note="Ray's own start is python, `import ray` and `ray.init(address='local')`, side by side",
+            ),
+        ],
+    ),
+    Group(
+        "imports",
+        [
+            Probe("Pitchpipe", "imports.py", 15, 3, ("--module", "pitchpipe", "--command", "pitchpipe")),
+            Probe("NNI", "imports.py", 5, 1, ("--module", "nni", "--command", "nnictl"), "nni"),
+            Probe("Optuna", "imports.py", 10, 1, ("--module", "optuna", "--command", "optuna"), "optuna"),
+            Probe("Ray Tune", "imports.py", 5, 1, ("--module", "ray.tune"), "ray"),
+        ],
+        [
+            Row(
+                "`import pitchpipe` in a trial (beyond bare python)",
+                "import",
+                Limit(0.030),
+                milliseconds,
+                peers=(NNI, OPTUNA, TUNE),
+            ),
+            Row("`pitchpipe --help`", "help", Limit(0.150), milliseconds, peers=(NNI, OPTUNA)),
+        ],
+    ),
+]
+MEMORY = Group(
+    "memory",
+    [
+        Probe("Pitchpipe", "ours_memory.py", 6000, 300),
+        Probe("Pitchpipe, local", "ours_functions.py", 500, 50, ("--reports", "10")),
+        Probe("Optuna, journal", "optuna_functions.py", 500, 20, (*ON_JOURNAL, "--reports", "10"), "optuna"),
+        Probe("Ray Tune", "tune_functions.py", 500, 10, ("--reports", "10"), "ray", repetitions=2),
+    ],
+    [
+        Row(
+            "manager memory per finished trial with 10 results",
+            "bytes_per_trial",
+            Limit(2048),
+            kib,
+            peers=(JOURNAL, TUNE),
+        ),
+        Row(
+            "files per function trial with 10 results (all files / trials)",
+            "files_per_trial",
+            Limit(0.1),
+            count,
+            ours="Pitchpipe, local",
+            peers=(JOURNAL, TUNE),
+        ),
+    ],
+)
+TPE_KILLED = ("--tuner", "TPE", "--ending", "killed")
+RECOVERY = [
+    Group(
+        "resume",
+        [
+            Probe("Pitchpipe", "ours_resume.py", 100_000, 20, timeout=900.0, repetitions=1),
+            Probe(
+                "Pitchpipe, TPE, killed",
+                "ours_resume.py",
+                100_000,
+                20,
+                TPE_KILLED,
+                timeout=1800.0,
+                repetitions=1,
+            ),
+        ],
+        [
+            Row(
+                "resume of a 100,000-trial experiment, to its next trial done", "seconds", Limit(5.0), seconds
+            ),
+            Row(
+                "the same with TPE, after `kill -9` of its manager",
+                "seconds",
+                Limit(5.0),
+                seconds,
+                ours="Pitchpipe, TPE, killed",
+            ),
+        ],
+    ),
+    Group(
+        "recovery",
+        [Probe("Pitchpipe", "ours_recovery.py", 9, 1)],
+        [
+            Row(what, key, None, milliseconds if key == "trial" else seconds)
+            for what, key in (
+                ("after `kill -9` of a trial: its next attempt has reported", "trial"),
+                ("after `kill -9` of an agent: the next attempt has reported", "agent"),
+                ("after `kill -9` of the dispatcher: a trial of the new one is there", "dispatcher"),
+                ("after `kill -9` of the manager: `pitchpipe resume` has committed a result", "manager"),
+            )
+        ],
+    ),
+]
+GROUPS = [*THROUGHPUT, *JUDGING, *STARTING, MEMORY, *RECOVERY]
