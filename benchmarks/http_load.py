@@ -3,11 +3,11 @@
     .venv/bin/python benchmarks/http_load.py
     .venv/bin/python benchmarks/http_load.py --clients 200 --interval 0.2 --seconds 60
 
-The manager runs 32 imagined trials at a time, which report 10 results a second each, in real time. It is watched for
-some seconds alone, and then with the server and its clients in processes of their own. Of both times it prints how
-long a turn of the manager's loop took (its whole tick: events, commit, effects) and how late the loop was; and how
-long the API took to answer. On a small machine all of them share the processors, so that turns are interrupted more
-often: the processor time of a turn, which is printed as well, tells that from work that the manager would have to do.
+The manager runs 32 simulated trials at a time, which report 10 results a second each, in real time. It is watched
+for some seconds alone, and then with the server and its clients in their own processes. For both it prints how long a
+turn of the manager's loop took (the whole tick: events, commit, effects) and how late the loop was; and how long the
+API took to reply. On a small machine all of them share the processors, so turns are interrupted more often: compare
+the processor time of a turn, which is also printed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ASKED = (
 
 
 class PacedExecutor(TrialExecutor):
-    """Imagined trials that take real time."""
+    """Simulated trials that take real time."""
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         self._deliver = deliver
@@ -103,7 +103,7 @@ class Watch:
         self.processor.append(time.thread_time() - processor)
 
     async def watch(self, seconds: float) -> dict[str, list[float]]:
-        """Look for so long; answers what was seen, in seconds."""
+        """Watch for some seconds; return the durations seen, in seconds."""
         for seen in (self.wall, self.processor, self.late):
             seen.clear()
         end = time.perf_counter() + seconds
@@ -114,7 +114,7 @@ class Watch:
 
 
 async def client(url: str, experiment: str, number: int, interval: float, seconds: float) -> list[float]:
-    """Ask again and again over one connection; answers how long each answer took."""
+    """Send requests over one connection; return how long each reply took."""
     where = urlsplit(url)
     reader, writer = await asyncio.open_connection(where.hostname, where.port)
     took, cursor = [], ""
@@ -125,10 +125,10 @@ async def client(url: str, experiment: str, number: int, interval: float, second
         begin = time.perf_counter()
         head = f"GET /api/v1/experiments/{experiment}{path} HTTP/1.1\r\nHost: localhost\r\n\r\n"
         writer.write(head.encode())
-        answer = (await reader.readuntil(b"\r\n\r\n")).decode()
-        if not answer.startswith("HTTP/1.1 200"):
-            raise RuntimeError(answer)
-        length = next(line for line in answer.splitlines() if line.lower().startswith("content-length"))
+        reply = (await reader.readuntil(b"\r\n\r\n")).decode()
+        if not reply.startswith("HTTP/1.1 200"):
+            raise RuntimeError(reply)
+        length = next(line for line in reply.splitlines() if line.lower().startswith("content-length"))
         body = await reader.readexactly(int(length.split(":")[1]))
         took.append(time.perf_counter() - begin)
         if path.startswith("/events"):
@@ -139,7 +139,7 @@ async def client(url: str, experiment: str, number: int, interval: float, second
 
 
 async def clients(options: argparse.Namespace) -> None:
-    """All clients, in this process; prints how long their answers took as JSON."""
+    """Run all clients in this process; print how long their replies took as JSON."""
     asking = (
         client(options.url, options.experiment, number, options.interval, options.seconds)
         for number in range(options.clients)
@@ -148,7 +148,7 @@ async def clients(options: argparse.Namespace) -> None:
 
 
 async def watched(manager: Manager, options: argparse.Namespace) -> dict[str, Any]:
-    """The manager alone, and then with the clients."""
+    """Watch the manager alone, and then with the clients."""
     watch = Watch(manager)
     running = asyncio.ensure_future(manager.run())
     await watch.watch(options.warm_up)
@@ -160,25 +160,25 @@ async def watched(manager: Manager, options: argparse.Namespace) -> dict[str, An
         for name in ("clients", "interval", "seconds"):
             command += [f"--{name}", str(getattr(options, name))]
         asking = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-        telling = asyncio.ensure_future(asking.communicate())
+        output_read = asyncio.ensure_future(asking.communicate())
         watching = await watch.watch(options.seconds)
-        output, _ = await telling
+        output, _ = await output_read
     trials = manager.runner.created if manager.runner is not None else 0
     log = folder.path / "experiment.db-wal"
     size = log.stat().st_size if log.exists() else 0
     manager.stop()
     await running
-    told = {"alone": alone, "with clients": watching, "api": json.loads(output)}
-    return {**told, "trials": trials, "log": size}
+    found = {"alone": alone, "with clients": watching, "api": json.loads(output)}
+    return {**found, "trials": trials, "log": size}
 
 
 def line(name: str, seconds: Sequence[float]) -> str:
-    """Median, 99th percentile and maximum in milliseconds."""
+    """Format median, 99th percentile and maximum in milliseconds."""
     if len(seconds) < 2:
         return f"{name:34} too few"
     cuts = statistics.quantiles(seconds, n=100, method="inclusive")
-    told = " ".join(f"{1e3 * value:9.2f}" for value in (cuts[49], cuts[98], max(seconds)))
-    return f"{name:34} {told} {len(seconds):9}"
+    shown = " ".join(f"{1e3 * value:9.2f}" for value in (cuts[49], cuts[98], max(seconds)))
+    return f"{name:34} {shown} {len(seconds):9}"
 
 
 def main() -> None:
@@ -202,8 +202,8 @@ def main() -> None:
     for when in ("alone", "with clients"):
         for name, seconds in found[when].items():
             print(line(f"{name}, {when}", seconds))
-    print(line("an answer of the API", found["api"]))
-    # It could not be folded back into the database if somebody read all the time.
+    print(line("a reply of the API", found["api"]))
+    # It cannot be folded back into the database while there is always a reader.
     print(f"the database's write-ahead log has {found['log'] / 2**20:.1f} MiB")
 
 
@@ -211,10 +211,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--trials", type=int, default=10_000, help="that there are at the beginning")
+    parser.add_argument("--trials", type=int, default=10_000, help="trials at the beginning")
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument(
-        "--interval", type=float, default=1.0, help="between an answer and the next question, s"
+        "--interval", type=float, default=1.0, help="seconds between a reply and the next request"
     )
     parser.add_argument("--seconds", type=float, default=20.0, help="of each measurement")
     parser.add_argument("--warm-up", type=float, default=3.0)

@@ -1,8 +1,8 @@
-"""Runs probes: small programs that answer with a few numbers.
+"""Runs probes: small programs that measure a few numbers.
 
-Each runs in a process and an empty folder of its own. Probes of ours and of peers take turns (ours, peer, ours,
-peer, ...), so that whatever else the machine does meets all of them alike. What a probe leaves behind is ended by
-its mark in the environment, never by name.
+Each runs in its own process and an empty folder. Our probes and those of peers take turns (ours, peer, ours,
+peer, ...), so that other load on the machine affects all of them alike. Processes that a probe leaves behind are
+found by a mark in their environment, never by name.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ __all__ = ["LOAD", "Bench", "Outcome", "Probe"]
 
 PROBES = Path(__file__).parent / "probes"
 MARK = "BENCHMARK_PROBE"
-# The machine's load before a probe is kept with its answers, under this key.
+# The machine's load before a probe is stored with its numbers, under this key.
 LOAD = "load_before"
-# What would make one side slower than the other, or than users have it.
+# What would make one side slower than the other, or slower than for users.
 UNWANTED = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONHOME", "PYTHONUNBUFFERED", "XDG_RUNTIME_DIR")
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One side of a measurement: `script` in probes/, run `size` large (`quick` large for a trial run).
+    """One side of a measurement: `script` in probes/, with its `size`, or `quick` for a trial run.
 
-    `needs` is the distribution that must be installed: ours, or one of the peers'.
+    `needs` is the distribution that must be installed: ours or a peer's.
     """
 
     name: str
@@ -57,33 +57,33 @@ class Probe:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a probe answered in each repetition, and what went wrong in the others."""
+    """The numbers of each repetition of a probe, and the errors of those that failed."""
 
     values: dict[str, list[float]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     skipped: str = ""
 
     def median(self, key: str) -> float | None:
-        """The median over the repetitions, None if there is nothing."""
+        """Return the median over the repetitions, None if there is none."""
         found = self.values.get(key)
         return statistics.median(found) if found else None
 
-    def add(self, answer: dict[str, float]) -> None:
-        """Take the answer of one repetition."""
-        for key, value in answer.items():
+    def add(self, numbers: dict[str, float]) -> None:
+        """Add the numbers of one repetition."""
+        for key, value in numbers.items():
             self.values.setdefault(key, []).append(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """How to measure: which interpreter has the peers, how often, how large."""
+    """How to measure: the environment of the peers, the number of repetitions, the size."""
 
     peers: Path | None
     repetitions: int = 3
     quick: bool = False
 
     def measure(self, probes: Sequence[Probe]) -> dict[str, Outcome]:
-        """Run the probes in turn, `repetitions` times, and collect their answers by name."""
+        """Run the probes in turn, `repetitions` times, and collect their outcomes by name."""
         outcomes = {probe.name: Outcome() for probe in probes}
         for repetition in range(self.repetitions):
             for probe in probes:
@@ -91,7 +91,7 @@ class Bench:
         return outcomes
 
     def version(self, distribution: str) -> str | None:
-        """The installed version of a distribution of ours or of the peers."""
+        """Return the installed version of a distribution of ours or of the peers."""
         python = self._python(distribution)
         if python is None:
             return None
@@ -109,13 +109,13 @@ class Bench:
             _say(f"{probe.name}: skipped, {outcome.skipped}")
             return
         load = os.getloadavg()[0]
-        answer = self._run(probe)
-        if isinstance(answer, str):
-            outcome.errors.append(answer)
-            _say(f"{probe.name}: failed: {answer}")
+        found = self._run(probe)
+        if isinstance(found, str):
+            outcome.errors.append(found)
+            _say(f"{probe.name}: failed: {found}")
         else:
-            outcome.add({**answer, LOAD: load})
-            _say(f"{probe.name}: " + ", ".join(f"{key} {value:.5g}" for key, value in answer.items()))
+            outcome.add({**found, LOAD: load})
+            _say(f"{probe.name}: " + ", ".join(f"{key} {value:.5g}" for key, value in found.items()))
 
     def _python(self, distribution: str) -> str | None:
         if distribution == "pitchpipe":
@@ -124,7 +124,7 @@ class Bench:
         return str(self.peers.absolute() / "bin" / "python") if self.peers is not None else None
 
     def _run(self, probe: Probe) -> dict[str, float] | str:
-        """The numbers that a probe answered, or why there are none."""
+        """Return the numbers that a probe measured, or why there are none."""
         folder = Path(tempfile.mkdtemp(prefix="bench-"))
         mark = uuid.uuid4().hex
         command = [self._python(probe.needs) or "", str(PROBES / probe.script)]
@@ -140,7 +140,7 @@ class Bench:
                     stderr=output,
                     start_new_session=True,
                 )
-                return _answer(process, probe.timeout, folder)
+                return _numbers(process, probe.timeout, folder)
         finally:
             _end_leftovers(mark)
             shutil.rmtree(folder, ignore_errors=True)
@@ -161,7 +161,7 @@ def _environment(folder: Path, mark: str, python: str) -> dict[str, str]:
     }
 
 
-def _answer(process: subprocess.Popen[bytes], timeout: float, folder: Path) -> dict[str, float] | str:
+def _numbers(process: subprocess.Popen[bytes], timeout: float, folder: Path) -> dict[str, float] | str:
     try:
         code = process.wait(timeout)
     except subprocess.TimeoutExpired:

@@ -1,9 +1,9 @@
-"""How soon the web pages of a large experiment are there, and how soon its table is filtered, in a real Chromium.
+"""How soon the web pages of a large experiment appear, and how soon its table is filtered, in a real Chromium.
 
     python benchmarks/pages.py --trials 10000 --results 100
 
-Each page is opened in a fresh browser (nothing cached): the time to its first paint, and to what one came for. A filter
-is timed from the key to the frame in which the number of trials has changed; for 100 ms the page waits for more keys.
+Each page is opened in a fresh browser (nothing cached): the times to its first paint and to its main content. A filter
+is timed from the key to the frame in which the number of trials has changed; the page waits 100 ms for more keys.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from synthetic_experiment import make
 
-# Page, its path, and what one came for.
+# Page, its path, and its main content.
 PAGES = (
     ("experiments", "", "td a"),
     ("overview", "synthetic", ".main-svg .scatterlayer .trace"),
@@ -33,6 +33,7 @@ PAGES = (
     ("logs", "synthetic/logs", "h1"),
 )
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+SERVE = (sys.executable, "-P", "-m", "pitchpipe", "ui", "--port", "0", "--no-browser", "--dir")
 WORDS = ("apex", "sgd", "finite", "0.99", "median")
 # Resolves to the milliseconds from the next key to the frame in which the count of trials has changed.
 FILTERED = """new Promise(done => {
@@ -60,18 +61,7 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), chosen.trials, chosen.results)
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "pitchpipe",
-            "ui",
-            "--dir",
-            folder,
-            "--port",
-            "0",
-            "--no-browser",
-        ]
+        command = [*SERVE, folder]
         server = subprocess.Popen(
             command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -91,7 +81,7 @@ def _measure(address: str, repetitions: int) -> None:
 
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        print("| page | first paint, ms | what one came for, ms |\n|---|---|---|")
+        print("| page | first paint, ms | main content, ms |\n|---|---|---|")
         for name, path, sight in PAGES:
             times = [_opened(browser, address + path, sight) for _ in range(repetitions)]
             paints, sights = zip(*times, strict=True)
@@ -110,7 +100,7 @@ def _opened(browser: Any, address: str, sight: str) -> tuple[float, float]:
     page.goto(address, wait_until="commit")
     page.wait_for_selector(sight, state="attached")
     seen = time.perf_counter() - began
-    paint = page.wait_for_function(FIRST_PAINT).json_value()  # what one came for may be there before it
+    paint = page.wait_for_function(FIRST_PAINT).json_value()  # the main content may come before it
     context.close()
     return paint, seen * 1000
 

@@ -21,7 +21,7 @@ _HEAD = ("| what | ours | budget | | peers |", "|---|---|---|---|---|")
 def header(
     measured: Measured, versions: Mapping[str, str | None], repetitions: int, *, quick: bool
 ) -> list[str]:
-    """What was measured, where and how."""
+    """Return what was measured, where and how."""
     there = ", ".join(f"{name} {version or 'missing'}" for name, version in versions.items())
     loads = [
         load for _, outcomes in measured for each in outcomes.values() for load in each.values.get(LOAD, ())
@@ -34,7 +34,7 @@ def header(
 
 
 def table_lines(measured: Measured) -> list[str]:
-    """The budget table in Markdown. A ratio above 1 says how many times better ours is."""
+    """Return the budget table in Markdown. A ratio above 1 says how many times better ours is."""
     lines = list(_HEAD)
     for group, outcomes in measured:
         lines += [_line(row, outcomes) for row in group.rows]
@@ -42,7 +42,7 @@ def table_lines(measured: Measured) -> list[str]:
 
 
 def notes(measured: Measured) -> list[str]:
-    """What was skipped or failed, and what a row's figure means."""
+    """Return what was skipped or failed, and what a row's figure means."""
     lines = []
     for group, outcomes in measured:
         lines += [f"- {row.what}: {row.note}" for row in group.rows if row.note]
@@ -53,7 +53,7 @@ def notes(measured: Measured) -> list[str]:
 
 
 def as_json(measured: Measured, versions: Mapping[str, str | None], *, quick: bool) -> dict[str, Any]:
-    """Everything, for machines."""
+    """Return everything, for machines."""
     return {
         "versions": dict(versions),
         "cores": os.cpu_count(),

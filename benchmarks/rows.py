@@ -1,4 +1,4 @@
-"""What the budget table consists of: rows, the limit of each, and how a measured value compares with it."""
+"""The parts of the budget table: rows, their limits, and how a measured value compares with them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Probes that are measured side by side, and the rows that come of them."""
+    """Probes that are measured side by side, and the rows that they fill."""
 
     name: str
     probes: Sequence[Probe]

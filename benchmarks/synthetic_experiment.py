@@ -1,4 +1,4 @@
-"""Writes a finished experiment of any size, without running a trial, for what reads experiments to be measured with.
+"""Writes a finished experiment of any size without running a trial, to measure what reads experiments.
 
     python benchmarks/synthetic_experiment.py DIR --trials 10000 --results 100
 
@@ -44,7 +44,7 @@ FAILURES = (
 
 
 def make(directory: Path, trials: int, results: int, experiment_id: str = "synthetic") -> ExperimentFolder:
-    """Write the experiment; answers its folder."""
+    """Write the experiment; return its folder."""
     data = {
         "experiment_name": "synthetic",
         "search_space": SPACE,

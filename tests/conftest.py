@@ -1,8 +1,7 @@
 """What every test gets: a private runtime directory, an empty working directory, a guard against leftovers.
 
-The guard marks the environment of this session, which every process started by a test inherits, in whatever
-session it is and whoever its parent has become. When the session is over, a process that still carries the
-mark fails it.
+The guard marks the environment of this session, which every process started by a test inherits, whatever
+its session and its parent. When the test session is over, a process that still carries the mark fails it.
 """
 
 import os

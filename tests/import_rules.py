@@ -233,7 +233,7 @@ def folder_of(module: str, file: str) -> str:
 def check_faces(
     sources: Mapping[str, ast.Module], edges: Mapping[str, list[Import]], modules: Mapping[str, str]
 ) -> list[Violation]:
-    """Return the names that the `__init__` of a folder offers and nobody imports, or that it hides."""
+    """Return the names that the `__init__` of a folder offers but no folder imports, or that it hides."""
     used: dict[str, set[str]] = {}
     for importer, imports in edges.items():
         for item in imports:

@@ -38,7 +38,7 @@ def module_names() -> Iterator[str]:
 
 
 def run(module: ModuleType) -> tuple[doctest.TestResults, str]:
-    """Run the examples of one module; gives the counts and what the failed ones printed."""
+    """Run the examples of one module; return the counts and what the failed ones printed."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         results = doctest.testmod(module, optionflags=doctest.ELLIPSIS)

@@ -17,7 +17,7 @@ NOT_QUICK = ("10,000", "50,000")  # a quick run learns from fewer results
 
 @pytest.fixture
 def folder(tree: Path, tmp_path: Path) -> Path:
-    """A copy of what `make bench` needs, and peers in .peers: those that the test environment has."""
+    """Copy what `make bench` needs; the peers in .peers are those of the test environment."""
     shutil.copytree(tree / "benchmarks", tmp_path / "benchmarks")
     python = tmp_path / ".peers" / "bin" / "python"
     python.parent.mkdir(parents=True)
@@ -27,7 +27,7 @@ def folder(tree: Path, tmp_path: Path) -> Path:
 
 
 def bench(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], list[dict[str, Any]]]:
-    """Run the benchmarks in a folder; gives what they printed and the rows of the table."""
+    """Run the benchmarks in a folder; return what they printed and the rows of the table."""
     done = subprocess.run(
         [sys.executable, "benchmarks/run.py", "--quick", *words],
         cwd=folder,

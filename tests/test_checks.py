@@ -54,7 +54,7 @@ def make(tree: Path, target: str) -> subprocess.CompletedProcess[str]:
 
 
 def plant(tree: Path, source: str) -> list[str]:
-    """Write a file into each package; gives their names."""
+    """Write a file into each package; return their names."""
     for folder in FOLDERS:
         (tree / folder / "planted.py").write_text(source)
     return [f"{folder}/planted.py" for folder in FOLDERS]

@@ -49,12 +49,12 @@ def text(page: str) -> str:
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """The code blocks of one language, in order."""
+    """Return the code blocks of one language, in order."""
     return re.findall(rf"^```{language}\n(.*?)^```$", text(page), re.MULTILINE | re.DOTALL)
 
 
 def definitions(file: Path) -> Iterator[str]:
-    """The functions and classes of a file, and what is in its classes by `Class.name`."""
+    """Yield the functions and classes of a file, and the members of its classes as `Class.name`."""
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
@@ -63,7 +63,7 @@ def definitions(file: Path) -> Iterator[str]:
 
 
 def bound_by(statement: ast.stmt) -> list[str]:
-    """The names that a statement of a class defines."""
+    """Return the names that a statement of a class defines."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [statement.name]
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
@@ -185,7 +185,7 @@ def test_every_method_of_a_tuner_is_on_the_page() -> None:
 
 
 def pitchpipe_run(folder: Path, *words: str) -> str:
-    """Run the command line in a folder; gives what it printed."""
+    """Run the command line in a folder; return what it printed."""
     command = [str(Path(sys.executable).parent / "pitchpipe"), *words, "--dir", "runs"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -194,7 +194,7 @@ def pitchpipe_run(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def line(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
-    """The experiment of the README, with fewer trials, when it is done: its folder and the summary."""
+    """Run the experiment of the README with fewer trials; return its folder and its summary."""
     (config,), (script,) = blocks("README.md", "yaml"), blocks("README.md", "python")
     assert len(config.splitlines()) == 15
     (tmp_path / "experiment.yml").write_text(config.replace("max_trial_number: 30", "max_trial_number: 6"))
@@ -203,18 +203,20 @@ def line(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
     return Path(summary["folder"]), summary
 
 
-def test_experiment_of_the_readme_runs_and_its_database_answers(line: tuple[Path, dict[str, Any]]) -> None:
+def test_experiment_of_the_readme_runs_and_its_database_can_be_queried(
+    line: tuple[Path, dict[str, Any]],
+) -> None:
     folder, summary = line
     assert summary["status"] == "DONE"
     assert sum(summary["counts"].values()) == 6
     assert 0.0 < summary["best"]["value"] < 5.0
     assert set(summary["best"]["parameters"]) == {"lr", "momentum"}
     with sqlite3.connect(f"file:{folder}/experiment.db?mode=ro", uri=True) as db:
-        answers = [db.execute(query).fetchall() for query in blocks("docs/store.md", "sql")]
+        results = [db.execute(query).fetchall() for query in blocks("docs/store.md", "sql")]
     db.close()
-    assert len(answers) == 4
-    assert answers[0][0][2:] == (summary["best"]["value"], summary["best"]["parameters"]["lr"])
-    assert all(answers)
+    assert len(results) == 4
+    assert results[0][0][2:] == (summary["best"]["value"], summary["best"]["parameters"]["lr"])
+    assert all(results)
     (script,) = blocks("docs/store.md", "python")
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True
@@ -298,7 +300,7 @@ def test_plug_ins_of_the_page_are_loaded_and_used(tmp_path: Path) -> None:
     (tmp_path / "experiment.yml").write_text(config)
     (script,) = blocks("docs/plugins.md", "sh")
     assert "\nsleep 1 " in script
-    # Whoever is condemned is condemned before the end, however slow the machine is.
+    # A trial that is judged bad is stopped before its end, however slow the machine is.
     script = script.replace("\nsleep 1 ", "\ncase $x in 6*|8*) sleep 60;; esac ")
     (tmp_path / "trial.sh").write_text(script)
     summary = json.loads(pitchpipe_run(tmp_path, "run", "experiment.yml", "--json"))

@@ -16,13 +16,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """The environment of someone who activated this virtual environment."""
+    """Return the environment of a shell that activated this virtual environment."""
     return {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
 
 
 @pytest.fixture
 def examples(tree: Path, tmp_path: Path) -> Path:
-    """A copy of the examples, to be changed."""
+    """Copy the examples, to change them."""
     target = tmp_path / "examples"
     shutil.copytree(tree / "examples", target, ignore=shutil.ignore_patterns("__pycache__"))
     return target
@@ -47,7 +47,7 @@ def change(folder: Path, **replacements: str | None) -> None:
 
 
 def tune(folder: Path, environment: dict[str, str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Run an example's experiment; gives the summary and the exported trials."""
+    """Run an example's experiment; return the summary and the exported trials."""
     place = ["--dir", str(folder / "experiments")]
     summary = json.loads(run(["pitchpipe", "run", "experiment.yml", "--json", *place], folder, environment))
     exported = run(["pitchpipe", "export", summary["id"], "--format", "json", *place], folder, environment)

@@ -216,7 +216,7 @@ class Waiting(Callback):
 
 
 def endless(parameters: dict[str, Any]) -> float:
-    """Reports until it is stopped."""
+    """Report until it is stopped."""
     while True:
         report_intermediate_result(parameters["x"])
 
@@ -286,12 +286,12 @@ def test_trials_of_ones_own_run_before_and_while_it_runs(tmp_path: Path) -> None
             if len(self.finals) == 1:
                 search.add_trial({"x": 4})
 
-    told = Adding()
-    search = experiment(square, tmp_path, callbacks=[told], max_trial_number=4)
+    adding = Adding()
+    search = experiment(square, tmp_path, callbacks=[adding], max_trial_number=4)
     search.add_trial({"x": 3})
     result = search.run()
     assert result.counts == {"SUCCEEDED": 4}
-    own = [final for parameters, final in told.finals if isinstance(parameters["x"], int)]
+    own = [final for parameters, final in adding.finals if isinstance(parameters["x"], int)]
     assert own == [9.0, 16.0]
 
 
@@ -565,8 +565,8 @@ def test_log_messages_still_reach_the_program_while_its_experiment_runs(
     before = logger.level, logger.propagate, list(logger.handlers)
     experiment(square, tmp_path, callbacks=[Logging()], max_trial_number=1).run()
     assert (logger.level, logger.propagate, logger.handlers) == before
-    told = [record.getMessage() for record in caplog.records if record.name == "pitchpipe.test"]
-    assert told == ["this matters"]
+    logged = [record.getMessage() for record in caplog.records if record.name == "pitchpipe.test"]
+    assert logged == ["this matters"]
     log = (tmp_path / "exp" / "logs" / "manager.log").read_text()
     assert "WARNING pitchpipe.test: this matters" in log
     assert "INFO pitchpipe.test: this does not" in log

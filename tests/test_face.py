@@ -15,7 +15,7 @@ FOLDERS += ["dispatcher", "store", "executors", "manager", "server", "cli"]
 
 
 def modules_after(code: str) -> set[str]:
-    """The modules that a fresh interpreter has loaded after some code."""
+    """Return the modules that a fresh interpreter has loaded after some code."""
     code += "\nimport sys, json; print(json.dumps(sorted(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(json.loads(result.stdout.splitlines()[-1]))

@@ -65,7 +65,7 @@ def page(tree: Path) -> str:
 
 
 def rows(text: str) -> list[Row]:
-    """The rows of the tables with five columns."""
+    """Return the rows of the tables with five columns."""
     found = []
     for section, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL):
         for line in body.splitlines():
@@ -98,18 +98,18 @@ def problem(home: str) -> str | None:
 
 
 def has(thing: Any, name: str) -> bool:
-    """An attribute, or a field of a dataclass without a default."""
+    """Return whether there is such an attribute, or a field of a dataclass without a default."""
     return hasattr(thing, name) or name in getattr(thing, "__dataclass_fields__", ())
 
 
 def functions(file: Path) -> set[str]:
-    """The functions of a test file, and what hypothesis makes into one."""
+    """Return the functions of a test file, and what hypothesis makes into one."""
     nodes = ast.parse(file.read_text(encoding="utf-8")).body
     return {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
 def lacking_tests(tree: Path, tests: list[str]) -> list[str]:
-    """The node ids that name no test."""
+    """Return the node ids that name no test."""
     lacking = []
     for node in tests:
         file, _, name = node.partition("::")

@@ -28,7 +28,7 @@ print(json.dumps([name for name in sys.modules if "." not in name]))
 
 
 def script(name: str, python: str = sys.executable) -> str:
-    """The path of a console script that lies next to a Python."""
+    """Return the path of a console script that lies next to a Python."""
     return str(Path(python).parent / name)
 
 

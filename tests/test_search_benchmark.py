@@ -17,7 +17,7 @@ from pitchpipe.search_space import SearchSpace
 
 @pytest.fixture
 def module(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A function that imports a module of the benchmark, which is no package of ours."""
+    """Return a function that imports a module of the benchmark, which is not a package of ours."""
     monkeypatch.syspath_prepend(str(tree / "benchmarks" / "search_quality"))
     names = ("tasks", "synthetic", "scoring", "searching", "optimisers", "learning_curves")
     for name in names:

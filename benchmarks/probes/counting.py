@@ -1,4 +1,4 @@
-"""An assessor that tells how many results it judged, and until when."""
+"""An assessor that records how many results it judged, and when it judged the last one."""
 
 import json
 import time

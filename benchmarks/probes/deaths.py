@@ -1,4 +1,4 @@
-"""Notes when processes end: to the millisecond, whoever their parent is (Linux)."""
+"""Notes to the millisecond when processes end, whether or not they are children (Linux)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Deaths"]
 
 
 class Deaths(threading.Thread):
-    """Reads lines `PID` and `PID TIME` from a pipe of this folder: who is watched, and when it reported.
+    """Reads lines `PID` (a process to watch) and `PID TIME` (when it reported) from a pipe in this folder.
 
     The pipe's path is in the environment variable BENCHMARK_PIPE.
     """
@@ -30,7 +30,7 @@ class Deaths(threading.Thread):
         self.start()
 
     def median(self) -> float:
-        """Half of the processes were gone so many seconds after their report, or sooner."""
+        """Return the median of the seconds from a report to the end of its process."""
         return statistics.median(self.delays)
 
     def run(self) -> None:

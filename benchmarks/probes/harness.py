@@ -1,14 +1,25 @@
-"""What probes have in common: their options and their answer. Standard library only."""
+"""What probes share: their options and how they report numbers. Standard library only."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+import random
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SPACE", "TRIALS", "answer", "began", "files_in", "options", "resident"]
+__all__ = [
+    "SPACE",
+    "TRIALS",
+    "answer",
+    "began",
+    "files_in",
+    "options",
+    "resident",
+    "ten_parameters",
+    "ten_parameters_value",
+]
 
 TRIALS = Path(__file__).parent / "trials"
 SPACE = {
@@ -19,7 +30,7 @@ SPACE = {
 
 
 def options(**defaults: Any) -> argparse.Namespace:
-    """The command line: `--size N`, and an option for each default."""
+    """Parse the command line: `--size N`, and an option for each default."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", type=int, required=True)
     for name, default in defaults.items():
@@ -28,21 +39,34 @@ def options(**defaults: Any) -> argparse.Namespace:
 
 
 def answer(**numbers: float) -> None:
-    """Say what was measured."""
+    """Report what was measured."""
     Path(os.environ["BENCHMARK_ANSWER"]).write_text(json.dumps(numbers), encoding="utf-8")
 
 
 def began() -> float:
-    """When this process was started, in seconds since the epoch."""
+    """Return when this process was started, in seconds since the epoch."""
     return float(os.environ["BENCHMARK_BEGAN"])
 
 
 def resident() -> int:
-    """Bytes of memory that this process has in use."""
+    """Return the bytes of memory that this process uses."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+def ten_parameters(rng: random.Random) -> dict[str, Any]:
+    """Draw a point of the space in which suggestions are measured."""
+    drawn: dict[str, Any] = {f"u{i}": rng.random() for i in range(4)}
+    drawn |= {f"l{i}": 10 ** rng.uniform(-5, 0) for i in range(3)}
+    drawn |= {f"r{i}": rng.randrange(100) for i in range(2)}
+    return drawn | {"c": rng.choice("abc")}
+
+
+def ten_parameters_value(point: dict[str, Any]) -> float:
+    """Return the objective at a point."""
+    return sum((point[f"u{i}"] - 0.3) ** 2 for i in range(4)) + point["l0"] + point["r0"] / 100
+
+
 def files_in(folder: Path) -> int:
-    """How many files a folder holds."""
+    """Return how many files a folder holds."""
     return sum(len(files) for _, _, files in os.walk(folder))

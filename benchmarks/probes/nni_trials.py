@@ -1,4 +1,4 @@
-"""What the probes of NNI have in common."""
+"""What the probes of NNI share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(trial: Path, number: int, assessor: CustomAlgorithmConfig | None = None)
 
 
 def condemning(folder: Path) -> CustomAlgorithmConfig:
-    """An assessor that finds every result bad."""
+    """Return the config of an assessor that judges every result bad."""
     return CustomAlgorithmConfig(class_name="nni_condemn.Condemn", code_directory=str(folder), class_args={})
 
 

@@ -1,4 +1,4 @@
-"""Script trials of NNI whose first result is found bad: how soon is the process gone?"""
+"""Script trials of NNI whose first result is judged bad: how soon does the process end?"""
 
 from deaths import Deaths
 from harness import TRIALS, answer, options

@@ -1,4 +1,4 @@
-"""What the probes of Optuna have in common."""
+"""What the probes of Optuna share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 def study_in(storage: str, **options: object) -> optuna.Study:
-    """A study that keeps its trials in SQLite or in a journal, in this folder."""
+    """Create a study that stores its trials in SQLite or in a journal, in this folder."""
     if storage == "sqlite":
         place: object = f"sqlite:///{Path.cwd()}/study.db"
     else:
@@ -23,7 +23,7 @@ def study_in(storage: str, **options: object) -> optuna.Study:
 
 
 def suggest(trial: optuna.Trial) -> dict[str, float]:
-    """The search space of the other probes."""
+    """Draw a point of the search space of the other probes."""
     return {
         "x": trial.suggest_float("x", 0, 1),
         "lr": trial.suggest_float("lr", 1e-5, 1, log=True),

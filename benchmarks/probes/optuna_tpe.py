@@ -4,7 +4,7 @@ import random
 import time
 
 import optuna
-from harness import answer, options
+from harness import answer, options, ten_parameters, ten_parameters_value
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 SPACE = {
@@ -20,30 +20,22 @@ chosen = options()
 rng = random.Random(0)
 
 
-def point() -> dict:
-    drawn = {f"u{i}": rng.random() for i in range(4)}
-    drawn |= {f"l{i}": 10 ** rng.uniform(-5, 0) for i in range(3)}
-    drawn |= {f"r{i}": rng.randrange(100) for i in range(2)}
-    return drawn | {"c": rng.choice("abc")}
-
-
-def value(parameters: dict) -> float:
-    return sum((parameters[f"u{i}"] - 0.3) ** 2 for i in range(4)) + parameters["l0"] + parameters["r0"] / 100
-
-
 def fill(results: int) -> None:
-    points = [point() for _ in range(results)]
+    points = [ten_parameters(rng) for _ in range(results)]
     study.add_trials(
-        [optuna.create_trial(params=each, distributions=SPACE, value=value(each)) for each in points]
+        [
+            optuna.create_trial(params=each, distributions=SPACE, value=ten_parameters_value(each))
+            for each in points
+        ]
     )
 
 
 def suggestion(number: int) -> float:
-    """Seconds of a suggestion and of telling its result, the mean of `number`."""
+    """Return the mean seconds of a suggestion and of learning its result."""
     began = time.perf_counter()
     for _ in range(number):
         trial = study.ask(SPACE)
-        study.tell(trial, value(trial.params))
+        study.tell(trial, ten_parameters_value(trial.params))
     return (time.perf_counter() - began) / number
 
 

@@ -1,4 +1,4 @@
-"""What the probes of Pitchpipe have in common."""
+"""What the probes of Pitchpipe share."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(
 
 
 def rows_of(folder: Path, query: str) -> list[tuple[Any, ...]]:
-    """Ask the store of an experiment."""
+    """Query the database of an experiment."""
     database = sqlite3.connect(folder / "experiment.db")
     try:
         return database.execute(query).fetchall()
@@ -47,7 +47,7 @@ def rows_of(folder: Path, query: str) -> list[tuple[Any, ...]]:
 
 
 def succeeded_per_second(folder: Path, number: int) -> float:
-    """Trials a second, from the first one's start to the last one's end."""
+    """Return the trials per second, from the first start to the last end."""
     query = "SELECT count(*), min(start_time), max(end_time) FROM trials WHERE status = 'SUCCEEDED'"
     [(succeeded, first, last)] = rows_of(folder, query)
     if succeeded != number:

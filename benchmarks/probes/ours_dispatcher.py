@@ -53,7 +53,7 @@ class Dispatcher:
         return self._decoder.feed(data)
 
     def wait_for(self, command: CommandType) -> None:
-        """Read until such a frame has come."""
+        """Read until a frame with this command has come."""
         while all(frame.command is not command for frame in self.receive()):
             pass
 
@@ -62,13 +62,13 @@ class Dispatcher:
         while True:
             for frame in self.receive():
                 if frame.command is CommandType.Processed:
-                    told = loads(frame.payload)
-                    if told["queue"] == queue and told["n"] >= number:
+                    processed = loads(frame.payload)
+                    if processed["queue"] == queue and processed["n"] >= number:
                         return
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe whose ends are not among the numbers that the child expects."""
+    """Make a pipe whose descriptors are not those that the child expects."""
     ends = os.pipe()
     lifted = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
     for end in ends:
@@ -77,7 +77,7 @@ def _pipe() -> tuple[int, int]:
 
 
 def round_trips(dispatcher: Dispatcher, number: int) -> float:
-    """Seconds from a request for a trial to the trial, the median."""
+    """Return the median of the seconds from a request for a trial to the trial."""
     times = []
     for _ in range(number):
         began = time.perf_counter()
@@ -88,7 +88,7 @@ def round_trips(dispatcher: Dispatcher, number: int) -> float:
 
 
 def frames_per_second(dispatcher: Dispatcher, number: int, sent: int) -> float:
-    """Intermediate results a second, from the first byte to the last verdict."""
+    """Return the intermediate results per second, from the first byte to the last verdict."""
     frames = []
     for index in range(number):
         trial, step = divmod(index, STEPS)

@@ -1,4 +1,4 @@
-"""What the manager keeps of finished trials with ten results each, on the simulated executor."""
+"""The memory that the manager needs for finished trials with ten results each, on the simulated executor."""
 
 import asyncio
 import gc

@@ -1,7 +1,7 @@
-"""Processes of a running experiment are killed, one after another: how soon does it go on?
+"""Processes of a running experiment are killed, one after another: how soon does the experiment continue?
 
-A trial or an agent: until the next attempt of the trial has reported. The dispatcher: until a trial is there that the
-new one proposed. The manager: from the start of `pitchpipe resume` to the first result that it commits.
+A trial or an agent: until the next attempt of the trial has reported. The dispatcher: until the new one has proposed
+a trial. The manager: from the start of `pitchpipe resume` to the first result that it commits.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ echo '{"final": 0.5}' >> "$PITCHPIPE_REPORTS"
 
 
 def config(last: int, **more: Any) -> dict[str, Any]:
-    """An experiment of trials that make so many reports."""
+    """Return the config of an experiment whose trials report `last` times."""
     return {
         "search_space": SPACE,
         "tuner": {"name": "Random"},
@@ -56,17 +56,17 @@ def config(last: int, **more: Any) -> dict[str, Any]:
 
 
 Kill = Callable[[Manager], Callable[[], bool]]
-"""Kills something, and answers a function that says whether all goes on."""
+"""Kills a process and returns a function that says whether the experiment has recovered."""
 
 
 def running(manager: Manager) -> Trial:
-    """A trial that has reported."""
+    """Return a trial that has reported."""
     trials = () if manager.runner is None else manager.runner.live.values()
     return next(trial for trial in trials if trial.status == "RUNNING" and trial.next_sequence > 3)
 
 
 def has_reported_again(trial: Trial) -> Callable[[], bool]:
-    """Has the attempt after the present one reported?"""
+    """Return a function that says whether the next attempt has reported."""
     attempt = trial.attempt
     return lambda: trial.attempt > attempt and trial.next_sequence > trial.first_sequence
 
@@ -89,22 +89,22 @@ def kill_agent(manager: Manager) -> Callable[[], bool]:
 
 
 def kill_dispatcher(manager: Manager) -> Callable[[], bool]:
-    """Kill the dispatcher; trials go on meanwhile, and those that it had proposed are run."""
+    """Kill the dispatcher; trials continue, and those that it had proposed are run."""
     running(manager)
     killed, known = manager.dispatcher_pid, list[int]()
     os.kill(killed or 0, signal.SIGKILL)
 
-    def goes_on() -> bool:
+    def has_recovered() -> bool:
         if manager.dispatcher_pid in (None, killed) or manager.runner is None:
             return False
         known.append(manager.runner.created)
         return known[-1] > known[0]
 
-    return goes_on
+    return has_recovered
 
 
 def measured(kill: Kill, size: int, last: int) -> Iterator[float]:
-    """Kill so often, each time when all goes on; seconds to go on."""
+    """Kill `size` times, each time after the last recovery; return the seconds to each recovery."""
     made = ExperimentConfig.from_dict(config(last))
     manager = create_experiment(made, directory=Path.cwd(), experiment_id=kill.__name__)
     found: list[float] = []
@@ -129,16 +129,16 @@ def measured(kill: Kill, size: int, last: int) -> Iterator[float]:
 
 
 def results(database: Path) -> int:
-    """How many results are committed."""
+    """Return how many results are committed."""
     try:
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
             return db.execute("SELECT count(*) FROM metrics").fetchone()[0]
     except sqlite3.OperationalError:
-        return 0  # it is being made
+        return 0  # the database is being made
 
 
 def until_more_than(known: int, database: Path) -> None:
-    """Wait for results."""
+    """Wait until more results are committed than are known."""
     deadline = time.monotonic() + PATIENCE
     while results(database) <= known:
         if time.monotonic() > deadline:

@@ -10,7 +10,7 @@ from pitchpipe import report_intermediate_result
 
 chosen = options()
 STEPS = 500
-told = Path.cwd() / "judged.json"
+judged_file = Path.cwd() / "judged.json"
 
 
 def trial(parameters: dict) -> float:
@@ -23,12 +23,12 @@ def trial(parameters: dict) -> float:
 assessor = {
     "class_name": "counting.Counting",
     "code_directory": str(Path(__file__).parent),
-    "class_args": {"path": str(told)},
+    "class_args": {"path": str(judged_file)},
 }
 folder = run(trial, chosen.size // STEPS, assessor=assessor)
 [(stored,)] = rows_of(folder, "SELECT count(*) FROM metrics WHERE kind = 'PERIODICAL'")
 [(first,)] = rows_of(folder, "SELECT min(start_time) FROM trials")
-judged = json.loads(told.read_text(encoding="utf-8"))
+judged = json.loads(judged_file.read_text(encoding="utf-8"))
 if stored != judged["judged"]:
     raise SystemExit(f"{stored} results were stored and {judged['judged']} judged")
 answer(results_per_second=stored / (judged["last"] - first))

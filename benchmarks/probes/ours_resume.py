@@ -1,7 +1,7 @@
-"""An experiment with very many trials is stopped, or its manager killed, and resumed: how soon does its next trial end?
+"""A large experiment is stopped, or its manager killed, and resumed: how soon does its next trial end?
 
-Its first trials are imagined, which takes no agents; the store does not know. A killed manager leaves no checkpoint of
-the dispatcher behind that was made at the end.
+Its first trials are simulated, which needs no agents; the store holds the same. A killed manager leaves no final
+checkpoint of the dispatcher.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ def trial(parameters: dict) -> float:
 
 
 def succeeded(manager: Manager) -> int:
-    """How many trials have succeeded so far."""
+    """Return how many trials have succeeded so far."""
     return 0 if manager.runner is None else manager.runner.counts[TrialStatus.SUCCEEDED]
 
 
 def make(directory: Path, size: int, tuner: str, killed: bool) -> int:
-    """Run an experiment in a process of its own until so many trials have succeeded."""
+    """Run an experiment in its own process until `size` trials have succeeded."""
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -64,7 +64,7 @@ def make(directory: Path, size: int, tuner: str, killed: bool) -> int:
 
 
 def resume(directory: Path) -> float:
-    """Seconds from here to the end of the next trial."""
+    """Return the seconds from here to the end of the next trial."""
     from pitchpipe.store.folder import ExperimentFolder
 
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""From `pitchpipe run` to the first thing that the first trial does."""
+"""From `pitchpipe run` to the first action of the first trial."""
 
 import json
 import os
@@ -22,7 +22,7 @@ echo '{{"final": 1}}' >> "$PITCHPIPE_REPORTS"
 
 
 def to_first_trial(number: int, platform: str) -> float:
-    """Seconds until the first trial's command runs; the trial then reports, and that is all."""
+    """Return the seconds until the first trial's command runs; the trial reports and ends."""
     began_file = Path(f"first-{number}")
     script = Path(f"trial-{number}.sh")
     script.write_text(TRIAL.format(path=began_file.absolute()))
@@ -38,7 +38,7 @@ def to_first_trial(number: int, platform: str) -> float:
 
 
 def ray_alone() -> float:
-    """Seconds until a Ray that nothing else is done with is up; it is down again on return."""
+    """Return the seconds until a bare Ray is up; it has ended on return."""
     began = time.time()
     process = subprocess.Popen([sys.executable, "-c", RAY_ALONE], stdout=subprocess.PIPE)
     if process.stdout is None or not process.stdout.readline():

@@ -3,7 +3,7 @@
 import random
 import time
 
-from harness import answer, options
+from harness import answer, options, ten_parameters, ten_parameters_value
 
 from pitchpipe.tuners import create
 
@@ -19,29 +19,18 @@ chosen = options()
 rng = random.Random(0)
 
 
-def point() -> dict:
-    drawn = {f"u{i}": rng.random() for i in range(4)}
-    drawn |= {f"l{i}": 10 ** rng.uniform(-5, 0) for i in range(3)}
-    drawn |= {f"r{i}": rng.randrange(100) for i in range(2)}
-    return drawn | {"c": rng.choice("abc")}
-
-
-def value(parameters: dict) -> float:
-    return sum((parameters[f"u{i}"] - 0.3) ** 2 for i in range(4)) + parameters["l0"] + parameters["r0"] / 100
-
-
 def fill(results: int) -> None:
-    points = [point() for _ in range(results)]
-    tuner.import_data([{"parameter": each, "value": value(each)} for each in points])
+    points = [ten_parameters(rng) for _ in range(results)]
+    tuner.import_data([{"parameter": each, "value": ten_parameters_value(each)} for each in points])
 
 
 def suggestion(number: int, first: int) -> float:
-    """Seconds of a suggestion and of learning its result, the mean of `number`."""
+    """Return the mean seconds of a suggestion and of learning its result."""
     spent = 0.0
     for parameter_id in range(first, first + number):
         began = time.perf_counter()
         parameters = tuner.generate_parameters(parameter_id)
-        tuner.receive_trial_result(parameter_id, parameters, value(parameters))
+        tuner.receive_trial_result(parameter_id, parameters, ten_parameters_value(parameters))
         spent += time.perf_counter() - began
     return spent / number
 

@@ -1,4 +1,4 @@
-"""Script trials whose first result is found bad: how soon is the process gone?"""
+"""Script trials whose first result is judged bad: how soon does the process end?"""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Function trials of Ray Tune that do nothing but report, two at once, with actors that are used again."""
+"""Function trials of Ray Tune that do nothing but report, two at once, with reused actors."""
 
 import gc
 import time

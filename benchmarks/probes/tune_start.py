@@ -1,4 +1,4 @@
-"""From the start of Python to the first thing that the first trial of Ray Tune does."""
+"""From the start of Python to the first action of the first trial of Ray Tune."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What the probes of Ray Tune have in common."""
+"""What the probes of Ray Tune share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def fit(
     scheduler: Any = None,
     callbacks: list[tune.Callback] | None = None,
 ) -> tune.ResultGrid:
-    """Run `number` trials, two at once, on a Ray of this machine, with actors that are used again."""
+    """Run `number` trials, two at once, on a Ray of this machine, with reused actors."""
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     space = {"x": tune.uniform(0, 1), "lr": tune.loguniform(1e-5, 1), "layers": tune.randint(1, 9)}
     tuner = tune.Tuner(

@@ -1,7 +1,7 @@
 """Searches that report after every epoch, by workers on a simulated clock, with a rule that stops trials early.
 
-What counts is epochs: R is what a full trial trains. The value of a search after so many epochs is the lowest that any
-trial has reported by then.
+Epochs are counted: a full trial trains R of them. The value of a search after some epochs is the lowest that any trial
+has reported by then.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ WORKERS = 4
 
 
 class Method(ABC):
-    """Proposes parameters, and says after every epoch whether a trial goes on."""
+    """Proposes parameters, and decides after every epoch whether a trial continues."""
 
     @abstractmethod
     def start(self, key: int) -> Parameters:
-        """Parameters of the trial `key`."""
+        """Return the parameters of the trial `key`."""
 
     @abstractmethod
     def report(self, key: int, epoch: int, value: float) -> bool:
-        """Whether the trial goes on after its result number `epoch` (from 1)."""
+        """Return whether the trial continues after its result number `epoch` (from 1)."""
 
     @abstractmethod
     def end(self, key: int, value: float | None) -> None:
-        """The trial is over, with a final value, or None if it was stopped."""
+        """End the trial with its final value, or with None if it was stopped."""
 
 
 def make_method(name: str, curves: Curves, seed: int) -> Method:
-    """`Auto+ASHA` is a tuner and an assessor of ours, `Auto` a tuner alone, `optuna-tpe+asha` Optuna's."""
+    """Make a method: `Auto+ASHA` is our tuner and assessor, `Auto` a tuner alone, `optuna-tpe+asha` Optuna's."""
     searching, _, stopping = name.partition("+")
     if searching.startswith("optuna-"):
         return _Optuna(stopping, curves, seed)
@@ -134,7 +134,7 @@ class _Running:
 
 
 def run_epochs(curves: Curves, method: Method, budget: int, seed: int) -> list[float]:
-    """The lowest value reported after each of `budget` epochs, over all workers."""
+    """Return the lowest value reported after each of `budget` epochs, over all workers."""
     rng = np.random.default_rng([seed, 78])
     running: list[_Running] = []
     lowest, best, key, now = list[float](), math.inf, 0, 0.0
@@ -149,8 +149,8 @@ def run_epochs(curves: Curves, method: Method, budget: int, seed: int) -> list[f
         best = min(best, value)
         lowest.append(best)
         is_last = trial.epoch == curves.epochs
-        goes_on = method.report(trial.key, trial.epoch, value)
-        if is_last or not goes_on:
+        continues = method.report(trial.key, trial.epoch, value)
+        if is_last or not continues:
             method.end(trial.key, value if is_last else None)
         else:
             trial.epoch, trial.until = trial.epoch + 1, now + trial.pace

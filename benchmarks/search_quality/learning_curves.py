@@ -8,21 +8,16 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 import numpy as np
-from tasks import Curves, Parameters
+from tasks import Curves, Parameters, space_of
 
 __all__ = ["crossing", "digits", "power_laws"]
 
 
-def _space(**parameters: tuple[str, list[Any]]) -> dict[str, Any]:
-    return {name: {"_type": kind, "_value": values} for name, (kind, values) in parameters.items()}
-
-
 def power_laws() -> Curves:
     """Curves that fall to a floor; floor and speed depend on the parameters, so early results tell much."""
-    space = _space(lr=("loguniform", [1e-5, 1]), width=("randint", [1, 65]), reg=("loguniform", [1e-6, 1]))
+    space = space_of(lr=("loguniform", [1e-5, 1]), width=("randint", [1, 65]), reg=("loguniform", [1e-6, 1]))
 
     def curve(parameters: Parameters) -> Iterator[float]:
         rate = math.log10(parameters["lr"]) + 2
@@ -37,7 +32,7 @@ def power_laws() -> Curves:
 
 def crossing() -> Curves:
     """Curves that cross: what is slow at first ends lower, so early results mislead; and each result is noisy."""
-    space = _space(**{f"x{i}": ("uniform", [0, 1]) for i in range(4)})
+    space = space_of(**{f"x{i}": ("uniform", [0, 1]) for i in range(4)})
 
     def curve(parameters: Parameters) -> Iterator[float]:
         x = np.array([parameters[f"x{i}"] for i in range(4)])
@@ -51,8 +46,8 @@ def crossing() -> Curves:
 
 
 def digits() -> Curves:
-    """The error of a small network on digits after every epoch."""
-    space = _space(
+    """Train a small network on digits; the curve is its error after every epoch."""
+    space = space_of(
         lr=("loguniform", [1e-4, 1]),
         units=("qloguniform", [4, 64, 4]),
         alpha=("loguniform", [1e-6, 1]),

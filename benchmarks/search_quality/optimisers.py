@@ -1,6 +1,6 @@
-"""Who minimises: Pitchpipe's tuners, and its peers where they are installed, behind one interface.
+"""The optimisers: Pitchpipe's tuners, and its peers where they are installed, with one interface.
 
-An optimiser is asked for parameters by a key and told the value of that key, in any order; NaN is a trial that failed.
+An optimiser proposes parameters for a key and learns the value of that key, in any order; NaN is a failed trial.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class Optimiser(ABC):
 
     @abstractmethod
     def ask(self, key: int) -> Parameters:
-        """Parameters for the trial `key`; others may be running."""
+        """Return parameters for the trial `key`; others may be running."""
 
     @abstractmethod
     def tell(self, key: int, value: float) -> None:
-        """The value of the trial `key`."""
+        """Learn the value of the trial `key`."""
 
 
 def make(name: str, space: Parameters, seed: int) -> Optimiser:
-    """An optimiser by name: `TPE` is a tuner of ours, `optuna-tpe` a peer.
+    """Make an optimiser by name: `TPE` is a tuner of ours, `optuna-tpe` a peer.
 
     `TPE:{"name": value}` has other arguments, `Auto@{"name": value}` has other ingredients (`tuners/auto/settings.py`).
     """
@@ -43,7 +43,7 @@ def make(name: str, space: Parameters, seed: int) -> Optimiser:
 
 
 class _Tuner(Optimiser):
-    """Whatever has NNI's interface: our tuners, and NNI's."""
+    """A tuner with NNI's interface: one of ours or of NNI's."""
 
     def __init__(self, tuner: Any, space: Parameters) -> None:
         self._tuner = tuner
@@ -62,7 +62,7 @@ class _Tuner(Optimiser):
 
 
 def our_tuner(name: str, seed: int) -> Any:
-    """A tuner of ours that minimises; see `make` for its name."""
+    """Make a tuner of ours that minimises; see `make` for its name."""
     import inspect
     import json
 
@@ -72,7 +72,7 @@ def our_tuner(name: str, seed: int) -> Any:
     name, _, arguments = name.partition(":")
     given = json.loads(arguments) if arguments else {}
     if "optimize_mode" in inspect.signature(tuners.find(name)).parameters:
-        given = {"optimize_mode": "minimize", **given}  # NNI's tuners maximise unless told otherwise
+        given = {"optimize_mode": "minimize", **given}  # NNI's tuners maximise by default
     tuner: Any = tuners.create(name, seed=seed, **given)
     if settings:
         tuner.settings = replace(tuner.settings, **json.loads(settings))
@@ -83,7 +83,7 @@ def _nnis(kind: str, seed: int) -> Any:
     from nni.algorithms.hpo.tpe_tuner import TpeTuner
 
     if kind != "tpe":
-        raise ValueError(f"of NNI's tuners only tpe runs with what is current, not {kind}")
+        raise ValueError(f"of NNI's tuners only tpe runs with current libraries, not {kind}")
     return TpeTuner("minimize", seed)
 
 
@@ -118,12 +118,12 @@ class _Optuna(Optimiser):
 
 
 def suggested(trial: Any, space: Parameters) -> Parameters:
-    """The parameters of a trial of Optuna, in NNI's form."""
+    """Draw the parameters of an Optuna trial, in NNI's form."""
     return {name: _suggest(trial, name, spec) for name, spec in space.items()}
 
 
 def _suggest(trial: Any, path: str, spec: Parameters) -> Any:
-    """A value by Optuna's functions; normal types as uniform ones over three deviations, which it has not."""
+    """Draw a value with Optuna's functions; it lacks normal types, which become uniform over three deviations."""
     kind, values = spec["_type"], spec["_value"]
     if kind == "choice":
         return _suggest_option(trial, path, values)

@@ -12,7 +12,7 @@ __all__ = ["differences", "per_task", "plot", "table"]
 
 
 def table(scores: Sequence[Scores], index_of: dict[int, int]) -> Iterator[str]:
-    """Mean regret with its interval and mean rank at each number of trials, best at the last first."""
+    """Yield mean regret with its interval and mean rank at each number of trials, the best at the last one first."""
     last = max(index_of.values())
     ordered = sorted(scores, key=lambda one: one.mean(last))
     ranks = {n: mean_ranks(ordered, index) for n, index in index_of.items()}
@@ -28,7 +28,7 @@ def table(scores: Sequence[Scores], index_of: dict[int, int]) -> Iterator[str]:
 
 
 def differences(scores: Sequence[Scores], index_of: dict[int, int]) -> Iterator[str]:
-    """Each regret less that of the first, seed by seed, with its interval: above 0 is worse."""
+    """Yield each regret less that of the first, seed by seed, with its interval: above 0 is worse."""
     first = scores[0]
     yield f"| less {first.optimiser} | " + " | ".join(f"@{n}" for n in index_of) + " |"
     yield "|---|" + "---|" * len(index_of)
@@ -40,7 +40,7 @@ def differences(scores: Sequence[Scores], index_of: dict[int, int]) -> Iterator[
 
 
 def per_task(scores: Sequence[Scores], index: int) -> Iterator[str]:
-    """Mean regret on each task; a dash where an optimiser could not run."""
+    """Yield the mean regret on each task; a dash where an optimiser could not run."""
     found = [
         name for name in [*tasks.names(), *tasks.curve_tasks()] if any(name in one.regrets for one in scores)
     ]
@@ -56,7 +56,7 @@ def per_task(scores: Sequence[Scores], index: int) -> Iterator[str]:
 def plot(
     scores: Sequence[Scores], path: Path, title: str, highlight: str | None = None, unit: str = "trials"
 ) -> None:
-    """Mean regret against the number of trials (or epochs), a line an optimiser, with its interval; an SVG file."""
+    """Draw mean regret against the number of trials (or epochs) into an SVG file, one line per optimiser."""
     import matplotlib
 
     matplotlib.use("svg")

@@ -1,4 +1,4 @@
-"""The searches that were run, one JSON line each, and running those that are missing."""
+"""Stores the searches, one JSON line each, and runs those that are missing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Results:
         folder.mkdir(parents=True, exist_ok=True)
 
     def run(self, plan: Plan) -> None:
-        """Run what is missing, one process at a time; an optimiser that fails on a task is noted and passed over."""
+        """Run what is missing, one process at a time; an optimiser that fails on a task is reported and skipped."""
         for optimiser in plan.optimisers:
             for task in plan.tasks:
                 known = {
@@ -49,7 +49,7 @@ class Results:
                     self._run(optimiser, task, missing, plan)
 
     def of(self, optimiser: str, budget: int, workers: int) -> Iterator[dict[str, Any]]:
-        """The searches of an optimiser, with at least this budget."""
+        """Yield the searches of an optimiser, with at least this budget."""
         path = self._path(optimiser)
         if path.exists():
             for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
@@ -82,11 +82,11 @@ class Results:
                 check=False,
             )
         if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             print(f"  {optimiser} failed on {task}: {last}", file=sys.stderr)
 
     def _python(self, optimiser: str) -> str | None:
-        """The interpreter that has the optimiser's package; None if there is none."""
+        """Return the interpreter that has the optimiser's package, None if there is none."""
         if not optimiser.startswith(("optuna-", "nni-")):
             return sys.executable
         python = None if self._peers is None else self._peers / "bin" / "python"

@@ -7,7 +7,7 @@
     python -m benchmarks.search_quality --ablation --seeds 10   Auto without each of its parts
     python -m benchmarks.search_quality --optimisers Random TPE --tasks s1 s6 --budget 50 --quick
 
-Searches are kept in a folder (`--results`): what was run is not run again, so that a run may be broken off and widened.
+Searches are kept in a folder (`--results`): what was run is not run again, so a run may be interrupted and extended.
 Peers run in the environment that `make peers` makes; without it they are left out. The tables go to stdout as Markdown.
 An optimiser that cannot run on a task has a dash there, and its means are over the others.
 """
@@ -82,7 +82,7 @@ def _scores(results: Results, optimisers: list[str], options: argparse.Namespace
         ]
         for name in dict.fromkeys(optimisers)
     }
-    # The incumbent of one search may be the best there is: the scale knows all of them, also sequential ones.
+    # The incumbent of any search may be the best known value: the scale is made from all of them.
     everything = [
         json.loads(line) for path in options.results.glob("*.jsonl") for line in path.read_text().splitlines()
     ]

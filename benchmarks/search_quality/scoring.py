@@ -28,7 +28,7 @@ class Scale:
     random: Mapping[str, Sequence[float]]
 
     def regret(self, task: str, truth: float, trials: int) -> float:
-        """The normalised regret of a value after so many trials."""
+        """Return the normalised regret of a value after a number of trials."""
         if math.isnan(truth):
             return _WORST
         best, reference = self.best[task], self.random[task][trials - 1]
@@ -47,15 +47,15 @@ class Scores:
     ms: float
 
     def mean(self, index: int) -> float:
-        """The mean over tasks of the means over seeds."""
+        """Return the mean over tasks of the means over seeds."""
         return float(np.mean([regret[:, index].mean() for regret in self.regrets.values()]))
 
     def interval(self, index: int) -> tuple[float, float]:
-        """The 95 % interval of the mean, by resampling the seeds of each task."""
+        """Return the 95 % interval of the mean, by resampling the seeds of each task."""
         return _interval([regret[:, index] for regret in self.regrets.values()])
 
     def less(self, other: Scores, index: int) -> tuple[float, float, float]:
-        """The mean of this regret less the other's, seed by seed, with its 95 % interval."""
+        """Return the mean of this regret less the other's, seed by seed, with its 95 % interval."""
         names = [name for name in self.regrets if name in other.regrets]
         pairs = [(self.regrets[name][:, index], other.regrets[name][:, index]) for name in names]
         differences = [one[: len(two)] - two[: len(one)] for one, two in pairs]
@@ -78,7 +78,7 @@ def _all_names() -> list[str]:
 
 
 def scale_of(rows: Sequence[Mapping[str, Any]], random: Sequence[Mapping[str, Any]], trials: int) -> Scale:
-    """The scale from random searches and from the best of all rows, where a formula does not tell it."""
+    """Make the scale from random searches, and from the best of all rows where the minimum is unknown."""
     best: dict[str, float] = {}
     medians: dict[str, list[float]] = {}
     for name in _all_names():
@@ -93,7 +93,7 @@ def scale_of(rows: Sequence[Mapping[str, Any]], random: Sequence[Mapping[str, An
 
 
 def score(optimiser: str, rows: Sequence[Mapping[str, Any]], scale: Scale, trials: Sequence[int]) -> Scores:
-    """The regrets of an optimiser; tasks on which it has no search are left out."""
+    """Return the regrets of an optimiser; tasks on which it has no search are left out."""
     regrets: dict[str, np.ndarray] = {}
     for name in _all_names():
         found = [row for row in rows if row["task"] == name]
@@ -106,7 +106,7 @@ def score(optimiser: str, rows: Sequence[Mapping[str, Any]], scale: Scale, trial
 
 
 def mean_ranks(scores: Sequence[Scores], index: int) -> list[float]:
-    """The mean over tasks of the rank among the optimisers that ran on it; 1 is the best."""
+    """Return the mean over tasks of the rank among the optimisers that ran on it; 1 is the best."""
     ranks: list[list[float]] = [[] for _ in scores]
     for name in _all_names():
         there = [(s.regrets[name][:, index].mean(), i) for i, s in enumerate(scores) if name in s.regrets]

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from tasks import Parameters, Task
+from tasks import Parameters, Task, space_of
 
 __all__ = [
     "architecture",
@@ -21,12 +21,8 @@ __all__ = [
 ]
 
 
-def _space(**parameters: tuple[str, list[Any]]) -> dict[str, Any]:
-    return {name: {"_type": kind, "_value": values} for name, (kind, values) in parameters.items()}
-
-
 def _box(dimension: int, low: float, high: float) -> dict[str, Any]:
-    return _space(**{f"x{i}": ("uniform", [low, high]) for i in range(dimension)})
+    return space_of(**{f"x{i}": ("uniform", [low, high]) for i in range(dimension)})
 
 
 def _point(parameters: Parameters, dimension: int) -> np.ndarray:
@@ -50,7 +46,7 @@ def rastrigin() -> Task:
 
 
 def rosenbrock() -> Task:
-    """A curved valley in eight dimensions: Rosenbrock (1960)."""
+    """Make a curved valley in eight dimensions: Rosenbrock (1960)."""
 
     def value(parameters: Parameters) -> float:
         x = _point(parameters, 8)
@@ -100,7 +96,7 @@ def few_matter() -> Task:
 def mixed() -> Task:
     """Continuous, integer and categorical parameters that depend on each other."""
     offsets = {"a": 0.0, "b": 0.6, "c": 1.1, "d": 1.5}
-    space = _space(
+    space = space_of(
         **{f"x{i}": ("uniform", [-3, 3]) for i in range(4)},
         **{f"n{i}": ("randint", [0, 13]) for i in range(3)},
         kind=("choice", list(offsets)),
@@ -122,7 +118,7 @@ def mixed() -> Task:
 
 def tree() -> Task:
     """Choices in choices, three deep: each leaf has a minimum of its own, and one of them is the lowest."""
-    space = _space(
+    space = space_of(
         model=("choice", [_branch(name) for name in "ABC"]),
         scale=("loguniform", [1e-3, 1]),
     )
@@ -151,19 +147,22 @@ def _branch(name: str) -> dict[str, Any]:
     inner = [
         {
             "_name": side,
-            **_space(
+            **space_of(
                 width=("randint", [1, 33]),
-                leaf=("choice", [{"_name": "plain"}, {"_name": "bent", **_space(bend=("uniform", [0, 1]))}]),
+                leaf=(
+                    "choice",
+                    [{"_name": "plain"}, {"_name": "bent", **space_of(bend=("uniform", [0, 1]))}],
+                ),
             ),
         }
         for side in ("left", "right")
     ]
-    return {"_name": name, **_space(share=("uniform", [0, 1]), inner=("choice", inner))}
+    return {"_name": name, **space_of(share=("uniform", [0, 1]), inner=("choice", inner))}
 
 
 def every_type() -> Task:
     """All ten types of parameters, and noise as large as a tenth of what separates good from bad."""
-    space = _space(
+    space = space_of(
         choice=("choice", ["one", "two", "three"]),
         randint=("randint", [0, 20]),
         uniform=("uniform", [0, 1]),
@@ -198,7 +197,7 @@ def architecture() -> Task:
     """Eight choices of five options: what each adds, what pairs add, as in tables of network architectures."""
     rng = np.random.default_rng(4)
     single, pairs = rng.normal(size=(8, 5)), 0.7 * rng.normal(size=(8, 8, 5, 5))
-    space = _space(**{f"op{i}": ("choice", ["none", "skip", "conv1", "conv3", "pool"]) for i in range(8)})
+    space = space_of(**{f"op{i}": ("choice", ["none", "skip", "conv1", "conv3", "pool"]) for i in range(8)})
     options = space["op0"]["_value"]
 
     def value(parameters: Parameters) -> float:
@@ -211,7 +210,7 @@ def architecture() -> Task:
 
 
 def _best_chain(single: np.ndarray, pairs: np.ndarray) -> float:
-    """The lowest sum along the chain, by dynamic programming."""
+    """Return the lowest sum along the chain, by dynamic programming."""
     costs = single[0]
     for i in range(1, len(single)):
         costs = single[i] + np.min(costs[:, None] + pairs[i - 1, i], axis=0)
@@ -219,8 +218,8 @@ def _best_chain(single: np.ndarray, pairs: np.ndarray) -> float:
 
 
 def network() -> Task:
-    """What training a network looks like: rates on log scales that depend on each other, a cliff where it diverges."""
-    space = _space(
+    """Imitate training a network: rates on log scales that depend on each other, a cliff where it diverges."""
+    space = space_of(
         lr=("loguniform", [1e-6, 10]),
         momentum=("uniform", [0, 0.999]),
         decay=("loguniform", [1e-8, 1e-1]),
@@ -228,7 +227,10 @@ def network() -> Task:
         layers=("randint", [1, 9]),
         units=("qloguniform", [8, 1024, 8]),
         dropout=("uniform", [0, 0.8]),
-        optimizer=("choice", [{"_name": "sgd"}, {"_name": "adam", **_space(beta=("uniform", [0.8, 0.999]))}]),
+        optimizer=(
+            "choice",
+            [{"_name": "sgd"}, {"_name": "adam", **space_of(beta=("uniform", [0.8, 0.999]))}],
+        ),
     )
 
     def value(parameters: Parameters) -> float:

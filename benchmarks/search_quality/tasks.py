@@ -1,6 +1,6 @@
 """What is minimised: tasks by name, each a search space with an objective whose best value is known or was found.
 
-A task is made anew for every run: `objective(parameters, rng)` is what an optimiser sees (with noise, where there is
+A task is made again for every run: `objective(parameters, rng)` is what an optimiser sees (with noise, where there is
 noise), `truth(parameters)` is what it is judged by.
 """
 
@@ -12,14 +12,19 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Curves", "Task", "curve_tasks", "make", "names"]
+__all__ = ["Curves", "Task", "curve_tasks", "make", "names", "space_of"]
 
 Parameters = dict[str, Any]
 
 
+def space_of(**parameters: tuple[str, list[Any]]) -> Parameters:
+    """Return a search space in NNI's form."""
+    return {name: {"_type": kind, "_value": values} for name, (kind, values) in parameters.items()}
+
+
 @dataclass(frozen=True)
 class Task:
-    """One problem; `best` is the lowest value there is, None where only runs can tell."""
+    """One problem; `best` is its minimum, None where it is unknown."""
 
     name: str
     about: str
@@ -29,14 +34,14 @@ class Task:
     noise: float = 0.0
 
     def objective(self, parameters: Parameters, rng: np.random.Generator) -> float:
-        """The value that is reported; NaN for a trial that fails."""
+        """Return the value that is reported; NaN for a trial that fails."""
         value = self.truth(parameters)
         return value + self.noise * float(rng.normal()) if self.noise else value
 
 
 @dataclass(frozen=True)
 class Curves:
-    """A problem whose trials report after every epoch, `epochs` at most; `curve` trains on as it is asked."""
+    """A problem whose trials report after every epoch, `epochs` at most; `curve` trains one epoch at a time."""
 
     name: str
     about: str
@@ -46,17 +51,17 @@ class Curves:
 
 
 def names() -> list[str]:
-    """The tasks in the order of the tables."""
+    """Return the names of the tasks in the order of the tables."""
     return list(_makers())
 
 
 def make(name: str) -> Task:
-    """A task by its name; raises KeyError."""
+    """Make a task by its name; raise `KeyError` for an unknown one."""
     return _makers()[name]()
 
 
 def curve_tasks() -> dict[str, Callable[[], Curves]]:
-    """The tasks with learning curves, by name."""
+    """Return the tasks with learning curves, by name."""
     import learning_curves
 
     return {

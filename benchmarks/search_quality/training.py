@@ -7,13 +7,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from tasks import Parameters, Task
+from tasks import Parameters, Task, space_of
 
 __all__ = ["boosting", "kernel_ridge", "linear_classifier", "support_vectors"]
-
-
-def _space(**parameters: tuple[str, list[Any]]) -> dict[str, Any]:
-    return {name: {"_type": kind, "_value": values} for name, (kind, values) in parameters.items()}
 
 
 @cache
@@ -27,7 +23,7 @@ def _data(name: str, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _score(model: Any, name: str, size: int, scoring: str) -> float:
-    """The mean score over three folds, negated; NaN if the model cannot be fitted."""
+    """Return the negated mean score over three folds; NaN if the model cannot be fitted."""
     from sklearn.model_selection import KFold, cross_val_score
 
     folds = KFold(3, shuffle=True, random_state=0)
@@ -41,15 +37,15 @@ def _kernels() -> list[dict[str, Any]]:
     gamma = ("loguniform", [1e-5, 10])
     return [
         {"_name": "linear"},
-        {"_name": "rbf", **_space(gamma=gamma)},
-        {"_name": "poly", **_space(gamma=gamma, degree=("randint", [2, 6]), coef0=("uniform", [0, 3]))},
-        {"_name": "sigmoid", **_space(gamma=gamma, coef0=("uniform", [-2, 2]))},
+        {"_name": "rbf", **space_of(gamma=gamma)},
+        {"_name": "poly", **space_of(gamma=gamma, degree=("randint", [2, 6]), coef0=("uniform", [0, 3]))},
+        {"_name": "sigmoid", **space_of(gamma=gamma, coef0=("uniform", [-2, 2]))},
     ]
 
 
 def support_vectors() -> Task:
-    """The error of a support-vector classifier with a nested choice of kernels."""
-    space = _space(
+    """Minimise the error of a support-vector classifier with a nested choice of kernels."""
+    space = space_of(
         C=("loguniform", [1e-3, 1e3]),
         kernel=("choice", _kernels()),
         shrinking=("choice", [True, False]),
@@ -74,8 +70,8 @@ def support_vectors() -> Task:
 
 
 def kernel_ridge() -> Task:
-    """The squared error of kernel ridge regression with a nested choice of kernels."""
-    space = _space(alpha=("loguniform", [1e-6, 1e3]), kernel=("choice", _kernels()))
+    """Minimise the squared error of kernel ridge regression with a nested choice of kernels."""
+    space = space_of(alpha=("loguniform", [1e-6, 1e3]), kernel=("choice", _kernels()))
 
     def value(parameters: Parameters) -> float:
         from sklearn.kernel_ridge import KernelRidge
@@ -89,19 +85,19 @@ def kernel_ridge() -> Task:
 
 
 def linear_classifier() -> Task:
-    """The error of a linear classifier trained by stochastic gradients: nested penalty and schedule, and noise."""
+    """Minimise the error of a linear classifier: nested penalty and schedule, and noise."""
     penalties = [
         {"_name": "l2"},
         {"_name": "l1"},
-        {"_name": "elasticnet", **_space(l1_ratio=("uniform", [0, 1]))},
+        {"_name": "elasticnet", **space_of(l1_ratio=("uniform", [0, 1]))},
     ]
     rate = ("loguniform", [1e-4, 1])
     schedules = [
         {"_name": "optimal"},
-        {"_name": "constant", **_space(eta0=rate)},
-        {"_name": "invscaling", **_space(eta0=rate, power_t=("uniform", [0.1, 1]))},
+        {"_name": "constant", **space_of(eta0=rate)},
+        {"_name": "invscaling", **space_of(eta0=rate, power_t=("uniform", [0.1, 1]))},
     ]
-    space = _space(
+    space = space_of(
         alpha=("loguniform", [1e-7, 1]),
         loss=("choice", ["hinge", "log_loss", "modified_huber"]),
         penalty=("choice", penalties),
@@ -132,8 +128,8 @@ def linear_classifier() -> Task:
 
 
 def boosting() -> Task:
-    """The squared error of gradient-boosted trees."""
-    space = _space(
+    """Minimise the squared error of gradient-boosted trees."""
+    space = space_of(
         n_estimators=("qloguniform", [5, 80, 1]),
         learning_rate=("loguniform", [1e-3, 1]),
         max_depth=("randint", [1, 7]),

@@ -18,7 +18,7 @@ from searching import search
 
 
 def run(request: dict[str, Any], seed: int) -> dict[str, Any]:
-    """One search; `ms` is the CPU time of each trial, where trials are what is counted."""
+    """Run one search; `ms` is the CPU time of each trial, where trials are counted."""
     if request["task"] in tasks.curve_tasks():
         curves = tasks.curve_tasks()[request["task"]]()
         method = make_method(request["optimiser"], curves, seed)

@@ -11,12 +11,12 @@ A_WHILE = 0.02  # s: a real trial computes so long that the assessor can stop it
 
 
 def rosenbrock(x: float, y: float) -> float:
-    """The height at a point; the lowest one is 0, at (1, 1)."""
+    """Return the height at a point; the lowest one is 0, at (1, 1)."""
     return (1 - x) ** 2 + 100 * (y - x * x) ** 2
 
 
 def slope(x: float, y: float) -> tuple[float, float]:
-    """The gradient at a point."""
+    """Return the gradient at a point."""
     return -2 * (1 - x) - 400 * x * (y - x * x), 200 * (y - x * x)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 
 def _running() -> Any:
-    """The helpers beside this file: in importlib mode pytest does not put them on the path."""
+    """Import the helpers beside this file: in importlib mode pytest does not put them on the path."""
     name = "pitchpipe_end_to_end_running"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name("running.py"))
@@ -24,11 +24,11 @@ def _running() -> Any:
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Any:
-    """A place for experiments of this machine."""
+    """Make a place for experiments of this machine."""
     return _running().Lab(tmp_path / "lab")
 
 
 @pytest.fixture(params=["local", pytest.param("ray", marks=pytest.mark.ray)])
 def any_lab(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """A place for experiments, on this machine and on Ray."""
+    """Make a place for experiments, on this machine and on Ray."""
     return _running().Lab(tmp_path / "lab", request.param)

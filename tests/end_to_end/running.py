@@ -27,7 +27,7 @@ class Lab:
         folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, script: str, name: str = "trial.py", **fields: Any) -> Path:
-        """Write a trial script and a config that runs it; answers the config's path."""
+        """Write a trial script and a config that runs it; return the config's path."""
         (self.folder / name).write_text(script)
         command = f"{sys.executable} {name}" if name.endswith(".py") else f"sh {name}"
         service: dict[str, Any] = {"platform": self.platform}
@@ -49,7 +49,7 @@ class Lab:
         return path
 
     def command(self, *words: str | Path) -> list[str]:
-        """The command line of a verb on this lab's experiments."""
+        """Return the command line of a verb on this lab's experiments."""
         verb, *rest = words
         return [_console_script(), str(verb), *map(str, rest), "--dir", str(self.directory)]
 
@@ -70,13 +70,13 @@ class Lab:
         )
 
     def run_json(self, config: Path, *options: str) -> dict[str, Any]:
-        """Run an experiment called `exp`; answers the object that `--json` prints."""
+        """Run an experiment called `exp`; return the object that `--json` prints."""
         done = self.run("run", config, "--experiment-id", "exp", "--json", *options)
         assert done.stdout, done.stderr
         return json.loads(done.stdout)
 
     def trials(self) -> list[dict[str, Any]]:
-        """What `export` says of the trials."""
+        """Export the trials."""
         done = self.run("export", "exp", "--format", "json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)["trials"]
@@ -95,7 +95,7 @@ class Lab:
             db.close()
 
     def until(self, condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
-        """Wait until something is true of the world outside, which tells nobody when it changes."""
+        """Wait until something is true of the world outside, which gives no notice when it changes."""
         deadline = time.monotonic() + PATIENCE
         while not condition():
             if process is not None and process.poll() is not None:

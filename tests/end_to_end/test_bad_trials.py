@@ -1,4 +1,4 @@
-"""Trials that go wrong in every way a script can: a definite status, a readable reason, and the rest goes on."""
+"""Trials that go wrong in every way a script can: a definite status, a readable reason, and the others continue."""
 
 from __future__ import annotations
 

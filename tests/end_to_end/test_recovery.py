@@ -135,8 +135,8 @@ def test_trial_of_a_killed_agent_is_run_again_and_counted_once(any_lab: Any, scr
     lines = (lab.folder / f"witness-{again}").read_text().splitlines()
     repeated = len(lines) - 11
     assert repeated <= 1 if script == WITH_CHECKPOINTS else repeated > 1
-    told = [json.loads(payload) for (payload,) in lab.query("SELECT payload FROM commands WHERE code = 'ME'")]
-    heard = [(metric["trial_job_id"], metric["type"], metric["sequence"]) for metric in told]
+    sent = [json.loads(payload) for (payload,) in lab.query("SELECT payload FROM commands WHERE code = 'ME'")]
+    heard = [(metric["trial_job_id"], metric["type"], metric["sequence"]) for metric in sent]
     assert len(heard) == len(set(heard))
     assert "1: retried (INFRA, agent" in lab.run("trial", "show", "exp", str(again)).stdout
     assert "run again: 1 INFRA attempt" in lab.run("status", "exp").stdout

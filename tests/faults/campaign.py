@@ -65,7 +65,7 @@ class Campaign:
                 print(f"{plan.place} ({plan.kind}; {again}): {problem} [{outcome.kept}]", flush=True)
 
     def favour(self, number: int) -> str:
-        """The crash point that was hit least of those that this experiment can reach, once others have been."""
+        """Return the crash point hit least of those that this experiment can reach, once others have been."""
         if not self.hits:
             return ""
         return min(possible_points(number, "local"), key=lambda name: self.hits[name])
@@ -79,7 +79,7 @@ class Campaign:
         return total
 
     def table(self) -> str:
-        """The report."""
+        """Return the report."""
         hits = self.hits
         kills = sum((outcome.kills for outcome in self.outcomes), Counter[str]())
         places = Counter(outcome.plan.place for outcome in self.outcomes)
@@ -111,7 +111,7 @@ def experiments_of(
     keep: Path,
     favour: Callable[[int], str] = lambda number: "",
 ) -> Iterator[Job]:
-    """The experiments with these numbers, on this machine (`local`), on `ray`, or `simulated`."""
+    """Yield the experiments with these numbers, on this machine (`local`), on `ray`, or `simulated`."""
     for number in numbers:
         if place == "simulated":
             yield partial(run_simulated, seed, number)
@@ -125,7 +125,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--experiments", type=int, default=1_000_000, help="at most so many on this machine")
-    parser.add_argument("--simulated", type=int, default=20, help="so many on imagined trials, before those")
+    parser.add_argument("--simulated", type=int, default=20, help="so many on simulated trials, before those")
     parser.add_argument("--ray", type=int, default=0, help="so many on Ray, after those")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", type=int, nargs="*", help="the numbers of the experiments to run")

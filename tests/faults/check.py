@@ -56,21 +56,21 @@ def check_experiment(folder: Path, witness: Path, expected: list[float] | None, 
     for trial in trials:
         rows = [row for row in metrics if row["sequence_id"] == trial["sequence_id"]]
         _check_trial(found, trial, rows, _said(witness / str(trial["sequence_id"])), steps)
-    told = Counter(_told(json.loads(payload)) for (payload,) in commands)
-    for key, count in told.items():
+    sent = Counter(_metric(json.loads(payload)) for (payload,) in commands)
+    for key, count in sent.items():
         if count > 1:
             found.note("doubled", f"the dispatcher was told {key} {count} times")
     return found
 
 
 def _said(path: Path) -> list[list[Any]]:
-    """The lines of a witness; the last of a run that was killed may be cut."""
+    """Return the lines of a witness; the last one of a killed run may be cut."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("]")]
 
 
-def _told(metric: dict[str, Any]) -> tuple[str, str, int]:
+def _metric(metric: dict[str, Any]) -> tuple[str, str, int]:
     return metric["trial_job_id"], metric["type"], metric["sequence"]
 
 
@@ -133,7 +133,7 @@ def _key(row: dict[str, Any]) -> tuple[str, str, int]:
 
 
 def _check_values(found: Findings, where: str, x: float, counted: list[dict[str, Any]]) -> None:
-    """What a trial that goes on from a checkpoint reports is what it would have reported otherwise."""
+    """Check that a trial which continues from a checkpoint reports what it would have reported otherwise."""
     for row in counted:
         step, value = row["sequence"], json.loads(row["value"])["default"]
         expected = x if row["kind"] == "FINAL" else sum(x + each for each in range(step + 1))

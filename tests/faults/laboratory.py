@@ -88,7 +88,7 @@ class Laboratory:
         }
 
     def run(self, outcome: Outcome) -> None:
-        """Life after life, until the experiment is done; then look at what it has come to."""
+        """Run and resume until the experiment is done; then check what it has stored."""
         rounds = [*self.plan.rounds, *[Round()] * RESUMES]
         for number, each in enumerate(rounds):
             hits = self.folder / f"hits-{number}"
@@ -110,7 +110,7 @@ class Laboratory:
         )
 
     def _live(self, number: int, each: Round, hits: Path, outcome: Outcome) -> int | None:
-        """One life of the manager; its exit code, None if it had to be killed."""
+        """Run the manager once; return its exit code, None if it had to be killed."""
         with (self.folder / f"life-{number + 1}.log").open("w") as log:
             log.write(f"{each}\n")
             log.flush()
@@ -167,7 +167,7 @@ class Laboratory:
         return {**self.environment, "PYTHONPATH": path, "PPFAULTS_CRASH": crashes, "PPFAULTS_HITS": str(hits)}
 
     def _command(self) -> list[str]:
-        """What begins the experiment, or what goes on with it, if there is something to go on with."""
+        """Return the command that starts the experiment, or that resumes it if it exists."""
         if self._status()[0] != "":
             words = ["resume", "exp", "--dir", str(self.experiment.parent), "--json"]
             return [sys.executable, "-P", "-m", "pitchpipe", *words]
@@ -196,7 +196,7 @@ class Laboratory:
             db.close()
 
     def processes(self) -> Iterator[tuple[int, bytes]]:
-        """The processes of this experiment: (pid, command line)."""
+        """Yield the processes of this experiment: (pid, command line)."""
         mark = f"{MARK}={self.mark}".encode()
         for name in os.listdir("/proc"):
             if not name.isdigit():
@@ -228,7 +228,7 @@ class Laboratory:
 
 
 def expected_x(plan: Plan) -> list[float]:
-    """The parameters that the tuner proposes with the seed of the plan."""
+    """Return the parameters that the tuner proposes with the seed of the plan."""
     tuner: Any
     if plan.slow_tuner:
         import random

@@ -52,7 +52,7 @@ class Plan:
     rounds: Sequence[Round] = field(default_factory=tuple)
 
     def config(self, python: str = sys.executable) -> dict[str, Any]:
-        """The configuration of the experiment."""
+        """Return the config of the experiment."""
         service: dict[str, Any] = {"platform": self.place}
         if self.place == "ray":
             service["idle_timeout"] = 5
@@ -78,18 +78,18 @@ class Plan:
 
 
 def kind_of(number: int) -> str:
-    """What trials an experiment has."""
+    """Return the kind of trials that an experiment has."""
     return ("command", "function")[number % 2]
 
 
 def possible_points(number: int, place: str) -> list[str]:
-    """The points that can be reached in an experiment, if its tuner is slow enough."""
+    """Return the points that can be reached in an experiment, if its tuner is slow enough."""
     kind = kind_of(number)
     return [name for name, point in POINTS.items() if kind in point.kinds and place in point.places]
 
 
 def plan_for(seed: int, number: int, place: str = "local", favoured: str = "") -> Plan:
-    """The plan of an experiment; crash points take turns, so that each is hit about as often as any other.
+    """Make the plan of an experiment; crash points take turns, so that each is hit about as often as any other.
 
     Not all that is planned happens, some points more rarely than others: `favoured` is one that is behind.
     """
@@ -120,7 +120,7 @@ def plan_for(seed: int, number: int, place: str = "local", favoured: str = "") -
 def _crashes(
     allowed: list[str], seed: int, turn: int, draw: random.Random, life: int
 ) -> dict[str, tuple[str, int]]:
-    """A point of each role, the next in turn, and how often it is passed before.
+    """Return the next point of each role, and how often it is passed before.
 
     The manager dies early in its first life. A dispatcher that dies three times at one command ends the
     experiment: it is not to be killed otherwise.

@@ -1,4 +1,4 @@
-"""Starts an experiment of the campaign: `python -P start.py PLAN.json`, which `pitchpipe resume` goes on with."""
+"""Starts an experiment of the campaign: `python -P start.py PLAN.json`, which `pitchpipe resume` can continue."""
 
 import asyncio
 import importlib.util
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def load_train(path: str):  # type: ignore[no-untyped-def]
-    """The function of trial.py, pickled by value."""
+    """Return the function of trial.py, to be pickled by value."""
     import cloudpickle
 
     spec = importlib.util.spec_from_file_location("campaign_trial", path)

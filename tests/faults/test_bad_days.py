@@ -121,7 +121,7 @@ def check_all_succeeded(lab: Lab, trials: int = 4) -> None:
 
 
 def troubles(lab: Lab) -> list[str]:
-    """What the manager says is out of order."""
+    """Return the warnings of the manager."""
     try:
         return ask_manager(lab.database.parent, {"op": "status"})["troubles"]
     except ControlError:
@@ -149,10 +149,10 @@ def test_experiment_without_room_can_be_stopped_and_goes_on_when_there_is_some(l
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode in (1, 130), errors
-    told = json.loads(output)
-    assert told["status"] == "ERROR"
-    assert "experiment.db" in told["reason"]
-    assert "make room and resume" in told["reason"]
+    summary = json.loads(output)
+    assert summary["status"] == "ERROR"
+    assert "experiment.db" in summary["reason"]
+    assert "make room and resume" in summary["reason"]
     assert "Traceback" not in errors
     code, _, errors = lab.run("resume", "exp", "--json")
     assert code == 0, errors
@@ -161,7 +161,7 @@ def test_experiment_without_room_can_be_stopped_and_goes_on_when_there_is_some(l
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 4 MiB of its own, where that can be made."""
+    """Make a file system of 4 MiB, where that is possible."""
     place = tmp_path / "disk"
     place.mkdir()
     made = subprocess.run(
@@ -246,7 +246,7 @@ def story(directory: Path) -> list[Any]:
 
 
 def full(store: Store, pages: int) -> Callable[[], None]:
-    """Let the database take so many pages more; answers what lets it take any number."""
+    """Let the database grow by some pages only; return a function that lifts the limit."""
     (used,) = store._db.execute("PRAGMA page_count").fetchone()
     store._db.execute(f"PRAGMA max_page_count = {used + pages}")
     return lambda: store._db.execute("PRAGMA max_page_count = 100000") and None
@@ -450,7 +450,7 @@ def test_trial_whose_agent_and_watchdog_are_killed_reports_no_more(lab: Lab) -> 
         each.kill()
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, errors
-    # A killed one that nobody has reaped is not running.
+    # A killed process that was not reaped is not running.
     assert not trial.is_running() or trial.status() == psutil.STATUS_ZOMBIE
     assert lab.query("SELECT status, attempt FROM trials") == [("SUCCEEDED", 2)]
     said = (lab.folder / "witness").read_text().splitlines()
@@ -462,7 +462,7 @@ def test_trial_whose_agent_and_watchdog_are_killed_reports_no_more(lab: Lab) -> 
 
 @pytest.mark.slow
 def test_late_agent_is_given_up_and_its_trial_counted_once(lab: Lab) -> None:
-    """The agent is stopped in the middle of a trial, whose script goes on, and woken when all is over."""
+    """The agent is stopped in the middle of a trial, whose script continues, and woken when all is over."""
     config = lab.config(max_trial_number=2, trial_concurrency=1, agent_timeout=1)
     hanging = "time.sleep(60 if step == 5 and os.environ['PITCHPIPE_ATTEMPT'] == '1' else 0.01)"
     hanging = f"import os\n{SCRIPT}".replace("time.sleep(0.02)", hanging)
@@ -477,7 +477,7 @@ def test_late_agent_is_given_up_and_its_trial_counted_once(lab: Lab) -> None:
     output, errors = process.communicate(timeout=PATIENCE)
     assert json.loads(output)["status"] == "DONE", errors
     assert "agent 0-0 is lost: gave no sign of life for 1 s" in errors
-    # What was killed and nobody has reaped is not running.
+    # A killed process that was not reaped is not running.
     assert [each for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE] == []
     check_all_succeeded(lab, 2)
     lost = lab.query("SELECT sequence_id, kind, reason FROM attempts")

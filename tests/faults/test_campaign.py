@@ -64,7 +64,7 @@ def test_processes_are_told_apart(environment: dict[str, str], line: list[str], 
 
 
 def checked(tmp_path: Path, said: list[list[Any]], rows: list[tuple[str, int, int, str, float, int]]) -> Any:
-    """What the campaign finds of one trial with x = 1.0 and two steps: what it noted, what the database holds."""
+    """Check one trial with x = 1.0 and two steps: what it noted against what the database holds."""
     sys.path.insert(0, str(HERE))
     try:
         check = importlib.import_module("check")

@@ -1,4 +1,4 @@
-"""A trial that reports once and then stays until it is killed; it says who it is, and when it reports."""
+"""A trial that reports once and then waits to be killed; it sends its process id and the time of its report."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""An assessor that finds everything bad."""
+"""An assessor that judges every result bad."""
 
 from pitchpipe import Assessor, AssessResult
 
@@ -7,6 +7,6 @@ class Condemn(Assessor):
     """Ends every trial at its first result."""
 
     def assess_trial(self, trial_job_id: str, trial_history: list) -> AssessResult:
-        """Bad."""
+        """Return Bad."""
         del trial_job_id, trial_history
         return AssessResult.Bad

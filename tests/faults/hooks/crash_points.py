@@ -7,7 +7,7 @@ its module is imported. The folder of this file is on PYTHONPATH of the campaign
     PPFAULTS_CRASH   says where to die: `manager:after-commit:7,dispatcher:handled:2`, the n-th time each
     PPFAULTS_HITS    is a folder in which who dies leaves a file with the name of the point: so it happens once
 
-A process that passes a point when its file is there already goes on.
+A process that passes a point whose file already exists continues.
 """
 
 import functools
@@ -106,7 +106,7 @@ class _Death:
 
 
 def _wrapped(function, death, after):  # type: ignore[no-untyped-def]
-    """The function, which dies before or after it does what it does."""
+    """Wrap the function: it dies before or after its work."""
     if function.__code__.co_flags & 0x80:  # a coroutine
 
         @functools.wraps(function)
