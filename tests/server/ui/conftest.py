@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-PATIENCE = 30_000  # milliseconds
+PATIENCE = 60_000  # milliseconds
 
 TRIAL = """
 import os, sys, time, pitchpipe
