@@ -56,10 +56,10 @@ def tune(folder: Path, environment: dict[str, str]) -> tuple[dict[str, Any], lis
 
 def test_digits_improves_and_stops_hopeless_trials_early(examples: Path, environment: dict[str, str]) -> None:
     folder = examples / "digits"
-    change(folder, max_trial_number="16", platform="local", idle_timeout=None)
+    change(folder, max_trial_number="10", platform="local", idle_timeout=None)
     summary, trials = tune(folder, environment)
     assert summary["status"] == "DONE"
-    assert len(trials) == 16
+    assert len(trials) == 10
     assert summary["best"]["value"] > 0.93
     stopped = [trial for trial in trials if trial["status"] == "EARLY_STOPPED"]
     assert stopped

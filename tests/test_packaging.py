@@ -132,7 +132,7 @@ def test_wheel_in_an_empty_environment_runs_the_demo(
     shutil.copytree(tree / "examples" / "digits", demo, ignore=shutil.ignore_patterns("__pycache__"))
     config = (demo / "experiment.yml").read_text()
     assert "max_trial_number: 40" in config
-    (demo / "experiment.yml").write_text(config.replace("max_trial_number: 40", "max_trial_number: 6"))
+    (demo / "experiment.yml").write_text(config.replace("max_trial_number: 40", "max_trial_number: 4"))
 
     path = f"{Path(empty_environment).parent}{os.pathsep}{os.environ['PATH']}"
     command = [
@@ -150,6 +150,6 @@ def test_wheel_in_an_empty_environment_runs_the_demo(
     assert result.returncode == 0, result.stdout + result.stderr
     summary = json.loads(result.stdout)
     assert summary["status"] == "DONE"
-    assert sum(summary["counts"].values()) == 6
+    assert sum(summary["counts"].values()) == 4
     assert 0.5 < summary["best"]["value"] <= 1.0
     assert set(summary["best"]["parameters"]) >= {"learning_rate", "solver", "hidden_units"}

@@ -16,7 +16,7 @@ import pytest
 
 from pitchpipe.store import ExperimentFolder
 
-PATIENCE = 30_000  # milliseconds
+PATIENCE = 60_000  # milliseconds
 
 TRIAL = """
 import os, pitchpipe
