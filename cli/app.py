@@ -13,12 +13,11 @@ from importlib import import_module
 
 import click
 
-from .failures import explained
+from .failures import INTERRUPTED, explained
 from .nnictl import translated
 
-__all__ = ["INTERRUPTED", "VERBS", "main", "pitchpipe", "run"]
+__all__ = ["VERBS", "main", "pitchpipe", "run"]
 
-INTERRUPTED = 130
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 # verb: (module and attribute, what it does)

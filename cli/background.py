@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from ..store import ExperimentFolder
-from .failures import FAILED
-from .interrupts import INTERRUPTED, Interrupts
+from .failures import FAILED, INTERRUPTED
+from .interrupts import Interrupts
 
 __all__ = ["announce", "run_in_background"]
 
@@ -26,13 +26,13 @@ def run_in_background(folder: ExperimentFolder, interrupts: Interrupts, *, as_js
     ours, its = os.pipe()
     with os.fdopen(ours, "rb") as news:
         process = _spawn(folder, its)
-        with interrupts.told_to(lambda: process.send_signal(signal.SIGTERM)):
+        with interrupts.notifying(lambda: process.send_signal(signal.SIGTERM)):
             if interrupts.count:
                 process.send_signal(signal.SIGTERM)
-            said = news.readline()
-            if not said:
+            line = news.readline()
+            if not line:
                 process.wait()
-    return _report(folder, json.loads(said or b"{}"), interrupts.count > 0, as_json=as_json, quiet=quiet)
+    return _report(folder, json.loads(line or b"{}"), interrupts.count > 0, as_json=as_json, quiet=quiet)
 
 
 def announce(descriptor: int, news: dict[str, Any]) -> None:

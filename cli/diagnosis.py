@@ -194,7 +194,7 @@ def _private_ray(_directory: Path) -> Finding:
     try:
         found = ray_status()
     except OSError as error:
-        return Finding("warn", "Ray", f"the private Ray does not answer: {error}", "pitchpipe ray stop")
+        return Finding("warn", "Ray", f"the private Ray does not respond: {error}", "pitchpipe ray stop")
     if found is None:
         return Finding("ok", "Ray", "no private Ray is running; one is started when needed")
     return Finding(

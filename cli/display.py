@@ -1,14 +1,15 @@
-"""What a run shows while it continues: a live table on a terminal, occasional lines elsewhere, or nothing.
+"""What a run shows: a live table on a terminal, occasional lines elsewhere, or nothing.
 
-A separate thread draws frozen `Progress` values, so a terminal that blocks (Ctrl-S, a slow connection) does not hold
-up the experiment.
+A separate thread draws frozen `Progress` values, so a terminal that blocks (Ctrl-S, a slow connection) does not delay
+the experiment.
 """
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from typing import IO
+from contextlib import AbstractContextManager, nullcontext
+from typing import IO, Any
 
 from ..store.reading import counts_text, duration_text, left_text, number_text, parameters_text, rate_text
 from .progress import Progress
@@ -64,7 +65,7 @@ class Display(ABC):
                     pause = self.interval
                 self._draw_all()
         except OSError:
-            pass  # the terminal is gone; the experiment is not
+            pass  # the terminal is gone; the experiment continues
 
     def _draw_all(self) -> None:
         with self._lock:
@@ -74,9 +75,9 @@ class Display(ABC):
         if self._latest is not None:
             self.draw(self._latest)
 
-    def drawing(self) -> _Nothing:
+    def drawing(self) -> AbstractContextManager[Any]:
         """Return the context in which drawing happens."""
-        return _Nothing()
+        return nullcontext()
 
     @abstractmethod
     def write(self, text: str) -> None:
@@ -85,14 +86,6 @@ class Display(ABC):
     @abstractmethod
     def draw(self, progress: Progress) -> None:
         """Draw the progress."""
-
-
-class _Nothing:
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *error: object) -> None:
-        return None
 
 
 class SilentDisplay(Display):
@@ -111,7 +104,7 @@ class SilentDisplay(Display):
 
 
 class PlainDisplay(SilentDisplay):
-    """A display that prints a line on a change, at most every 5 seconds, and now and then without a change."""
+    """A display that prints a line on a change, at most every 5 seconds, and an occasional line without one."""
 
     interval = _PLAIN_INTERVAL
 
@@ -128,7 +121,7 @@ class PlainDisplay(SilentDisplay):
             progress.counts,
             progress.best[:1],
             progress.waiting_for,
-            progress.troubles,
+            progress.warnings,
         )
         # The result reports the end.
         is_due = facts != self._drawn or progress.elapsed >= self._quiet_since + _LONGEST_SILENCE
@@ -153,5 +146,5 @@ def plain_line(progress: Progress) -> str:
         )
     if progress.waiting_for:
         parts.append(f"waiting: {progress.waiting_for}")
-    parts += progress.troubles
+    parts += progress.warnings
     return "; ".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""An experiment.yml in the making: proposed from a script, completed by the user, checked, written with comments."""
+"""The draft of an experiment.yml: proposed from a script, completed by the user, checked, written with comments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..config import ConfigError, ExperimentConfig, check_plugins
+from ..config import ExperimentConfig, with_plugins_checked
 from ..search_space import check
 from .failures import USAGE, Failure
 from .script_facts import ScriptFacts, guessed_spec
@@ -47,8 +47,8 @@ class Draft:
             raise Failure(f"no parameters were found: add some, such as --param {_EXAMPLE}", USAGE)
         space = {name: parameter_of(name, spec) for name, spec in self.parameters.items()}
         config = ExperimentConfig.from_dict(self._config(space), base)
-        if (self.tuner or self.assessor) and (problems := check_plugins(config)):
-            raise ConfigError(problems)
+        if self.tuner or self.assessor:
+            with_plugins_checked(config)
         return self._text(space)
 
     def _config(self, space: dict[str, Any]) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def proposed_parameters(facts: ScriptFacts | None, specs: Sequence[str]) -> dict
     found = {
         name: guessed_spec(facts.flags.get(name) if default is None else default, facts.choices.get(name, ()))
         for name, default in facts.parameters.items()
-        if not isinstance(default, dict | list | tuple)  # nothing that a spec can say
+        if not isinstance(default, dict | list | tuple)  # a spec cannot express it
     }
     if not found and not given:
         found = {
@@ -137,15 +137,13 @@ def _value(word: str) -> Any:
 
 
 def asked(draft: Draft) -> Draft:
-    """Return the draft with the answers of the user; Return accepts the proposal."""
-    click.echo(
-        "types: uniform:LOW:HIGH  loguniform:LOW:HIGH  randint:LOW:HIGH  choice:A,B,C  (- leaves one out)"
-    )
+    """Return the draft, completed by the user's input; the Return key accepts a proposal."""
+    click.echo("types: uniform:LOW:HIGH  loguniform:LOW:HIGH  randint:LOW:HIGH  choice:A,B,C  (- omits one)")
     parameters: dict[str, str] = {}
     for name, spec in draft.parameters.items():
-        answer = _ask_spec(name, spec)
-        if answer != "-":
-            parameters[name] = answer
+        typed = _ask_spec(name, spec)
+        if typed != "-":
+            parameters[name] = typed
     while not parameters or click.confirm("another parameter?", default=False):
         name = click.prompt("name")
         parameters[name] = _ask_spec(name, "")

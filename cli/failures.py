@@ -8,10 +8,11 @@ from typing import IO, Any
 
 import click
 
-__all__ = ["FAILED", "USAGE", "Failure", "explained"]
+__all__ = ["FAILED", "INTERRUPTED", "USAGE", "Failure", "explained"]
 
 FAILED = 1
 USAGE = 2
+INTERRUPTED = 130
 
 
 class Failure(click.ClickException):

@@ -9,7 +9,7 @@ import click
 from ..store import ExperimentFolder, FolderError, StoreError, default_directory
 from .failures import USAGE, Failure
 
-__all__ = ["chosen_experiment", "chosen_name"]
+__all__ = ["chosen_experiment", "chosen_name", "experiments_directory"]
 
 
 def chosen_experiment(name: str | None, option: str | None, directory: Path | None) -> ExperimentFolder:
@@ -18,7 +18,7 @@ def chosen_experiment(name: str | None, option: str | None, directory: Path | No
     Without a name, print on stderr which one is used. Raise `FolderError`, or `Failure` if there is none.
     """
     chosen = chosen_name(name, option)
-    directory = (directory or default_directory()).expanduser().absolute()
+    directory = experiments_directory(directory)
     if chosen is None:
         return _obvious(directory)
     if "/" in chosen:
@@ -36,6 +36,11 @@ def chosen_name(name: str | None, option: str | None) -> str | None:
     if name is not None and option is not None and name != option:
         raise Failure(f"ID says '{name}' and --experiment-id says '{option}': give one of them", USAGE)
     return name if name is not None else option
+
+
+def experiments_directory(directory: Path | None) -> Path:
+    """Return the absolute path of the directory of experiments: that of `--dir`, or else the default."""
+    return (directory or default_directory()).expanduser().absolute()
 
 
 def _at(path: Path) -> ExperimentFolder:

@@ -15,11 +15,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from .failures import INTERRUPTED
 from .last_resort import kill_descendants
 
-__all__ = ["INTERRUPTED", "Interrupts"]
-
-INTERRUPTED = 130
+__all__ = ["Interrupts"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -29,7 +28,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.count = 0
-        self._told = 0
+        self._notified = 0
         self._listener: Callable[[], None] | None = None
         self._is_held = False
         self._before: dict[signal.Signals, Any] = {}
@@ -51,10 +50,10 @@ class Interrupts:
         self._is_held = True
 
     @contextmanager
-    def told_to(self, listener: Callable[[], None]) -> Iterator[None]:
+    def notifying(self, listener: Callable[[], None]) -> Iterator[None]:
         """Call `listener` for each signal while the block runs, and for those only counted before."""
         self._listener = listener
-        self._tell()
+        self._notify()
         try:
             yield
         finally:
@@ -62,12 +61,12 @@ class Interrupts:
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self.count += 1
-        self._tell()
+        self._notify()
         if not self._is_held and self._listener is None:
             kill_descendants()  # the plug-ins are checked in a child process
             os._exit(INTERRUPTED)
 
-    def _tell(self) -> None:
-        while self._listener is not None and self._told < self.count:
-            self._told += 1
+    def _notify(self) -> None:
+        while self._listener is not None and self._notified < self.count:
+            self._notified += 1
             self._listener()

@@ -49,7 +49,7 @@ class LiveDisplay(Display):
         self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stderr=False)
         self._frame: list[int] = []
 
-    def drawing(self) -> Live:  # type: ignore[override]
+    def drawing(self) -> Live:
         """Return the live part of the screen."""
         return self._live
 
@@ -81,7 +81,7 @@ def render(progress: Progress) -> RenderableType:
     parts: list[RenderableType] = [_head(progress), _Bar(progress), _Counts(progress)]
     if progress.waiting_for:
         parts.append(Text(f"  waiting: {progress.waiting_for}", style="yellow"))
-    parts += [_cut(Text(f"  {trouble}", style="yellow")) for trouble in progress.troubles]
+    parts += [_cut(Text(f"  {warning}", style="yellow")) for warning in progress.warnings]
     parts += _best(progress.best)
     parts += _failures(progress)
     if progress.status not in _ENDING:
@@ -132,7 +132,7 @@ def _left_for_bar(facts: list[str], width: int) -> int:
 
 
 def _facts(progress: Progress) -> list[str]:
-    """Yield the facts, the least important last."""
+    """Return the facts, the least important last."""
     done = f"{progress.finished}" + (f"/{progress.total}" if progress.total is not None else "")
     facts = [f"{done} trials"]
     if progress.rate:

@@ -60,7 +60,7 @@ def check_startable(config: ExperimentConfig) -> None:
 def make_experiment(
     path: Path, experiment_id: str | None, directory: Path | None, interrupts: Interrupts
 ) -> Manager:
-    """Check a config and make the experiment's folder and store; nothing is left behind if that fails."""
+    """Check a config and make the experiment's folder and store; if that fails, nothing remains."""
     threading.Thread(target=_import_ahead, daemon=True).start()
     config = checked_config(path)
     interrupts.hold()

@@ -1,4 +1,4 @@
-"""What a run says at its end: how it went, the best parameters, where everything is and how to continue."""
+"""The output at the end of a run: how it went, the best parameters, where everything is and how to continue."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def command_for(folder: ExperimentFolder, words: str, *after: str) -> str:
 
 
 def is_abandoned(summary: Summary) -> bool:
-    """Tell whether the experiment should run and has no manager."""
+    """Return whether the experiment should run and has no manager."""
     return not ExperimentStatus(summary["status"]).is_final and not summary["is_running"]
 
 
 def all_failed(summary: Summary) -> bool:
-    """Tell whether trials failed, and none succeeded."""
+    """Return whether trials failed, and none succeeded."""
     return bool(summary["counts"].get("FAILED")) and not summary["counts"].get("SUCCEEDED")
 
 
@@ -150,20 +150,20 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 
 def _is_shown(lines: Sequence[str], error: str) -> bool:
-    """Tell whether the experiment's own error holds these lines already."""
+    """Return whether the experiment's own error contains these lines already."""
     return bool(lines) and "\n".join(lines) in error
 
 
 def _next_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:
     if summary["status"] != "DONE":
-        yield f"to go on: {command_for(folder, 'resume')}"
+        yield f"to continue: {command_for(folder, 'resume')}"
     if summary["trials"]:
         yield f"to see the trials: {command_for(folder, 'trials')}"
         yield f"to export them: {command_for(folder, 'export', '--format csv')}"
 
 
 def _short(directory: Path) -> str:
-    """Return a path as one would type it here."""
+    """Return a path relative to the current folder, if it is below it."""
     try:
         return str(directory.relative_to(Path.cwd()))
     except ValueError:

@@ -36,7 +36,7 @@ def pages_options(function: Any) -> Any:
 class RunPages:
     """The pages of one experiment while its `with` block runs; `say` receives the address once they respond.
 
-    If the server cannot be started, `say` receives the reason, and the run continues without it.
+    If the server cannot start, `say` receives the reason, and the run continues without pages.
     """
 
     def __init__(self, folder: ExperimentFolder, port: int | None, say: Callable[[str], None]) -> None:
@@ -67,7 +67,7 @@ class RunPages:
             return
         interrupted = threading.Event()
         click.echo(f"the pages stay until Ctrl-C: {self._address}", err=True)
-        with interrupts.told_to(interrupted.set):
+        with interrupts.notifying(interrupted.set):
             interrupted.wait()
 
     def _say_address(self) -> None:
@@ -78,5 +78,5 @@ class RunPages:
             self._address = f"{server.url()}/ui/{self._folder.experiment_id}" if server is not None else ""
             self._say(f"web pages: {self._address}")
         except (ServerError, OSError, ValueError) as error:
-            if not self._is_ending:  # a run may be over before its pages are there
+            if not self._is_ending:  # a run may end before its pages respond
                 self._say(f"there are no web pages: {error}")

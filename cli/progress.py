@@ -9,12 +9,10 @@ from typing import Any
 from ..manager import Manager
 from ..manager.control import RateMeter, forecast
 from ..protocol import parameters_of
-from ..runner import Trial, TrialRunner
+from ..runner import Trial, TrialRunner, TrialStatus
 from ..store.reading import FailedTrial
 
 __all__ = ["Best", "Progress", "ProgressMeter"]
-
-_FINAL = ("SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +52,12 @@ class Progress:
     best: tuple[Best, ...] = ()
     failures: tuple[FailedTrial, ...] = ()
     waiting_for: str = ""
-    troubles: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def finished(self) -> int:
         """The number of trials that have ended."""
-        return sum(self.counts.get(status, 0) for status in _FINAL)
+        return sum(count for status, count in self.counts.items() if TrialStatus(status).is_final)
 
 
 class ProgressMeter:
@@ -88,7 +86,7 @@ class ProgressMeter:
             best=tuple(Best.of(trial, self._names(runner)) for trial in runner.best.front[:5]),
             failures=tuple(FailedTrial.of(trial) for trial in runner.failures),
             waiting_for=_waiting_for(runner),
-            troubles=tuple(self._manager.warnings()),
+            warnings=tuple(self._manager.warnings()),
         )
         self._rate.note(now, progress.finished)
         rate = self._rate.rate(now)

@@ -96,7 +96,7 @@ def _run_command(job: Job, debug: bool) -> int:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Return the exit code; Ctrl-C reaches the trial as well, which may need a moment to finish."""
+    """Return the exit code; Ctrl-C also reaches the trial, which may need a moment to finish."""
     while True:
         try:
             return process.wait()

@@ -1,4 +1,4 @@
-"""Runs a manager in this process: its event loop, signals, the display, and an end to what hangs."""
+"""Runs a manager in this process: its event loop, signals, the display, and the end of what hangs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .progress import ProgressMeter
 __all__ = ["RunningExperiment"]
 
 _SAMPLE = 0.25
-# After the grace of its trials a stopped experiment gets so long to end; then its processes are killed.
+# A stopped experiment gets this long after the grace of its trials; then its processes are killed.
 _STOP_PATIENCE = 4.0
 _KILL_PATIENCE = 3.0
 
@@ -67,7 +67,7 @@ class RunningExperiment:
 
     @property
     def has_executor(self) -> bool:
-        """Could trials be reached where they run?"""
+        """Whether the executor could be reached."""
         return self._has_executor
 
     def _run_loop(self) -> None:
@@ -84,7 +84,7 @@ class RunningExperiment:
             self._manager, warn=self._display.message, on_stop=self._limit_patience
         ) as host:
             sampling = loop.create_task(self._sample())
-            with self._interrupts.told_to(lambda: _in_loop(loop, lambda: self._on_signal(host))):
+            with self._interrupts.notifying(lambda: _in_loop(loop, lambda: self._on_signal(host))):
                 await self._outcome(host)
         sampling.cancel()
         self._display.update(self._meter.read(time.time()))
@@ -93,7 +93,7 @@ class RunningExperiment:
         """Wait for the end; a failure is logged and stored already, and becomes the exit code."""
         try:
             await host.wait()
-        except Exception as error:  # noqa: BLE001  (whatever it is, it is shown)
+        except Exception as error:  # noqa: BLE001  (every error is shown)
             self._has_executor = not isinstance(error, ExecutorError)
             self._error = why_failed(error)
 
@@ -115,8 +115,6 @@ class RunningExperiment:
         loop.run_until_complete(asyncio.sleep(0))
         loop.close()
 
-    # ------------------------------------------------------------------ being stopped
-
     def _on_signal(self, host: RunningManager) -> None:
         self._signals += 1
         if self._signals == 1:
@@ -133,7 +131,7 @@ class RunningExperiment:
         asyncio.get_running_loop().call_later(patience, self._kill)
 
     def _kill(self) -> None:
-        """End all without grace; if even that does not end the manager, the process ends itself."""
+        """End everything without grace; if the manager still does not end, the process kills itself."""
         self._deadline.start(_KILL_PATIENCE)
         self._manager.executor.expect_losses()
         loop = asyncio.get_running_loop()
@@ -142,7 +140,7 @@ class RunningExperiment:
     def _kill_processes(self, loop: asyncio.AbstractEventLoop) -> None:
         kill_descendants()
         try:
-            _in_loop(loop, self._manager.kill)  # agents elsewhere are not our descendants
+            _in_loop(loop, self._manager.kill)  # agents on other machines are not descendants
         except RuntimeError:
             return  # the loop is closed: the manager has ended
 

@@ -54,7 +54,7 @@ def read_script(text: str) -> ScriptFacts:
 
 
 def _literals(tree: ast.AST) -> Iterator[tuple[str, ast.Dict]]:
-    """Return the dictionary literals by the names they are assigned to."""
+    """Yield the dictionary literals with the names they are assigned to."""
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
             if isinstance(node.target, ast.Name):

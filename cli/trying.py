@@ -87,7 +87,7 @@ def _tried(view: ExperimentView, error: str) -> Tried:
 
 
 def tried_lines(tried: Tried) -> Iterator[str]:
-    """Return what the trial did, as lines."""
+    """Yield what the trial did, as lines."""
     ran = duration_text(tried.seconds)
     if tried.has_failed:
         yield f"the trial failed: {tried.failure}"
@@ -107,7 +107,7 @@ def tried_lines(tried: Tried) -> Iterator[str]:
 
 
 def forecast_lines(tried: Tried, config: ExperimentConfig) -> Iterator[str]:
-    """Return a forecast of the experiment's run time and disk usage, as lines."""
+    """Yield a forecast of the experiment's run time and disk usage, as lines."""
     if tried.has_failed:
         return
     count, limit = config.max_trial_number, config.max_experiment_duration

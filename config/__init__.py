@@ -5,10 +5,10 @@
 once, as one `ConfigError`. Tuners and assessors are never imported here: `check_plugins` asks a dispatcher.
 
     source       text to plain data with positions
-    draft        spelling of keys, aliases, what NNI files may say
+    draft        spelling of keys, aliases, NNI's forms
     models       fields: type, range, default, meaning
     validation   the models' refusals as sentences
-    checks       what several fields say together
+    checks       checks across several fields
     directions   the direction that algorithms have by default
     plugins      the tuner and the assessor, asked in their own process
     examination  all of these in turn
@@ -19,9 +19,7 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
 from __future__ import annotations
 
 from .experiment_config import ExperimentConfig, check_plugins, load_config, with_plugins_checked
-from .models import (
-    LocalConfig,
-)
+from .models import LocalConfig
 from .problems import ConfigError
 from .source import read_source
 from .units import UnitError, parse_duration

@@ -34,7 +34,7 @@ def _raw_mode(section: Any) -> str | None:
 
 
 def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> list[Finding]:
-    """Return the problems of all fields but the search space; malformed fields have defaults in `config`."""
+    """Return the problems of all fields except the search space; malformed fields have defaults in `config`."""
     findings = []
     if needs_command and not _given(draft, "trial_command"):
         findings.append(Finding(("trial_command",), MISSING, "trial_command: python train.py"))
@@ -60,7 +60,7 @@ def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
         hint = "code_directory: . for the folder of this file"
         return [Finding((name,), "class_name needs a code_directory", hint)]
     if section.name is not None and section.code_directory is not None:
-        return [Finding((name, "code_directory"), "goes with class_name, not with name", at_key=True)]
+        return [Finding((name, "code_directory"), "belongs to class_name, not to name", at_key=True)]
     return []
 
 
@@ -69,10 +69,10 @@ def _check_objectives(draft: Draft) -> list[Finding]:
     items = given if isinstance(given, list) else []
     names = [item.get("name", "default") if isinstance(item, dict) else None for item in items]
     if names and None not in names and "default" not in names:
-        what = "no objective is named default, the one that the tuner and the assessor use"
+        what = "no objective is named default, which the tuner and the assessor use"
         return [Finding(("objectives", 0, "name"), what, 'report {"default": ...} and name it default')]
     return [
-        Finding(("objectives", index, "name"), f"a second objective named {shown(name)}")
+        Finding(("objectives", index, "name"), f"there is another objective named {shown(name)}")
         for index, name in enumerate(names)
         if name is not None and name in names[:index]
     ]
@@ -81,18 +81,18 @@ def _check_objectives(draft: Draft) -> list[Finding]:
 def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
     """Return where tuner, assessor and objectives name different directions."""
     findings = []
-    said: tuple[Path, str] | None = None
+    first: tuple[Path, str] | None = None
     if _given(draft, "objectives") and ("objectives",) in draft.origins:
         index = next((i for i, objective in enumerate(config.objectives) if objective.name == "default"), 0)
-        said = (("objectives", index, "direction"), config.objectives[index].direction)
+        first = (("objectives", index, "direction"), config.objectives[index].direction)
     for name in ("tuner", "assessor"):
         section = getattr(config, name)
         mode = section.class_args.get("optimize_mode") if section is not None else None
         place: Path = (name, "class_args", "optimize_mode")
-        if mode in DIRECTIONS and said is not None and mode != said[1]:
-            findings.append(Finding(place, f"{mode} contradicts {said[1]} of", also=said[0]))
+        if mode in DIRECTIONS and first is not None and mode != first[1]:
+            findings.append(Finding(place, f"{mode} contradicts {first[1]} of", also=first[0]))
         elif mode in DIRECTIONS:
-            said = said or (place, mode)
+            first = first or (place, mode)
         elif mode is not None and section is not None and section.name is not None:
             hint = did_you_mean(mode, DIRECTIONS)
             findings.append(Finding(place, f"must be minimize or maximize, not {shown(mode)}", hint))

@@ -1,4 +1,4 @@
-"""Writes docs/config.md from the models: `python -m pitchpipe.config.docs > docs/config.md`."""
+"""Writes docs/config.md from the models: `python -P -m pitchpipe.config.docs > docs/config.md`."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ A config without `objectives` has one objective, `default`. The first of these t
 1. `optimize_mode` in the `class_args` of the tuner, or else of the assessor;
 2. the default of the tuner's argument `optimize_mode` ([tuners](tuners.md)), also for your own class;
 3. the default of the assessor ([assessors](assessors.md));
-4. `minimize`, if the classes have no default, as `Random` and `GridSearch`.
+4. `minimize`, if the classes have no default (such as `Random` and `GridSearch`).
 
-`pitchpipe validate`, `pitchpipe run` and the log say so when the direction is such a default (2 to 4). All
-tables, pages and files show the best trials in this direction."""
+`pitchpipe validate`, `pitchpipe run` and the log name the direction if it is such a default (2 to 4). All tables,
+pages and files use this direction to find the best trials."""
 # Defaults that depend on other fields.
 _DEFAULTS_IN_WORDS = {"objectives": "direction of the tuner"}
 _SECTIONS: list[tuple[str, type[Section], str]] = [
@@ -85,7 +85,7 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
 ]
 _SHARED = (
     "`trial_command`, `trial_code_directory`, `trial_gpu_number`, `nni_manager_ip` and `debug` may also "
-    "appear in `training_service`, where they win over the root."
+    "appear in `training_service`, where they override the root."
 )
 _NAMES: list[tuple[Any, str]] = [
     (Duration, "duration"),

@@ -1,4 +1,4 @@
-"""The data of a config under its canonical field names, ready for the models.
+"""The data of a config under canonical field names, ready for the models.
 
 Users write `trial_command`, `trialCommand` or `TRIALCOMMAND`: keys match after lower-casing and dropping
 underscores, in config sections but not inside values that are passed on as they are. `null` means not set.
@@ -195,7 +195,7 @@ def _advisor(draft: Draft) -> None:
     if "tuner" in draft.values:
         draft.add(
             ("advisor",),
-            "is another name of tuner, but there is a tuner, too",
+            "is another name of tuner, which is also there",
             "keep one of them",
             at_key=True,
         )

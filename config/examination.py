@@ -58,10 +58,10 @@ class Examination(Generic[Fields]):
             return
         is_space_wrong = self.draft.wrong & {"search_space", "search_space_file", "constraints"}
         without = ("search_space", "constraints") if is_space_wrong else ()
-        answer = ask_dispatcher(self.config, command, without=without)
-        self.directions = answer.directions
+        checked = ask_dispatcher(self.config, command, without=without)
+        self.directions = checked.directions
         known = {finding.path for finding in self.draft.findings}
-        for finding in answer.findings:
+        for finding in checked.findings:
             if self.draft.origin(finding.path) not in known:
                 self.draft.note(finding)
 

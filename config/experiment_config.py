@@ -128,10 +128,10 @@ def with_plugins_checked(
     config: ExperimentConfig, check_command: Sequence[str] | None = None
 ) -> ExperimentConfig:
     """Check the plug-ins of a config from Python and return it with a direction, or raise `ConfigError`."""
-    answer = ask_dispatcher(config, check_command)
-    if problems := Places().problems(answer.findings):
+    checked = ask_dispatcher(config, check_command)
+    if problems := Places().problems(checked.findings):
         raise ConfigError(problems)
-    return config.with_direction(answer.directions)
+    return config.with_direction(checked.directions)
 
 
 def check_plugins(

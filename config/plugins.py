@@ -23,12 +23,12 @@ from ..protocol import PARAMETERS_ENVIRONMENT
 from .models import ConfigFields, camel_case
 from .problems import Finding, Path
 
-__all__ = ["Answer", "ask_dispatcher"]
+__all__ = ["PluginCheck", "ask_dispatcher"]
 
 CHECK_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher", "--check")
 # Importing a large framework from a slow disk takes tens of seconds; more than this is a hang.
 CHECK_TIMEOUT = 120.0
-# Linux limits one variable to 128 KiB; a larger search space is not tried on the tuner.
+# Linux limits one variable to 128 KiB; the tuner is not checked with a larger search space.
 _MAX_VARIABLE = 120_000
 _SECTIONS = {
     "tuner": "tuner",
@@ -39,7 +39,7 @@ _SECTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PluginCheck:
     """The problems of the plug-ins, and the default directions of their classes by role."""
 
     findings: list[Finding]
@@ -48,7 +48,7 @@ class Answer:
 
 def ask_dispatcher(
     config: ConfigFields, command: Sequence[str] | None = None, *, without: Sequence[str] = ()
-) -> Answer:
+) -> PluginCheck:
     """Ask a dispatcher about the plug-ins of a config, leaving out the fields in `without`.
 
     A default direction is left out too, so that the classes use their own.
@@ -57,12 +57,12 @@ def ask_dispatcher(
     hidden = without if "objectives" in config.model_fields_set else (*without, "objectives")
     for name in hidden:
         parameters.pop(camel_case(name), None)
-    return asked(parameters, command)
+    return check_parameters(parameters, command)
 
 
-def asked(
+def check_parameters(
     parameters: Mapping[str, Any], command: Sequence[str] | None = None, timeout: float = CHECK_TIMEOUT
-) -> Answer:
+) -> PluginCheck:
     """Ask a dispatcher about the plug-ins of a canonical config; `timeout` is in seconds."""
     line = list(CHECK_COMMAND if command is None else command)
     environment = {**os.environ, PARAMETERS_ENVIRONMENT: _encoded(parameters)}
@@ -71,13 +71,13 @@ def asked(
     except subprocess.TimeoutExpired:
         hint = "is its import or its constructor waiting for something?"
         slow = f"the tuner and the assessor were not ready after {timeout:g} s"
-        return Answer([Finding(("tuner",), slow, hint)])
+        return PluginCheck([Finding(("tuner",), slow, hint)])
     except OSError as error:
-        return Answer([Finding(("tuner",), f"the check of the tuner could not start: {error}")])
-    answer = _answer(output)
-    if answer is None:
-        return Answer([Finding(("tuner",), _failure(code, errors))])
-    return Answer([_finding(item) for item in answer["problems"]], answer.get("directions") or {})
+        return PluginCheck([Finding(("tuner",), f"the check of the tuner could not start: {error}")])
+    reply = _reply(output)
+    if reply is None:
+        return PluginCheck([Finding(("tuner",), _failure(code, errors))])
+    return PluginCheck([_finding(item) for item in reply["problems"]], reply.get("directions") or {})
 
 
 def _run(line: Sequence[str], environment: Mapping[str, str], timeout: float) -> tuple[int, str, str]:
@@ -118,8 +118,8 @@ def _encoded(parameters: Mapping[str, Any]) -> str:
     return encoded
 
 
-def _answer(output: str) -> Mapping[str, Any] | None:
-    """Return the last line that is an answer; plug-ins may print other lines."""
+def _reply(output: str) -> Mapping[str, Any] | None:
+    """Return the last line that is a reply; plug-ins may print other lines."""
     for line in reversed(output.splitlines()):
         try:
             value = json.loads(line)

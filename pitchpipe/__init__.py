@@ -1,4 +1,4 @@
-"""Pitchpipe tunes hyper-parameters. What a trial script needs is imported at once, everything else on first use.
+"""Pitchpipe tunes hyper-parameters. Functions for trial scripts are imported at once, everything else on first use.
 
 >>> import pitchpipe
 >>> parameters = {"lr": 0.1, **pitchpipe.get_next_parameter()}
@@ -25,7 +25,7 @@ from .trial_agent import (
     save_checkpoint,
 )
 
-TYPE_CHECKING = False  # `typing` costs 2 ms at import, and scripts come through here
+TYPE_CHECKING = False  # `typing` costs 2 ms at import, and every script imports this
 if TYPE_CHECKING:
     from typing import Any
 

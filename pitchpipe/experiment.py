@@ -31,11 +31,11 @@ class Experiment(Plots):
     """One search for good parameters.
 
     `trial` is a function of a dict of parameters that returns its final result (or reports it), a class derived from
-    `Trainable`, the name that `register_trainable` gave to either, or a command line. `callbacks` are told what
-    happens, `stop` is a stopper, a function of a trial's id and a result, or a dict of numbers to be reached. Other
-    keyword arguments are the fields of experiment.yml in snake_case, as docs/config.md lists them; `platform` is short
-    for `training_service={"platform": ...}`, `directory` the folder that holds the experiment's folder.
-    Raises `ConfigError` with every problem that the configuration has.
+    `Trainable`, the name that `register_trainable` gave to either, or a command line. `callbacks` are notified of what
+    happens; `stop` is a stopper, a function of a trial's id and a result, or a dict of numbers to be reached. All other
+    keyword arguments are fields of experiment.yml, see docs/config.md; `platform` is short for
+    `training_service={"platform": ...}`, `directory` is the folder that contains the experiment's folder.
+    Raises `ConfigError` with all problems of the configuration.
 
     >>> import tempfile
     >>> def square(parameters):
@@ -97,14 +97,14 @@ class Experiment(Plots):
         stop: Any = None,
         **limits: Any,
     ) -> Experiment:
-        """The experiment in a folder, to go on with `run`; its trial, configuration and stopper are those it had.
+        """Return the experiment in a folder, with its trial, configuration and stopper; `run` continues it.
 
-        Trials that had not ended go on, or are cancelled without `resume_unfinished`. Trials that failed stay as they
-        are, unless `resume_errored` lets them go on from their last checkpoint or `restart_errored` from the start;
-        their results are then told to the tuner as imported ones. `stop` replaces the stopper. `limits` may be a
-        new `max_trial_number`, `max_experiment_duration` (seconds) and `trial_concurrency`, so that also an experiment
-        that is done goes on. Raises `StoreError` if there is no experiment in the folder, `ValueError` if both ways
-        to try again are asked for; `run` raises `ExtensionError` for limits that make no sense.
+        Trials that had not ended continue; with `resume_unfinished=False` they are cancelled. Failed trials stay
+        failed, unless `resume_errored` retries them from their last checkpoint or `restart_errored` from the beginning;
+        their new results reach the tuner as imported ones. `stop` replaces the stopper. `limits` may have a new
+        `max_trial_number`, `max_experiment_duration` (seconds) and `trial_concurrency`, which also extend an experiment
+        that is DONE. Raises `StoreError` if there is no experiment in the folder, `ValueError` for both kinds of
+        retry at once; `run` raises `ExtensionError` for invalid limits.
         """
         from .manager import experiment_config
         from .manager.control import Extension
@@ -125,13 +125,13 @@ class Experiment(Plots):
             first_events=experiment._first_events,
         )
         experiment._begin(make)
-        experiment._revive = resume_errored if resume_errored or restart_errored else None
+        experiment._retry_failed = resume_errored if resume_errored or restart_errored else None
         experiment._resume_unfinished = resume_unfinished
         return experiment
 
     def _begin(self, make: Callable[[], Any]) -> None:
         self._make = make
-        self._revive: bool | None = None
+        self._retry_failed: bool | None = None
         self._resume_unfinished = True
         self._lock = threading.Lock()
         self._manager: Any = None
@@ -142,10 +142,8 @@ class Experiment(Plots):
         self._stop_reason: str | None = None
         self._added: list[Parameters] = []
 
-    # ------------------------------------------------------------------ running
-
     def create(self) -> Path:
-        """Make the experiment's folder (or own the one that it is restored from) before `run` does it; answer where."""
+        """Make the experiment's folder, or acquire the restored one, before `run` does; return its path."""
         with self._lock:
             if self._manager is None:
                 self._manager = self._make()
@@ -153,11 +151,11 @@ class Experiment(Plots):
             return self._manager.folder.path
 
     def run(self) -> ExperimentResult:
-        """Run the search to its end; `stop` from another thread stops it, and it returns what there is.
+        """Run the search to its end, or until another thread calls `stop`; return the results.
 
-        Ctrl-C stops it as well, and then raises `KeyboardInterrupt`: `results` has what there is, and `restore`
-        continues it. May be called where an event loop runs already (a notebook). Raises `FolderError`,
-        `ExecutorError` or `StoreError` where nothing can run.
+        Ctrl-C stops it, too, and raises `KeyboardInterrupt`: `results` returns the results so far, and `restore`
+        continues it. May be called in a running event loop (a notebook). Raises `FolderError`, `ExecutorError` or
+        `StoreError` if nothing can run.
         """
         try:
             asyncio.get_running_loop()
@@ -168,21 +166,21 @@ class Experiment(Plots):
             try:
                 return running.result()
             except KeyboardInterrupt:
-                self.stop("interrupted")  # and leaving the block waits until it has stopped
+                self.stop("interrupted")  # leaving the block waits until it has stopped
                 raise
 
     def stop(self, reason: str = "stopped by the user") -> None:
-        """End the search, from any thread: what runs is ended with grace, and `run` returns. Does not wait for it."""
+        """End the search, from any thread, without waiting: trials get their grace period, and `run` returns."""
         with self._lock:
             self._stop_reason = reason
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._host.stop, reason)
 
     def add_trial(self, parameters: Parameters) -> None:
-        """Try parameters of one's own, from any thread, before or while the search runs.
+        """Try your own parameters, from any thread, before or while the search runs.
 
-        The trial waits behind those that wait already. A tuner hears of its result only if it takes customised trials.
-        Raises `ValueError` when all trials that may be made are made or asked for.
+        The trial starts after those that wait already. The tuner receives its result only if it takes customised
+        trials. Raises `ValueError` if no further trial is allowed.
         """
         added: concurrent.futures.Future[None] = concurrent.futures.Future()
         with self._lock:
@@ -190,14 +188,14 @@ class Experiment(Plots):
                 self._added.append(dict(parameters))
                 return
             add = partial(self._manager.add_trial, parameters)
-            if threading.get_ident() == self._thread:  # a callback asks
+            if threading.get_ident() == self._thread:  # a callback calls
                 _do(added, add)
             else:
                 self._loop.call_soon_threadsafe(_do, added, add)
         added.result()
 
     def results(self) -> ExperimentResult:
-        """How the experiment stands, from any thread, while it runs or afterwards."""
+        """Return the results so far, from any thread, while the experiment runs or afterwards."""
         return result_of(self._folder or self.create())
 
     def _folder_to_plot(self) -> Path:
@@ -217,7 +215,7 @@ class Experiment(Plots):
             manager.folder.disown()
 
     async def _watched(self, manager: Any) -> bool:
-        """Run the manager and let it be asked; return True if Ctrl-C stopped it."""
+        """Run the manager with its control socket; return True if Ctrl-C stopped it."""
         from .manager.control import RunningManager
 
         async with RunningManager(manager) as host:
@@ -239,14 +237,14 @@ class Experiment(Plots):
                 await asyncio.sleep(0)  # calls of other threads that were scheduled before return now
 
     def _first_events(self, runner: Any, now: float) -> list[Any]:
-        """What `restore` and earlier calls of `add_trial` asked for, when it is known where the experiment stands."""
+        """Return the requests of `restore` and of earlier calls of `add_trial`, given the state of the experiment."""
         from .runner import RetryFailedRequested, TrialKillRequested, added_trial
 
         events: list[Any] = []
         if not self._resume_unfinished:
             events += [TrialKillRequested(now, trial_id) for trial_id in runner.live]
-        if self._revive is not None:
-            events.append(RetryFailedRequested(now, self._revive))
+        if self._retry_failed is not None:
+            events.append(RetryFailedRequested(now, self._retry_failed))
         with self._lock:
             added, self._added = self._added, []
         return events + [added_trial(parameters, now) for parameters in added]
@@ -262,7 +260,7 @@ def _resumed(folder: Any, extension: Any, **more: Any) -> Any:
 
 
 def _checked(trial: Any) -> Any:
-    """The function or class that a trial is; None for a command. Raises `TypeError` for what cannot be a trial."""
+    """Return the function or class of a trial, None for a command; raise `TypeError` for anything else."""
     from .trial_agent import Trainable
 
     if isinstance(trial, str):
@@ -277,10 +275,10 @@ def _checked(trial: Any) -> Any:
 
 
 def _do(future: concurrent.futures.Future[None], action: Callable[[], None]) -> None:
-    """Do something on the loop's thread for one that waits in another."""
+    """Call `action` on the loop's thread, and pass its result to the thread that waits."""
     try:
         future.set_result(action())
-    except Exception as error:  # noqa: BLE001  (raised where it is waited for)
+    except Exception as error:  # noqa: BLE001  (raised in the thread that waits)
         future.set_exception(error)
 
 

@@ -1,4 +1,4 @@
-"""Names for trainables and environments, and their way to the processes that run trials.
+"""Names of trainables and environments, which are sent to the processes that run trials.
 
 Names belong to the process that registered them. An `Experiment` sends its trial together with all environments, so the
 process that unpickles it has the same names.
@@ -20,7 +20,6 @@ __all__ = [
     "register_env",
     "register_trainable",
     "registered",
-    "registered_trainable",
     "shipped",
 ]
 
@@ -74,7 +73,7 @@ class Registry:
         return dict(self._creators)
 
 
-# One per process: names are for code that cannot see the object that has them.
+# One for each process.
 registered = Registry()
 
 
@@ -84,7 +83,7 @@ def register_trainable(name: str, trainable: Any) -> None:
     A function becomes a class, as by `wrap_function`. Raise `TypeError` for anything else.
 
     >>> register_trainable("square", lambda parameters: parameters["x"] ** 2)
-    >>> registered_trainable("square").__name__
+    >>> registered.trainable("square").__name__
     'square'
     """
     registered.keep_trainable(name, trainable)
@@ -103,11 +102,6 @@ def register_env(name: str, creator: Creator) -> None:
 def make_env(name: str, config: Mapping[str, Any] | None = None) -> Any:
     """Make the environment of this name; raise `NotRegistered` if there is none."""
     return registered.creator(name)(dict(config or {}))
-
-
-def registered_trainable(name: str) -> Any:
-    """Return the class of this name; raise `NotRegistered` with the nearest names."""
-    return registered.trainable(name)
 
 
 def shipped(trial: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What an experiment came to, as objects and tables that need no manager any more."""
+"""The results of an experiment as objects and tables, read from its folder."""
 
 # The sub-packages lie beside this folder until the package is built, where type checkers do not see them.
 # pyright: reportMissingImports=false
@@ -37,7 +37,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class BestTrial:
-    """A best trial; `value` is a number, with several objectives a number by name."""
+    """A best trial; `value` is a number, or with several objectives a number for each by its name."""
 
     trial_id: str
     sequence_id: int
@@ -47,11 +47,11 @@ class BestTrial:
 
 @dataclass(frozen=True)
 class ExperimentResult(Plots):
-    """How an experiment stands or ended.
+    """The state of an experiment, or its outcome.
 
-    `best` is the best trial, None if none succeeded, and the list of the Pareto front with several objectives;
+    `best` is the best trial, None if none succeeded; with several objectives it is the Pareto front, a list.
     `directions` maps the name of each objective to `minimize` or `maximize`. The rows of `trials` are read from the
-    experiment's folder when they are first asked for.
+    experiment's folder on first use.
     """
 
     id: str
@@ -81,12 +81,12 @@ class ExperimentResult(Plots):
     def best_by(self, objective: str | None = None) -> Row | None:
         """Return the trial with the best value of one objective (the first, if none is named); None if none succeeded.
 
-        Raises `KeyError` for an objective that the experiment has not.
+        Raises `KeyError` for an unknown objective.
         """
         name = objective or next(iter(self._directions))
         if name not in self._directions:
             raise KeyError(
-                f"'{name}' is no objective of experiment {self.id}: it has {list(self._directions)}"
+                f"'{name}' is not an objective of experiment {self.id}: it has {list(self._directions)}"
             )
         sign = 1.0 if self._directions[name] == "minimize" else -1.0
         succeeded = [row for row in self.trials if row["status"] == "SUCCEEDED"]
@@ -98,7 +98,9 @@ class ExperimentResult(Plots):
             import pandas
         except ImportError as error:
             raise ImportError("dataframe() needs pandas: pip install pandas") from error
-        return pandas.DataFrame([_flat(row) for row in self.trials])
+        from .store.reading import flat
+
+        return pandas.DataFrame([flat(row) for row in self.trials])
 
     def _folder_to_plot(self) -> Path:
         return self.folder
@@ -106,18 +108,6 @@ class ExperimentResult(Plots):
     @property
     def _directions(self) -> dict[str, str]:
         return self.directions or {"default": "minimize"}
-
-
-def _flat(row: Row, prefix: str = "") -> Row:
-    """Return a row without dicts in it.
-
-    >>> _flat({"id": "a", "parameters": {"x": 1, "layer": {"kernel": 3}}})
-    {'id': 'a', 'parameters.x': 1, 'parameters.layer.kernel': 3}
-    """
-    flat: Row = {}
-    for name, value in row.items():
-        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
-    return flat
 
 
 def _value(row: Row, objective: str) -> float:
@@ -140,7 +130,7 @@ def _value_of(trial: Row, objectives: Sequence[str]) -> Any:
 
 
 def result_of(folder: Path) -> ExperimentResult:
-    """Return what the folder of an experiment says, whether it runs or not; raise `StoreError`."""
+    """Return the results in the folder of an experiment, running or not; raise `StoreError`."""
     from .store.reading import ExperimentView
 
     with ExperimentView(folder) as view:

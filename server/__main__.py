@@ -66,7 +66,7 @@ def _say(news: dict[str, object]) -> None:
     try:
         print(json.dumps(news), flush=True)
     except BrokenPipeError:
-        sys.stdout = None  # the parent does not read the pipe; the address is in the file as well
+        sys.stdout = None  # the parent does not read the pipe; the address is also in the file
 
 
 if __name__ == "__main__":

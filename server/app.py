@@ -1,4 +1,4 @@
-"""The web application: API, TuneServer's routes and pages behind one guard."""
+"""The web application: API, TuneServer's routes and pages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fastapi import FastAPI
 
 from .api import Streams, add_problem_handlers, api_router
 from .experiments import Experiments
-from .security import Guard, ServerSettings
-from .tune_routes import tune_router
-from .ui import Site, add_pages
+from .security import ServerSettings
+from .tune_routes import router as tune_router
+from .ui import ROOT, add_pages
 
-__all__ = ["create_app", "guarded"]
+__all__ = ["create_app"]
 
 _ABOUT = """Show and control experiments.
 
@@ -45,15 +45,10 @@ def create_app(
     app.state.streams = Streams(settings.limits.streams)
     add_problem_handlers(app)
     app.include_router(api_router())
-    app.include_router(tune_router())
+    app.include_router(tune_router)
     if pages:
         _add_pages(app, experiments)
     return app
-
-
-def guarded(app: FastAPI, settings: ServerSettings) -> Guard:
-    """Return the application behind its guard."""
-    return Guard(app, settings)
 
 
 @asynccontextmanager
@@ -68,7 +63,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 def _add_pages(app: FastAPI, experiments: Experiments) -> None:
     from starlette.responses import RedirectResponse
 
-    site = Site(experiments)
-    start = f"{site.root}/{experiments.only}" if experiments.only else f"{site.root}/"
+    start = f"{ROOT}/{experiments.only or ''}"
     app.add_api_route("/", lambda: RedirectResponse(start), include_in_schema=False)
-    add_pages(app, site)
+    add_pages(app, experiments)

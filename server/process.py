@@ -15,7 +15,7 @@ from .security import ServerSettings
 
 __all__ = ["TOKEN_VARIABLE", "ServerError", "ServerProcess"]
 
-# Not an argument: everybody can see the arguments of a process.
+# Not an argument: all users can see the arguments of a process.
 TOKEN_VARIABLE = "PITCHPIPE_SERVER_TOKEN"
 _START_PATIENCE = 60.0
 _END_PATIENCE = 5.0
@@ -133,7 +133,7 @@ class ServerProcess:
 
 
 def _line_of(pipe: IO[bytes], timeout: float) -> bytes | None:
-    """Return the first line of a pipe, or what comes before its end; None if it does not come in time."""
+    """Return the first line of a pipe, or all of it if it ends earlier; None if it is late."""
     deadline, line = time.monotonic() + timeout, b""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)

@@ -36,7 +36,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-# Paths where a change is a JSON body; the connection of the pages has its own form, with the origin checked as well.
+# Paths where a change is a JSON body; the websocket of the pages has its own form; its origin is checked, too.
 _JSON_PATHS = ("/api/", "/trials", "/stop_experiment")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,500}")
 _HEADERS = [

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import uvicorn
 
-from .app import create_app, guarded
+from .app import create_app
 from .arrival import http_protocol
 from .experiments import Experiments
-from .security import ServerSettings
+from .security import Guard, ServerSettings
 
 __all__ = ["Serving", "ServingError", "address_file", "url_of"]
 
@@ -51,7 +51,7 @@ class Serving:
         self.url = url_of(settings.host, self._socket.getsockname()[1])
         self._experiments = experiments
         config = uvicorn.Config(
-            guarded(create_app(experiments, settings, pages=pages), settings),
+            Guard(create_app(experiments, settings, pages=pages), settings),
             http=http_protocol(settings.limits.head_seconds, settings.limits.stall_seconds),
             log_level="warning",
             access_log=False,
@@ -66,7 +66,7 @@ class Serving:
         self._server = _Server(config, lambda: on_ready(self.url))
 
     def run(self) -> None:
-        """Serve requests until `end`, SIGTERM or SIGINT; leaves nothing behind."""
+        """Serve requests until `end`, SIGTERM or SIGINT; remove the address file at the end."""
         file = self._announce()
         try:
             self._server.run(sockets=[self._socket])
@@ -98,7 +98,7 @@ class Serving:
             with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
                 json.dump({"url": self.url, "pid": os.getpid()}, opened)
         except OSError:
-            return None  # read-only folders are served as well
+            return None  # read-only folders are served, too
         return file
 
 

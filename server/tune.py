@@ -88,7 +88,7 @@ class TuneClient:
         return self._ask("GET", f"/trials/{quote(trial_id, safe='')}", timeout=timeout)
 
     def add_trial(self, name: str, specification: dict[str, Any]) -> dict[str, Any]:
-        """Add the trials that a specification stands for, such as `{"config": {"lr": {"grid_search": [0.1, 0.2]}}}`."""
+        """Add the trials of a specification, such as `{"config": {"lr": {"grid_search": [0.1, 0.2]}}}`."""
         return self._ask("POST", "/trials", {"name": name, "spec": specification})
 
     def stop_trial(self, trial_id: str) -> dict[str, Any]:
@@ -110,8 +110,8 @@ class TuneClient:
         request = urllib.request.Request(f"http://{host}:{self._port}{path}", data, headers, method=method)
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(request, timeout=timeout or socket.getdefaulttimeout()) as answer:
-                return json.load(answer)
+            with opener.open(request, timeout=timeout or socket.getdefaulttimeout()) as response:
+                return json.load(response)
         except urllib.error.HTTPError as error:
             raise TuneServerError(_message(error), error.code) from error
         except (OSError, ValueError) as error:

@@ -20,10 +20,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..manager.control import add_trials, kill_trial, stop_experiment
 from ..runner import TUNE_STATUS, TrialStatus
 from ..store.reading import ExperimentView, TrialQuery
-from .api import PROBLEMS, TrialName, answered, given, shown
+from .api import PROBLEMS, TrialName, cached_response, json_response, shown
 from .variants import variants
 
-__all__ = ["tune_router"]
+__all__ = ["router"]
 
 _CURRENT = "current"
 router = APIRouter(tags=["TuneServer"], responses=PROBLEMS)
@@ -60,23 +60,18 @@ class NewTrials(BaseModel):
     spec: Annotated[dict[str, Any], Field(examples=[{"config": {"lr": {"grid_search": [0.1, 0.01]}}}])]
 
 
-def tune_router() -> APIRouter:
-    """Return a router with the routes, at the root."""
-    return router
-
-
 @router.api_route("/trials", methods=["GET"], response_model=TuneTrials)
 def get_trials(request: Request) -> Response:
     """Return all trials."""
     meant = shown(request, _CURRENT)
-    return answered(request, meant, "tune trials", lambda: _trials(meant.view))
+    return cached_response(request, meant, "tune trials", lambda: _trials(meant.view))
 
 
 @router.get("/trials/{trial}", response_model=OneTuneTrial)
 def get_trial(request: Request, trial: TrialName) -> Response:
     """Return one trial."""
     view = shown(request, _CURRENT).view
-    return given({"trial": _info(view.trial(trial), _trainable(view))})
+    return json_response({"trial": _info(view.trial(trial), _trainable(view))})
 
 
 @router.head("/trials", include_in_schema=False)
@@ -93,7 +88,7 @@ def put_trial(request: Request, trial: TrialName) -> Response:
     number = view.sequence_id(trial)
     if not TrialStatus(view.trial(number)["status"]).is_final:
         kill_trial(view.folder, number)
-    return given({"trials": [_info(view.trial(number), _trainable(view))]})
+    return json_response({"trials": [_info(view.trial(number), _trainable(view))]})
 
 
 @router.put("/stop_experiment", response_model=TuneTrials)
@@ -101,7 +96,7 @@ def put_stop(request: Request) -> Response:
     """Stop the experiment."""
     view = shown(request, _CURRENT).view
     stop_experiment(view.folder)
-    return given(_trials(view))
+    return json_response(_trials(view))
 
 
 @router.post("/trials", status_code=201, response_model=TuneTrials)
@@ -110,7 +105,7 @@ def post_trials(request: Request, new: NewTrials) -> Response:
     view = shown(request, _CURRENT).view
     added = add_trials(view.folder, variants(new.spec))
     found = [_info(view.trial(trial["sequence_id"]), _trainable(view)) for trial in added]
-    return given({"trials": found}, 201, {"location": "/trials/"})
+    return json_response({"trials": found}, 201, {"location": "/trials/"})
 
 
 def _trials(view: ExperimentView) -> dict[str, Any]:

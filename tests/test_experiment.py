@@ -34,7 +34,7 @@ from pitchpipe.executors.local.executor import LocalTrialExecutor
 from pitchpipe.manager.control import ask_manager, read_running, stop_experiment
 from pitchpipe.manager.experiments import resume_experiment
 from pitchpipe.manager.hooks.stoppers import StopperError
-from pitchpipe.registry import NotRegistered, make_env, registered_trainable
+from pitchpipe.registry import NotRegistered, make_env, registered
 from pitchpipe.store.folder import ExperimentFolder, FolderError
 from pitchpipe.store.store import StoreError
 
@@ -194,7 +194,7 @@ def test_unknown_names_give_the_nearest() -> None:
     with pytest.raises(
         NotRegistered, match="there is no trainable 'coridor-walk': registered: corridor-walk"
     ):
-        registered_trainable("coridor-walk")
+        registered.trainable("coridor-walk")
     with pytest.raises(NotRegistered, match="there is no environment 'maze'"):
         make_env("maze")
 
@@ -474,7 +474,7 @@ def test_trial_by_id_and_best_by_objective(grid: ExperimentResult) -> None:
     assert len(grid.best) == 2
     with pytest.raises(KeyError, match="has no trial nobody"):
         grid.trial("nobody")
-    with pytest.raises(KeyError, match="'accuracy' is no objective"):
+    with pytest.raises(KeyError, match="'accuracy' is not an objective"):
         grid.best_by("accuracy")
 
 

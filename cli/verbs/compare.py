@@ -1,4 +1,4 @@
-"""`pitchpipe compare`: experiments side by side: their results after the same number of trials, their differences."""
+"""`pitchpipe compare`: the results of experiments after the same number of trials, and the differing settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 _STEPS = (1, 2, 5)
-# These differ between any two experiments, so they say nothing.
+# These differ between any two experiments.
 _PASSED_OVER = ("experimentId", "experimentName", "seed")
 
 

@@ -54,10 +54,10 @@ def _refuse_if_running(folder: ExperimentFolder) -> None:
     except StoreError:
         return  # an unreadable experiment can still be deleted
     if not ExperimentStatus(status).is_final:
-        said = (
+        gone = (
             f"the manager of experiment {folder.experiment_id} is gone, and its trials may still be running"
         )
-        raise Failure(f"{said}: {command_for(folder, 'stop')}", FAILED)
+        raise Failure(f"{gone}: {command_for(folder, 'stop')}", FAILED)
 
 
 def _is_meant(folder: ExperimentFolder) -> bool:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..failures import FAILED
-from ..interrupts import INTERRUPTED, Interrupts
+from ..failures import FAILED, INTERRUPTED
+from ..interrupts import Interrupts
 from ..verb import directory_option, verb
 
 if TYPE_CHECKING:
@@ -27,16 +27,16 @@ _SCRIPT = 'echo \'{"final": 1}\' >> "$PITCHPIPE_REPORTS"'
 
 @verb("doctor", "pitchpipe doctor", "pitchpipe doctor --ray --json")
 @directory_option
-@click.option("--ray", "with_ray", is_flag=True, help="Run the small experiment on Ray as well.")
+@click.option("--ray", "with_ray", is_flag=True, help="Also run the small experiment on Ray.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def doctor(directory: Path | None, with_ray: bool, as_json: bool) -> int:
     """Check this machine and this installation, and run an experiment of one trial.
 
     Prints one line per check: ok, warn or FAIL, and what to do about it. Exit code: 0, or 1 if a check fails.
     """
-    from ...store import default_directory
+    from ..finding import experiments_directory
 
-    directory = (directory or default_directory()).expanduser().absolute()
+    directory = experiments_directory(directory)
     found = []
     with Interrupts() as interrupts:
         interrupts.hold()

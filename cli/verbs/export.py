@@ -31,7 +31,7 @@ __all__ = ["export"]
     "--format",
     "form",
     type=click.Choice(["json", "csv", "optuna"]),
-    help="The format.  [default: csv for a FILE that ends so, else json]",
+    help="The format.  [default: csv if FILE ends in .csv, else json]",
 )
 @click.option(
     "--output",
@@ -51,9 +51,9 @@ def export(
 
     JSON: {"experiment": {...}, "trials": [{"id", "sequence_id", "status", "parameters", "intermediate",
     "final", "start_time", "end_time", "reason"}]}; times are seconds since the epoch, NaN and infinities are null.
-    CSV: one row a trial; nested parameters and results are flattened with dots, intermediate results are left
+    CSV: one row per trial; nested parameters and results are flattened with dots, intermediate results are left
     out, NaN is an empty cell.
-    Optuna: a new SQLite file with one study, named as the experiment; trials that were stopped early are pruned.
+    Optuna: a new SQLite file with one study, named after the experiment; trials that were stopped early are pruned.
     """
     from ...store.reading import ExperimentView, csv_lines, json_lines
     from ..finding import chosen_experiment
@@ -68,7 +68,7 @@ def export(
 
 
 def _form_of(output: Path | None) -> str:
-    """Return the format that a file name stands for; raise `Failure` for an unknown ending."""
+    """Return the format that a file name implies; raise `Failure` for an unknown ending."""
     ending = "" if output is None else output.suffix.lower()
     if ending not in ("", ".csv", ".json"):
         raise Failure(f"unknown file ending {ending}: add --format json, csv or optuna", USAGE)
@@ -86,7 +86,7 @@ def _write_study(folder: ExperimentFolder, output: Path | None) -> None:
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[IO[bytes]]:
-    """Open stdout, or a file that is there only when all of it is."""
+    """Open stdout, or a file that appears only when it is complete."""
     if path is None or str(path) == "-":
         yield sys.stdout.buffer
         return

@@ -41,7 +41,7 @@ __all__ = ["init"]
 @click.option("--assessor", metavar="NAME", help="The rule for early stopping.  [default: none]")
 @click.option(
     "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), default=Path("experiment.yml"),
-    show_default=True, metavar="FILE", help="Where.",
+    show_default=True, metavar="FILE", help="The output file.",
 )  # fmt: skip
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing: guess what the options leave out.")
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
@@ -121,7 +121,7 @@ def _remarks(parameters: Mapping[str, str], facts: object) -> Iterator[str]:
 
 
 def _advice(script: Path | None, facts: object) -> list[str]:
-    """Yield the calls that the script still lacks, as lines to add."""
+    """Return the calls that the script still lacks, as lines to add."""
     from ..script_facts import ScriptFacts
 
     if not isinstance(facts, ScriptFacts):

@@ -25,11 +25,12 @@ _HEAD = ("id", "status", "trials", "best", "ran for", "made", "name")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_experiments(directory: Path | None, as_json: bool) -> None:
     """List the experiments of a directory, the newest first."""
-    from ...store import ExperimentFolder, default_directory
+    from ...store import ExperimentFolder
     from ...store.reading import to_json
+    from ..finding import experiments_directory
     from ..table import print_table
 
-    directory = (directory or default_directory()).expanduser().absolute()
+    directory = experiments_directory(directory)
     found = [_facts(folder) for folder in ExperimentFolder.all(directory)]
     found.sort(key=lambda facts: facts.get("created") or 0.0, reverse=True)
     if as_json:
@@ -67,7 +68,7 @@ def _status_lines(view: ExperimentView, summary: dict[str, Any]) -> Iterator[str
     from ..outcome import best_lines, failure_lines, is_abandoned
 
     named = f" ({summary['name']})" if summary["name"] else ""
-    yield f"experiment {summary['id']}{named}: {_standing(view.folder, summary)}"
+    yield f"experiment {summary['id']}{named}: {_status_text(view.folder, summary)}"
     if summary["reason"]:
         yield f"reason: {summary['reason']}"
     if summary["error"]:
@@ -83,8 +84,8 @@ def _status_lines(view: ExperimentView, summary: dict[str, Any]) -> Iterator[str
     yield f"everything is in {summary['folder']}"
 
 
-def _standing(folder: ExperimentFolder, summary: dict[str, Any]) -> str:
-    """Return the status in words; an experiment that should run and does not is marked."""
+def _status_text(folder: ExperimentFolder, summary: dict[str, Any]) -> str:
+    """Return the status, with a hint if the experiment should run and does not."""
     from ..outcome import command_for, is_abandoned
 
     if is_abandoned(summary):
@@ -100,18 +101,18 @@ def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
     if folder.manager() is None:
         return
     try:
-        answer = ask_manager(folder.path, {"op": "status"}, timeout=2.0)
+        state = ask_manager(folder.path, {"op": "status"}, timeout=2.0)
     except ControlError:
         return
-    facts = [f"running in process {answer['pid']}"]
-    if answer.get("rate"):
-        facts.append(rate_text(answer["rate"]))
-    if answer.get("remaining") is not None:
-        facts.append(left_text(answer["remaining"], answer.get("is_bound", False)))
+    facts = [f"running in process {state['pid']}"]
+    if state.get("rate"):
+        facts.append(rate_text(state["rate"]))
+    if state.get("remaining") is not None:
+        facts.append(left_text(state["remaining"], state.get("is_bound", False)))
     yield ", ".join(facts)
-    for trial, why in list(answer.get("waiting", {}).items())[:1]:
+    for trial, why in list(state.get("waiting", {}).items())[:1]:
         yield f"trial {trial} is waiting: {why}"
-    yield from answer.get("troubles", ())
+    yield from state.get("troubles", ())
 
 
 def _facts(folder: ExperimentFolder) -> dict[str, Any]:

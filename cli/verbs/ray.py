@@ -54,7 +54,7 @@ def status(as_json: bool) -> None:
 
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
-    """Yield the status in words."""
+    """Yield the lines of the status."""
     if found.get("starting"):
         yield f"a private Ray is starting (process {found['pid']})"
         return

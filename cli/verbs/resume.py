@@ -1,4 +1,4 @@
-"""`pitchpipe resume`: an experiment that is not running continues."""
+"""`pitchpipe resume`: continue an experiment that is not running."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..duration import Duration
 from ..failures import USAGE, Failure
 from ..interrupts import Interrupts
+from ..limits import limit_options
 from ..verb import experiment_options, verb, watch_options
 
 if TYPE_CHECKING:
@@ -30,21 +30,7 @@ __all__ = ["resume"]
 @experiment_options
 @watch_options
 @click.option("--extend", is_flag=True, help="Continue an experiment that is DONE; implied by a new limit.")
-@click.option(
-    "--max-trial-number", type=click.IntRange(min=1), metavar="N", help="New limit: N trials in all."
-)
-@click.option(
-    "--max-experiment-duration",
-    type=Duration(),
-    metavar="D",
-    help="New limit: D of running time in all (2h).",
-)
-@click.option(
-    "--trial-concurrency",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="New limit: N trials at the same time.",
-)
+@limit_options
 @click.option(
     "--from",
     "storage",
@@ -97,11 +83,12 @@ def resume(
 
 
 def _fetch(storage: str, name: str | None, directory: Path | None) -> ExperimentFolder:
-    from ...store import default_directory, fetch_experiment
+    from ...store import fetch_experiment
+    from ..finding import experiments_directory
 
     if name is None:
         raise Failure("--from needs the ID of the experiment", USAGE)
-    return fetch_experiment(storage, name, (directory or default_directory()).expanduser().absolute())
+    return fetch_experiment(storage, name, experiments_directory(directory))
 
 
 def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> None:

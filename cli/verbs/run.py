@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
-from ..failures import FAILED
-from ..interrupts import INTERRUPTED, Interrupts
+from ..failures import FAILED, INTERRUPTED
+from ..interrupts import Interrupts
 from ..pages import RunPages, pages_options
 from ..verb import new_experiment_options, verb, watch_options
 
 if TYPE_CHECKING:
     from ...manager import Manager
     from ...store import ExperimentFolder
+    from ..display import Display
 
-__all__ = ["run", "watched"]
+__all__ = ["make_display", "run", "watched"]
 
 _COLOURS = {"DONE": "green", "ERROR": "red"}
 
@@ -69,7 +70,6 @@ def watched(
     Writes to `announce_fd` when trials can run: another process waits for it.
     """
     from ..background import announce
-    from ..displays import make_display
     from ..running import RunningExperiment
 
     folder = manager.folder
@@ -80,17 +80,27 @@ def watched(
         if manager.config.direction_note:
             click.echo(manager.config.direction_note)
 
-    def say_that_it_runs() -> None:
+    def announce_start() -> None:
         if announce_fd is not None:
             announce(announce_fd, {"pid": os.getpid()})
 
-    running = RunningExperiment(manager, display, interrupts, say_that_it_runs)
+    running = RunningExperiment(manager, display, interrupts, announce_start)
     interrupted = running.run()
     return report(folder, interrupted, running.error, as_json=as_json)
 
 
+def make_display(output: IO[str], errors: IO[str], *, quiet: bool, lines: bool = True) -> Display:
+    """Return a live display on a terminal, else one of lines (if `lines`) or of warnings only."""
+    from ..display import PlainDisplay, SilentDisplay
+    from ..live import LiveDisplay
+
+    if output.isatty() and not quiet:
+        return LiveDisplay(output)
+    return PlainDisplay(output, errors) if lines and not quiet else SilentDisplay(errors)
+
+
 def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: bool) -> int:
-    """Say how a run went, and return the exit code; `error` says why it could not continue."""
+    """Print the outcome of a run, and return the exit code; `error` is why it could not continue."""
     from ...store.reading import ExperimentView, to_json
     from ..outcome import all_failed, outcome_lines, summary_object
     from .ray import staying_line
@@ -98,7 +108,7 @@ def report(folder: ExperimentFolder, interrupted: bool, error: str, *, as_json: 
     with ExperimentView(folder) as view:
         summary, config = view.summary(), view.config()
         if error:
-            # What could not be written down (the disk is full) is said all the same.
+            # Show the error even if it could not be stored (the disk is full).
             summary |= {"status": "ERROR", "reason": error}
         if as_json:
             click.echo(to_json(summary_object(view, summary)).decode())

@@ -1,4 +1,4 @@
-"""`pitchpipe stop`: end an experiment that is running, or the remains of one that lost its manager."""
+"""`pitchpipe stop`: end a running experiment, or the trials of one that lost its manager."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def stop(experiment: str | None, experiment_id: str | None, directory: Path | No
 
     If its manager was killed, the trials it left running are stopped.
     """
-    from ...store import ExperimentFolder, default_directory
-    from ..finding import chosen_experiment, chosen_name
+    from ...store import ExperimentFolder
+    from ..finding import chosen_experiment, chosen_name, experiments_directory
 
     if not every:
         _stop(chosen_experiment(experiment, experiment_id, directory))
         return
     if chosen_name(experiment, experiment_id) is not None:
         raise Failure("give an ID or --all, not both", USAGE)
-    directory = (directory or default_directory()).expanduser().absolute()
+    directory = experiments_directory(directory)
     stoppable = [folder for folder in ExperimentFolder.all(directory) if not _is_over(folder)]
     for folder in stoppable:
         _stop(folder)
@@ -102,7 +102,7 @@ def _send_signal(pid: int) -> None:
 
 
 def _end_abandoned(folder: ExperimentFolder) -> None:
-    """Own the experiment for as long as it takes to collect the reports of its trials and to stop them."""
+    """Own the experiment until the reports of its trials are collected and the trials are stopped."""
     from ...manager import resume_experiment
     from ...runner import ExperimentStatus
     from ...store import Store

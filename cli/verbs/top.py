@@ -110,7 +110,7 @@ def screen(view: ExperimentView, summary: Mapping[str, Any], height: int) -> Ren
 
 
 def _tables(view: ExperimentView, left: int) -> Iterator[tuple[str, list[dict[str, Any]], str]]:
-    """Return the tables that fit on `left` lines, each with its title and the field of its result."""
+    """Yield the tables that fit on `left` lines, each with its title and the field of its result."""
     from ...store.reading import TrialQuery
 
     running = TrialQuery(statuses=("RUNNING", "PAUSED"), limit=max(1, left // 3))

@@ -52,12 +52,12 @@ def trial() -> None:
     "pitchpipe trial show k3x9a2bq Xy3fA --json",
 )
 @trial_options
-@click.option("--json", "as_json", is_flag=True, help="Print it in the form of export.")
+@click.option("--json", "as_json", is_flag=True, help="Print it in the format of export.")
 @click.option("--why", is_flag=True, help="Show only why it ended, compared with others.")
 def show(
     names: tuple[str, ...], experiment_id: str | None, directory: Path | None, as_json: bool, why: bool
 ) -> None:
-    """Show all there is to know about a trial, or with --why the reason of its end."""
+    """Show everything about a trial, or with --why only the reason for its end."""
     from ...store.reading import ExperimentView, to_json, trial_object
     from ..picking import chosen_trial, split_names
 

@@ -91,7 +91,7 @@ def _asking(folder: ExperimentFolder, trial_id: str, name: str) -> Callable[[int
 
 
 class _Tail:
-    """Copies a growing file to a stream; the file may appear later, or be `elsewhere` until then."""
+    """Copies a growing file to a stream; until the file exists, `elsewhere` returns its content."""
 
     def __init__(self, path: Path, output: IO[bytes], elsewhere: Callable[[int], bytes]) -> None:
         self._path = path

@@ -41,15 +41,14 @@ def ui(
     It needs no network, and also shows experiments that are over. On an address that other machines can reach, a
     token is required: $PITCHPIPE_SERVER_TOKEN, or a random one that is part of the printed address.
     """
-    from ...store import default_directory
-    from ..finding import chosen_experiment, chosen_name
+    from ..finding import chosen_experiment, chosen_name, experiments_directory
 
     chosen = chosen_name(experiment, experiment_id)
     page = "/ui/"
     if chosen is not None:
         folder = chosen_experiment(chosen, None, directory)
         directory, page = folder.path.parent, f"/ui/{folder.experiment_id}"
-    directory = (directory or default_directory()).expanduser().absolute()
+    directory = experiments_directory(directory)
     if not directory.is_dir():
         raise Failure(f"there is no folder {directory}: pitchpipe run CONFIG, or --dir DIR", USAGE)
     _serve(directory, page, host, port, open_browser=not no_browser)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..duration import Duration
 from ..failures import USAGE, Failure
+from ..limits import limit_options
 from ..verb import experiment_options, verb
 
 if TYPE_CHECKING:
@@ -24,11 +24,7 @@ __all__ = ["update"]
     "pitchpipe update k3x9a2bq --search-space wider.yml",
 )
 @experiment_options
-@click.option("--max-trial-number", type=click.IntRange(min=1), metavar="N", help="N trials in all.")
-@click.option(
-    "--max-experiment-duration", type=Duration(), metavar="D", help="D of running time in all (2h)."
-)
-@click.option("--trial-concurrency", type=click.IntRange(min=1), metavar="N", help="N trials at a time.")
+@limit_options
 @click.option(
     "--search-space",
     type=click.Path(dir_okay=False, path_type=Path),

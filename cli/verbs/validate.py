@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..failures import FAILED
-from ..interrupts import INTERRUPTED, Interrupts
+from ..failures import FAILED, INTERRUPTED
+from ..interrupts import Interrupts
 from ..verb import verb
 
 if TYPE_CHECKING:

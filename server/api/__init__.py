@@ -9,7 +9,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from . import changes, events, experiments, export, logs, trials
-from .common import TrialName, answered, given, shown
+from .common import TrialName, cached_response, json_response, shown
 from .problems import PROBLEMS, add_problem_handlers
 from .streams import Streams
 
@@ -18,9 +18,9 @@ __all__ = [
     "Streams",
     "TrialName",
     "add_problem_handlers",
-    "answered",
     "api_router",
-    "given",
+    "cached_response",
+    "json_response",
     "shown",
 ]
 

@@ -12,7 +12,7 @@ from ...manager.control import (
     rerun_trial,
     stop_experiment,
 )
-from .common import ExperimentName, TrialName, given, view_of
+from .common import ExperimentName, TrialName, json_response, view_of
 from .models import Added, Change, Import, Imported, Killed, Limits, NewTrial, Stop
 
 __all__ = ["router"]
@@ -24,7 +24,7 @@ router = APIRouter(tags=["changes"])
 def patch_experiment(request: Request, experiment: ExperimentName, change: Change) -> Response:
     """Change limits or concurrency at any time, the search space while the experiment is running."""
     view = view_of(request, experiment)
-    return given(change_experiment(view.folder, change.model_dump(exclude_unset=True)))
+    return json_response(change_experiment(view.folder, change.model_dump(exclude_unset=True)))
 
 
 @router.post("/experiments/{experiment}/stop", status_code=202, response_model=dict[str, bool])
@@ -32,7 +32,7 @@ def post_stop(request: Request, experiment: ExperimentName, stop: Stop | None = 
     """Stop the experiment: running trials get the grace period, and results are kept."""
     view = view_of(request, experiment)
     stop_experiment(view.folder, (stop or Stop()).reason)
-    return given({"stopping": True}, 202)
+    return json_response({"stopping": True}, 202)
 
 
 @router.post("/experiments/{experiment}/trials", status_code=201, response_model=Added)
@@ -53,7 +53,7 @@ def post_rerun(request: Request, experiment: ExperimentName, trial: TrialName) -
 def post_kill(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
     """Kill a trial; the experiment continues."""
     view = view_of(request, experiment)
-    return given(kill_trial(view.folder, view.sequence_id(trial)), 202)
+    return json_response(kill_trial(view.folder, view.sequence_id(trial)), 202)
 
 
 @router.post("/experiments/{experiment}/import", response_model=Imported)
@@ -61,9 +61,9 @@ def post_import(request: Request, experiment: ExperimentName, results: Import) -
     """Import results measured elsewhere into the tuner."""
     view = view_of(request, experiment)
     rows = [row.model_dump() for row in results.data]
-    return given({"imported": import_results(view.folder, rows)})
+    return json_response({"imported": import_results(view.folder, rows)})
 
 
 def _made(experiment_id: str, added: dict[str, object]) -> Response:
     place = f"/api/v1/experiments/{experiment_id}/trials/{added['sequence_id']}"
-    return given(added, 201, {"location": place})
+    return json_response(added, 201, {"location": place})

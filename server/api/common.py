@@ -10,7 +10,16 @@ from fastapi import Path, Query, Request, Response
 from ...store.reading import ExperimentView, to_json
 from ..experiments import Experiments, Shown
 
-__all__ = ["ExperimentName", "LogName", "Offset", "TrialName", "answered", "given", "shown", "view_of"]
+__all__ = [
+    "ExperimentName",
+    "LogName",
+    "Offset",
+    "TrialName",
+    "cached_response",
+    "json_response",
+    "shown",
+    "view_of",
+]
 
 _BIGGEST = 2**53
 ExperimentName = Annotated[
@@ -33,21 +42,21 @@ def view_of(request: Request, name: str) -> ExperimentView:
     return shown(request, name).view
 
 
-def given(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return a value as a response."""
     return Response(to_json(value), status, headers, media_type="application/json")
 
 
-def answered(
+def cached_response(
     request: Request,
     experiment: Shown,
     key: Hashable,
-    work_out: Callable[[], Any],
+    compute: Callable[[], Any],
     lasting: float = float("inf"),
 ) -> Response:
     """Return a response from the cache, or 304 to a client that has it already."""
-    answer = experiment.responses.get(key, work_out, lasting)
-    headers = {"etag": f'"{answer.tag}"', "cache-control": "no-cache"}
-    if answer.tag in request.headers.get("if-none-match", ""):
+    cached = experiment.responses.get(key, compute, lasting)
+    headers = {"etag": f'"{cached.tag}"', "cache-control": "no-cache"}
+    if cached.tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    return Response(answer.body, headers=headers, media_type="application/json")
+    return Response(cached.body, headers=headers, media_type="application/json")

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from .common import ExperimentName, given, view_of
+from .common import ExperimentName, json_response, view_of
 from .models import EventPage
 from .streams import EVENT_STREAM, event_stream, stream_response
 
@@ -29,7 +29,7 @@ def list_events(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Response:
     """Return the events since a cursor."""
-    return given(view_of(request, experiment).events(since, limit))
+    return json_response(view_of(request, experiment).events(since, limit))
 
 
 @router.get("/experiments/{experiment}/events/stream", **EVENT_STREAM)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from ...store import StoreError
 from ...store.reading import ExperimentView
 from ..experiments import Experiments, Shown
-from .common import ExperimentName, answered, shown
+from .common import ExperimentName, cached_response, shown
 from .models import Best, ExperimentSummary, Failure, HistoryPoint, Importance
 
 __all__ = ["router"]
@@ -32,14 +32,14 @@ def list_experiments(request: Request) -> Response:
 def get_experiment(request: Request, experiment: ExperimentName) -> Response:
     """Return the status of an experiment."""
     meant = shown(request, experiment)
-    return answered(request, meant, _SUMMARY, meant.view.summary, _LASTING)
+    return cached_response(request, meant, _SUMMARY, meant.view.summary, _LASTING)
 
 
 @router.get("/experiments/{experiment}/config", response_model=dict[str, Any])
 def get_config(request: Request, experiment: ExperimentName) -> Response:
     """Return the configuration in canonical form, with the search space."""
     meant = shown(request, experiment)
-    return answered(request, meant, "config", meant.view.config)
+    return cached_response(request, meant, "config", meant.view.config)
 
 
 @router.get("/experiments/{experiment}/best", response_model=Best)
@@ -48,21 +48,21 @@ def get_best(
 ) -> Response:
     """Return the best trials: the first `count` by one objective, the Pareto front by several."""
     meant = shown(request, experiment)
-    return answered(request, meant, ("best", count), lambda: {"trials": meant.view.best(count)})
+    return cached_response(request, meant, ("best", count), lambda: {"trials": meant.view.best(count)})
 
 
 @router.get("/experiments/{experiment}/history", response_model=list[HistoryPoint])
 def get_history(request: Request, experiment: ExperimentName) -> Response:
     """Return every result in order of arrival, with the best so far."""
     meant = shown(request, experiment)
-    return answered(request, meant, "history", meant.view.history)
+    return cached_response(request, meant, "history", meant.view.history)
 
 
 @router.get("/experiments/{experiment}/failures", response_model=list[Failure])
 def get_failures(request: Request, experiment: ExperimentName) -> Response:
     """Return the failures in groups, the most frequent first."""
     meant = shown(request, experiment)
-    return answered(request, meant, "failures", meant.view.failures)
+    return cached_response(request, meant, "failures", meant.view.failures)
 
 
 @router.get("/experiments/{experiment}/importance", response_model=Importance)
@@ -73,7 +73,9 @@ def get_importance(
 ) -> Response:
     """Return how much each parameter matters for an objective; `why_not` is why this is unknown."""
     meant = shown(request, experiment)
-    return answered(request, meant, ("importance", objective), lambda: _importance(meant.view, objective))
+    return cached_response(
+        request, meant, ("importance", objective), lambda: _importance(meant.view, objective)
+    )
 
 
 def _importance(view: ExperimentView, objective: str | None) -> Any:

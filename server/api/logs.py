@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from ...store.reading import FilePiece, Follow
-from .common import ExperimentName, LogName, Offset, TrialName, given, view_of
+from ...store.reading import Follow
+from .common import ExperimentName, LogName, Offset, TrialName, json_response, view_of
 from .models import LogFile, LogPiece
 from .streams import EVENT_STREAM, log_stream, stream_response
 
@@ -26,7 +25,7 @@ Limit = Annotated[int, Query(ge=4, le=1024 * 1024, description="Bytes.")]
 @router.get("/experiments/{experiment}/logs", response_model=list[LogFile])
 def list_logs(request: Request, experiment: ExperimentName) -> Response:
     """List the logs of the manager, the dispatcher and the agents."""
-    return given(view_of(request, experiment).logs())
+    return json_response(view_of(request, experiment).logs())
 
 
 @router.get("/experiments/{experiment}/logs/{name}", response_model=LogPiece)
@@ -39,7 +38,7 @@ def get_log(
     limit: Limit = 256 * 1024,
 ) -> Response:
     """Return a piece of a log."""
-    return given(view_of(request, experiment).log(name, Follow(lines, offset, limit)))
+    return json_response(view_of(request, experiment).log(name, Follow(lines, offset, limit)))
 
 
 @router.get("/experiments/{experiment}/logs/{name}/follow", **EVENT_STREAM)
@@ -48,13 +47,13 @@ async def follow_log(
 ) -> StreamingResponse:
     """Stream what is written to a log from byte `offset` on."""
     view = await asyncio.to_thread(view_of, request, experiment)
-    return await _followed(request, lambda follow: view.log(name, follow), offset)
+    return await stream_response(request, log_stream(lambda follow: view.log(name, follow), offset))
 
 
 @router.get("/experiments/{experiment}/trials/{trial}/logs", response_model=list[LogFile])
 def list_trial_logs(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
     """List the files with the output and the parameters of a trial."""
-    return given(view_of(request, experiment).trial_logs(trial))
+    return json_response(view_of(request, experiment).trial_logs(trial))
 
 
 @router.get("/experiments/{experiment}/trials/{trial}/logs/{name}", response_model=LogPiece)
@@ -68,7 +67,7 @@ def get_trial_log(
     limit: Limit = 256 * 1024,
 ) -> Response:
     """Return a piece of a trial's output."""
-    return given(view_of(request, experiment).trial_log(trial, name, Follow(lines, offset, limit)))
+    return json_response(view_of(request, experiment).trial_log(trial, name, Follow(lines, offset, limit)))
 
 
 @router.get("/experiments/{experiment}/trials/{trial}/logs/{name}/follow", **EVENT_STREAM)
@@ -77,8 +76,6 @@ async def follow_trial_log(
 ) -> StreamingResponse:
     """Stream what a trial prints from byte `offset` on."""
     view = await asyncio.to_thread(view_of, request, experiment)
-    return await _followed(request, lambda follow: view.trial_log(trial, name, follow), offset)
-
-
-async def _followed(request: Request, read: Callable[[Follow], FilePiece], offset: int) -> StreamingResponse:
-    return await stream_response(request, log_stream(read, offset))
+    return await stream_response(
+        request, log_stream(lambda follow: view.trial_log(trial, name, follow), offset)
+    )

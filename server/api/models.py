@@ -56,7 +56,7 @@ class Problem(BaseModel):
 class Change(_Taken):
     """New limits or a new search space; what is left out stays, null removes a limit."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)  # "9" and true are no numbers
+    model_config = ConfigDict(extra="forbid", strict=True)  # "9" and true are not numbers
 
     max_trial_number: Annotated[int, Field(gt=0, lt=2**53)] | None = None
     max_experiment_duration: Annotated[

@@ -16,7 +16,7 @@ from .models import Problem
 
 __all__ = ["PROBLEMS", "add_problem_handlers"]
 
-_SAID = {
+_MEANINGS = {
     403: "The request comes from a page of another site.",
     404: "It does not exist.",
     409: "The present state does not allow it.",
@@ -27,7 +27,7 @@ _SAID = {
     503: "The manager or the database does not respond.",
 }
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": said} for status, said in _SAID.items()
+    status: {"model": Problem, "description": meaning} for status, meaning in _MEANINGS.items()
 }
 _OF_KIND = {"unreachable": 503, "not found": 404, "conflict": 409, "invalid": 422, "failed": 500}
 
@@ -71,8 +71,8 @@ async def _not_let_in(_request: Request, error: Exception) -> Response:
 
 async def _invalid(_request: Request, error: Exception) -> Response:
     found = error.errors() if isinstance(error, RequestValidationError) else []
-    said = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in found[:10]]
-    return problem(422, "; ".join(said) or "the request is invalid")
+    problems = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in found[:10]]
+    return problem(422, "; ".join(problems) or "the request is invalid")
 
 
 async def _http(_request: Request, error: Exception) -> Response:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from ...store.reading import Condition, QueryError, TrialQuery
-from .common import ExperimentName, Offset, TrialName, answered, given, shown
+from .common import ExperimentName, Offset, TrialName, cached_response, json_response, shown
 from .models import Curve, CurvePage, Kind, Results, Status, TrialDetail, TrialPage
 
 __all__ = ["router"]
@@ -54,19 +54,19 @@ def list_trials(
         limit,
     )
 
-    def work_out() -> object:
+    def compute() -> object:
         conditions = [Condition.parse(text) for text in where or ()]
         query = TrialQuery(status or (), kind or (), conditions, search, sort, descending, offset, limit)
         return meant.view.trials(query)
 
-    return answered(request, meant, key, work_out)
+    return cached_response(request, meant, key, compute)
 
 
 @router.get("/experiments/{experiment}/trials/{trial}", response_model=TrialDetail)
 def get_trial(request: Request, experiment: ExperimentName, trial: TrialName) -> Response:
     """Return everything about one trial."""
     meant = shown(request, experiment)
-    return answered(request, meant, ("trial", trial), lambda: meant.view.trial(trial))
+    return cached_response(request, meant, ("trial", trial), lambda: meant.view.trial(trial))
 
 
 @router.get("/experiments/{experiment}/trials/{trial}/metrics", response_model=Results)
@@ -78,7 +78,7 @@ def get_metrics(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Response:
     """Return the intermediate results of a trial since a cursor, as they were reported."""
-    return given(shown(request, experiment).view.metrics(trial, since, limit))
+    return json_response(shown(request, experiment).view.metrics(trial, since, limit))
 
 
 @router.get("/experiments/{experiment}/trials/{trial}/curve", response_model=Curve)
@@ -92,7 +92,7 @@ def get_curve(
     """Return one metric of a trial's intermediate results, thinned out but with its spikes."""
     meant = shown(request, experiment)
     key = ("curve", trial, metric, points)
-    return answered(request, meant, key, lambda: meant.view.curve(trial, metric, points))
+    return cached_response(request, meant, key, lambda: meant.view.curve(trial, metric, points))
 
 
 @router.get("/experiments/{experiment}/curves", response_model=CurvePage)
@@ -112,8 +112,8 @@ def list_curves(
     if points * len(trial or ()) > 200_000:
         raise QueryError("too many points of too many trials: request fewer of either")
 
-    def work_out() -> object:
+    def compute() -> object:
         numbers = trial or [best["sequence_id"] for best in view.best(20)]
         return {"curves": view.curves(numbers, metric, points)}
 
-    return answered(request, meant, ("curves", tuple(trial or ()), metric, points), work_out)
+    return cached_response(request, meant, ("curves", tuple(trial or ()), metric, points), compute)

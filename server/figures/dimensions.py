@@ -45,7 +45,7 @@ class Dimension:
 
     @property
     def varies(self) -> bool:
-        """Whether there is more than one value to tell apart."""
+        """Whether there is more than one value."""
         if self.categorical:
             return len(self.options) > 1 or bool(self.conditions)
         return self.low is not None and (self.low != self.high or bool(self.conditions))
@@ -100,7 +100,7 @@ _MISSING = object()
 def number_or_none(value: Any) -> float | None:
     """Return a number that can be drawn as a float; None for everything else, `True` included.
 
-    Numbers beyond 1e100 are None as well, those below 1e-100 are 0, so that differences and quotients of the others
+    Numbers beyond 1e100 are None, too; those below 1e-100 are 0, so that differences and quotients of the others
     stay in the range of floats.
 
     >>> number_or_none(3), number_or_none(True), number_or_none(float("nan")), number_or_none(10**400)

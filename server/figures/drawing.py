@@ -37,9 +37,6 @@ __all__ = [
     "written",
 ]
 
-HOVER_TRIALS = (
-    3000  # beyond this many trials, hover texts have only number and result: full ones would be megabytes
-)
 _GL_POINTS = 4000  # from here on points are drawn by WebGL
 _WIDE = 1000.0
 _JITTER = 0.5
@@ -126,8 +123,8 @@ def is_wide(values: Numbers) -> bool:
 def value_axis(objective: Objective, values: Numbers, front: Sequence[float] = ()) -> dict[str, Any]:
     """Return the axis of an objective: its name, which way is better, logarithmic where the values are far apart.
 
-    Its range leaves out results so bad that the others could not be told apart, but none that is on the `front`; its
-    title says how many, and a double click shows them.
+    Its range leaves out results so bad that the differences between the others would disappear, but none on the
+    `front`; its title says how many, and a double click shows them.
     """
     better = f"{'lower' if objective.direction == 'minimize' else 'higher'} is better"
     name = short(value_name(objective))

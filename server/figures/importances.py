@@ -135,8 +135,8 @@ def _forest(
             effects.append(alone)
             rest.append(together)
             _vote(tree, shown, drawn, sums, votes, rng)
-    heard = votes > 0
-    error = float(((sums[heard] / votes[heard] - values[heard]) ** 2).mean()) if heard.any() else math.inf
+    voted = votes > 0
+    error = float(((sums[voted] / votes[voted] - values[voted]) ** 2).mean()) if voted.any() else math.inf
     return _Forest(np.array(effects), np.array(rest), 1.0 - error / float(values.var()))
 
 

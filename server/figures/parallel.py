@@ -56,7 +56,7 @@ def plot_parallel(
     if not trials:
         return nothing(theme, _TITLE, "No trial has a finite result yet.")
     if not chosen:
-        return nothing(theme, _TITLE, "There is no parameter that varies.")
+        return nothing(theme, _TITLE, "No parameter varies.")
     points = [trial.parameters for trial in trials]
     axes = [_number_axis("trial", np.array([trial.number for trial in trials], dtype=float), integer=True)]
     axes += [_axis(dimension, points) for dimension in chosen]

@@ -55,7 +55,7 @@ def plot_slice(
     if not trials:
         return nothing(theme, _TITLE, "No trial has a finite result yet.")
     if not chosen:
-        return nothing(theme, _TITLE, "There is no parameter that varies.")
+        return nothing(theme, _TITLE, "No parameter varies.")
     columns = min(_COLUMNS, len(chosen))
     rows = math.ceil(len(chosen) / columns)
     figure = panels(theme, _TITLE, rows, columns)

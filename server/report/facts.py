@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView
+from ...store.reading import ExperimentView, duration_text
 from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers, value_name, written
 from .secrecy import hidden
 
@@ -114,19 +114,6 @@ def _moment(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(seconds))
 
 
-def _length(seconds: float) -> str:
-    """Return a duration for people.
-
-    >>> _length(3.21), _length(75), _length(7384)
-    ('3.2 s', '1 min 15 s', '2 h 03 min')
-    """
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, left = divmod(minutes, 60)
-    return f"{hours} h {left:02} min" if hours else f"{minutes} min {rest:02} s"
-
-
 def _state(summary: Mapping[str, Any], now: float) -> str:
     if summary["is_running"]:
         return f"The experiment is still running. This report shows its state on {_moment(now)}."
@@ -150,7 +137,7 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable) -> Pairs:
         ("Failed", f"{counts.get('FAILED', 0):,}"),
         ("Stopped early", f"{counts.get('EARLY_STOPPED', 0):,}"),
         ("Intermediate results", f"{summary['intermediate_results']:,}"),
-        ("Run time", _length(summary["run_time"] or 0.0)),
+        ("Run time", duration_text(summary["run_time"] or 0.0)),
         ("Begun", _moment(summary["created"])),
     ]
     return pairs + ([("Ended", _moment(summary["end_time"]))] if summary["end_time"] else [])

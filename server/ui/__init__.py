@@ -6,7 +6,7 @@ read an experiment through `ExperimentView` and request changes from its manager
 
 from __future__ import annotations
 
+from .frame import ROOT
 from .pages import add_pages
-from .site import Site
 
-__all__ = ["Site", "add_pages"]
+__all__ = ["ROOT", "add_pages"]

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["answered", "confirmed", "made", "say", "tell_refusal"]
+__all__ = ["confirmed", "made", "result_of", "say", "show_refusal"]
 
 
 async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> bool:
@@ -17,7 +17,7 @@ async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> b
     try:
         await asyncio.to_thread(change, *arguments)
     except (ControlError, StoreError) as error:
-        tell_refusal(str(error))
+        show_refusal(str(error))
         return False
     if done:
         say(done)
@@ -25,14 +25,14 @@ async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> b
 
 
 def say(text: str) -> None:
-    """Tell the user that something has been done."""
+    """Show that something has been done."""
     from nicegui import ui
 
     ui.notify(text, type="positive", position="bottom-right")
 
 
-def tell_refusal(text: str) -> None:
-    """Tell the user why something cannot be done; the message stays until it is closed."""
+def show_refusal(text: str) -> None:
+    """Show why something cannot be done; the message stays until it is closed."""
     from nicegui import ui
 
     sentence = text[:1].upper() + text[1:]
@@ -51,12 +51,12 @@ async def confirmed(question: str, explanation: str, yes: str) -> bool:
         with html.div().classes("pp-row").style("align-self: flex-end"):
             ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat no-caps autofocus")
             ui.button(yes, on_click=lambda: dialog.submit(True)).props("unelevated no-caps color=negative")
-    return bool(await answered(dialog))
+    return bool(await result_of(dialog))
 
 
-async def answered(dialog: Any) -> Any:
-    """Show a dialog until it is answered, and remove it; return None if its page was left, which has removed it."""
-    answer = await dialog
+async def result_of(dialog: Any) -> Any:
+    """Show a dialog until it is closed, remove it and return its result; None if its page was left."""
+    result = await dialog
     if not dialog.is_deleted:
         dialog.delete()
-    return answer
+    return result

@@ -16,9 +16,9 @@ from .wording import TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:
     from ...store.reading import Curve, ExperimentView
+    from ..experiments import Experiments
     from .frame import Where
     from .live import Event
-    from .site import Site
 
 __all__ = ["compare_page"]
 
@@ -28,12 +28,16 @@ _POINTS = 300
 Row = tuple[str, list[str]]
 
 
-async def compare_page(site: Site, experiment_id: str, trials: str = "") -> None:
+async def compare_page(experiments: Experiments, experiment_id: str, trials: str = "") -> None:
     """Show the trials with these numbers or ids, joined by commas."""
     from nicegui import html
 
     names = [word for word in trials.split(",") if word][:_MOST]
-    async with experiment_frame(site, experiment_id, "Compare trials", "trials") as (view, where, live):
+    async with experiment_frame(experiments, experiment_id, "Compare trials", "trials") as (
+        view,
+        where,
+        live,
+    ):
         if not names:
             raise LookupError("Select trials in the table to compare them.")
         html.h1("Compare trials")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...store.reading import counts_text, duration_text, moment_text, number_text
 from .elements import badge, table
-from .frame import page_frame, shown_status
+from .frame import ROOT, page_frame, shown_status
 from .wording import EXPERIMENT_TONES
 
 if TYPE_CHECKING:
-    from .site import Site
+    from ..experiments import Experiments
 
 __all__ = ["experiments_page"]
 
@@ -19,20 +19,20 @@ _PERIOD = 2.0
 _HEADS = ("Experiment", "Status", "Trials", "Best", "Began", "Run time")
 
 
-async def experiments_page(site: Site) -> None:
+async def experiments_page(experiments: Experiments) -> None:
     """Show all experiments, the newest first, and keep the list up to date."""
     from nicegui import html, ui
 
-    rows = await asyncio.to_thread(_read, site)
-    with page_frame("Experiments", site.root), html.section().classes("pp-panel"):
+    rows = await asyncio.to_thread(_read, experiments)
+    with page_frame("Experiments"), html.section().classes("pp-panel"):
         with html.div().classes("pp-row pp-spread"):
             html.h1("Experiments")
-            html.span(str(site.place)).classes("pp-dim pp-mono")
-        listing = _Listing(site)
+            html.span(str(experiments.directory)).classes("pp-dim pp-mono")
+        listing = _Listing()
         listing.show(rows)
 
     async def refresh() -> None:
-        listing.show(await asyncio.to_thread(_read, site))
+        listing.show(await asyncio.to_thread(_read, experiments))
 
     ui.timer(_PERIOD, refresh, immediate=False)
 
@@ -40,10 +40,9 @@ async def experiments_page(site: Site) -> None:
 class _Listing:
     """The table; it is rebuilt only when something in it has changed."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self) -> None:
         from nicegui import html
 
-        self._site = site
         self._body = table(_HEADS, "Experiments")
         self._none = html.p("There are no experiments here yet. To start one: pitchpipe run experiment.yml")
         self._shown: list[dict[str, Any]] | None = None
@@ -64,7 +63,7 @@ class _Listing:
 
         with html.tr():
             with html.td():
-                html.a(row["name"] or row["id"], href=f"{self._site.root}/{row['id']}")
+                html.a(row["name"] or row["id"], href=f"{ROOT}/{row['id']}")
                 if row["name"] and row["name"] != row["id"]:
                     html.div(row["id"]).classes("pp-dim pp-mono")
             with html.td():
@@ -75,12 +74,12 @@ class _Listing:
             html.td(row["ran"])
 
 
-def _read(site: Site) -> list[dict[str, Any]]:
+def _read(experiments: Experiments) -> list[dict[str, Any]]:
     """Read what the list shows of each experiment; an unreadable one has the reason."""
     from ...store import StoreError
 
     found = []
-    for view in site.views():
+    for view in experiments.views():
         try:
             found.append(_row(view.summary()))
         except StoreError as error:

@@ -65,32 +65,18 @@ def draw(
     >>> draw(Choice("pareto"), figures.example_table(), (), "light").data[1].name
     'on the front'
     """
-    parameters = choice.parameters or None
-    match choice.figure:
-        case "curves":
-            return figures.plot_curves(table, theme=theme)
-        case "parallel":
-            return figures.plot_parallel(table, choice.objective, parameters=parameters, theme=theme)
-        case "importance":
-            return figures.plot_importance(table, choice.objective, theme=theme)
-        case "slice":
-            return figures.plot_slice(table, choice.objective, parameters=parameters, theme=theme)
-        case "contour":
-            return _contour(choice, table, theme)
-        case "timeline":
-            return figures.plot_timeline(table, theme=theme)
-        case "pareto":
-            return figures.plot_pareto(table, theme=theme)
-        case "edf":
-            return _edf(choice, [table, *others], theme)
-    return figures.plot_history(table, choice.objective, theme=theme)
+    if choice.figure == "contour":
+        return _contour(choice, table, theme)
+    if choice.figure == "edf":
+        return _edf(choice, [table, *others], theme)
+    given = {"objective": choice.objective, "parameters": choice.parameters or None}
+    options = {name: value for name, value in given.items() if choice.takes(name)}
+    return getattr(figures, f"plot_{choice.figure}")(table, theme=theme, **options)
 
 
 def _contour(choice: Choice, table: ExperimentTable, theme: ThemeName) -> go.Figure:
-    from ..figures import nothing
-
     if not choice.x or choice.x == choice.y:
-        return nothing(theme, "Contour", "Choose two different parameters.")
+        return figures.nothing(theme, "Contour", "Choose two different parameters.")
     return figures.plot_contour(table, choice.x, choice.y, choice.objective, theme=theme)
 
 

@@ -16,10 +16,21 @@ from .wording import EXPERIMENT_TONES
 
 if TYPE_CHECKING:
     from ...store.reading import ExperimentView
-    from .site import Site
+    from ..experiments import Experiments
 
-__all__ = ["PAGES", "Where", "add_style", "experiment_frame", "page_frame", "shown_status", "tell_missing"]
+__all__ = [
+    "PAGES",
+    "ROOT",
+    "Where",
+    "add_style",
+    "experiment_frame",
+    "page_frame",
+    "show_missing",
+    "shown_status",
+]
 
+# The path of all pages.
+ROOT = "/ui"
 # The path below an experiment, and the name in the bar.
 PAGES = (
     ("", "Overview"),
@@ -34,7 +45,6 @@ PAGES = (
 class Where:
     """The experiment of a page; `badge` is the element in the bar that shows its status."""
 
-    root: str
     experiment_id: str
     name: str = ""
     badge: Any = None
@@ -42,10 +52,10 @@ class Where:
     def path(self, page: str = "") -> str:
         """Return the address of a page of the experiment.
 
-        >>> Where("/ui", "k3x9a2bq", "digits").path("trials/7")
+        >>> Where("k3x9a2bq", "digits").path("trials/7")
         '/ui/k3x9a2bq/trials/7'
         """
-        return f"{self.root}/{self.experiment_id}/{page}".rstrip("/")
+        return f"{ROOT}/{self.experiment_id}/{page}".rstrip("/")
 
     def show_status(self, summary: dict[str, Any]) -> None:
         """Update the status in the bar."""
@@ -74,14 +84,14 @@ def add_style() -> None:
 
 
 @contextmanager
-def page_frame(title: str, root: str, where: Where | None = None, here: str | None = None) -> Iterator[None]:
+def page_frame(title: str, where: Where | None = None, here: str | None = None) -> Iterator[None]:
     """Make the frame of a page around the `with` block; `here` is its path below the experiment."""
     from nicegui import html, ui
 
     ui.page_title(f"{title} · Pitchpipe")
     use_theme()
     with ui.header().classes("pp-header"):
-        html.a("Pitchpipe", href=f"{root}/").classes("pp-brand").props(
+        html.a("Pitchpipe", href=f"{ROOT}/").classes("pp-brand").props(
             'aria-label="Pitchpipe: all experiments"'
         )
         if where is not None:
@@ -98,17 +108,17 @@ def page_frame(title: str, root: str, where: Where | None = None, here: str | No
 
 @asynccontextmanager
 async def experiment_frame(
-    site: Site, experiment_id: str, title: str, here: str
+    experiments: Experiments, experiment_id: str, title: str, here: str
 ) -> AsyncIterator[tuple[ExperimentView, Where, Live]]:
     """Make the frame of an experiment's page, and keep it up to date; raise `LookupError` if there is no experiment."""
     from nicegui import html
 
-    view = site.view(experiment_id)
+    view = experiments.view(experiment_id)
     live = Live(view, lambda why: _show_failure(notice, why))
     await live.begin()
     summary = await asyncio.to_thread(view.summary)
-    where = Where(site.root, view.experiment_id, summary["name"] or "")
-    with page_frame(f"{title} · {where.name or where.experiment_id}", site.root, where, here):
+    where = Where(view.experiment_id, summary["name"] or "")
+    with page_frame(f"{title} · {where.name or where.experiment_id}", where, here):
         where.show_status(summary)
         notice = html.div().props("role=alert").classes("pp-panel pp-notice")
         notice.set_visibility(False)
@@ -116,16 +126,16 @@ async def experiment_frame(
         live.keep_up()
 
 
-def tell_missing(message: str, root: str) -> None:
+def show_missing(message: str) -> None:
     """Show the page of something that does not exist or cannot be read."""
     from nicegui import html, ui
 
     ui.context.client.content.clear()
     ui.status_code(404)
-    with page_frame("Not found", root), html.section().classes("pp-panel pp-notice"):
+    with page_frame("Not found"), html.section().classes("pp-panel pp-notice"):
         html.h1("Page not found")
         html.p(message)
-        html.a("All experiments", href=f"{root}/")
+        html.a("All experiments", href=f"{ROOT}/")
 
 
 def _navigation(where: Where, here: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The rows of the table of trials: a request of the grid as a query of the store, the answer as texts."""
+"""The rows of the table of trials: a request of the grid as a query of the store, the result as texts."""
 
 from __future__ import annotations
 

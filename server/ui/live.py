@@ -30,7 +30,7 @@ class Live:
         self._updates: list[Update] = []
         self._ticks: list[Callable[[], Awaitable[None]]] = []
         self._cursor: str | None = None
-        self._trouble = ""
+        self._failure = ""
 
     def on_change(self, update: Update) -> None:
         """Call `update` when something has happened."""
@@ -41,7 +41,7 @@ class Live:
         self._ticks.append(tick)
 
     async def begin(self) -> None:
-        """Note the present state: events from now on are delivered, also those during the building of the page."""
+        """Note the present state: later events are delivered, even those while the page is built."""
         self._cursor = (await asyncio.to_thread(self._view.events)).cursor
 
     def keep_up(self) -> None:
@@ -57,14 +57,14 @@ class Live:
             page = await asyncio.to_thread(self._view.events, self._cursor, _MOST)
             self._cursor = page.cursor
             if page.events or page.reset:
-                await self._tell(page)
+                await self._notify(page)
             for tick in self._ticks:
                 await tick()
         except (StoreError, OSError) as error:
-            if str(error) != self._trouble:
-                self._trouble = str(error)
-                self._on_failure(self._trouble)
+            if str(error) != self._failure:
+                self._failure = str(error)
+                self._on_failure(self._failure)
 
-    async def _tell(self, page: EventPage) -> None:
+    async def _notify(self, page: EventPage) -> None:
         for update in self._updates:
             await update([] if page.reset else page.events)

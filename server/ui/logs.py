@@ -11,8 +11,8 @@ from .log_view import LogView
 
 if TYPE_CHECKING:
     from ...store.reading import ExperimentView
+    from ..experiments import Experiments
     from .live import Event
-    from .site import Site
 
 __all__ = ["logs_page"]
 
@@ -24,11 +24,11 @@ _MEANINGS = {
 }
 
 
-async def logs_page(site: Site, experiment_id: str, name: str = "") -> None:
+async def logs_page(experiments: Experiments, experiment_id: str, name: str = "") -> None:
     """Show one of the logs as it grows; `name` is the one to start with."""
     from nicegui import html, ui
 
-    async with experiment_frame(site, experiment_id, "Logs", "logs") as (view, where, live):
+    async with experiment_frame(experiments, experiment_id, "Logs", "logs") as (view, where, live):
         files = [file.name for file in await asyncio.to_thread(view.logs)]
         html.h1("Logs").classes("pp-hidden")
         if not files:

@@ -16,29 +16,19 @@ from .notices import Notice, notices_of
 from .plotting import FigureView
 from .progress_figure import progress_figure
 from .theme import theme_name
-from .wording import TRIAL_TONES, trial_word
+from .wording import STATUSES, TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:
     from ...store.reading import ExperimentView, FailureGroup
+    from ..experiments import Experiments
     from ..figures import ThemeName
     from .frame import Where
     from .live import Event
-    from .site import Site
 
 __all__ = ["overview_page"]
 
 _BOXES = ("Finished trials", "Best so far", "Throughput", "Time left", "Run time")
 _OPEN = ("WAITING", "RUNNING", "PAUSED")
-_STATUSES = (
-    "RUNNING",
-    "WAITING",
-    "PAUSED",
-    "SUCCEEDED",
-    "EARLY_STOPPED",
-    "FAILED",
-    "USER_CANCELED",
-    "SYS_CANCELED",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +50,11 @@ class _Snapshot:
         return cls(summary, history, front, view.failures(), notices_of(summary, view))
 
 
-async def overview_page(site: Site, experiment_id: str) -> None:
+async def overview_page(experiments: Experiments, experiment_id: str) -> None:
     """Show the status of the experiment, and keep it up to date."""
     from nicegui import ui
 
-    async with experiment_frame(site, experiment_id, "Overview", "") as (view, where, live):
+    async with experiment_frame(experiments, experiment_id, "Overview", "") as (view, where, live):
         page = _Overview(where)
         page.show(await asyncio.to_thread(_Snapshot.of, view, has_history=False))
 
@@ -92,7 +82,7 @@ class _Overview:
         with html.div().classes("pp-columns"):
             with panel("Best so far, over time"):
                 self._figure = FigureView("Results by time, and the best so far")
-            with panel("Best trial") as self._best_panel:
+            with panel("Best trial"):
                 self._best = html.div()
         self._failures = FailuresPanel(where)
         self._shown_best: Any = None
@@ -159,7 +149,7 @@ class _Overview:
         self._shown_counts = counts
         self._counts.clear()
         with self._counts:
-            for status in _STATUSES:
+            for status in STATUSES:
                 if counts.get(status):
                     address = f"{self._where.path('trials')}?{urlencode({'status': status})}"
                     with html.a(href=address).style("text-decoration: none"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .compare import compare_page
 from .experiments import experiments_page
-from .frame import add_style, tell_missing
+from .frame import ROOT, add_style, show_missing
 from .grid_columns import columns_of
 from .grid_rows import GridRequest, read_rows
 from .logs import logs_page
@@ -21,25 +21,25 @@ from .trials import trials_page
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from .site import Site
+    from ..experiments import Experiments
 
 __all__ = ["add_pages"]
 
 _JSON = "application/json"
 
 
-def add_pages(app: FastAPI, site: Site) -> None:
-    """Serve the pages below `site.root`; once per process, because NiceGUI keeps its pages globally."""
+def add_pages(app: FastAPI, experiments: Experiments) -> None:
+    """Serve the pages below `experiments.root`; once per process, because NiceGUI keeps its pages globally."""
     from nicegui import app as pages
     from nicegui import ui
 
     add_style()
     ui.add_head_html(f"<script>{SYSTEM_THEME_SCRIPT}</script>", shared=True)
-    _add_routes(site)
-    _add_rows(site)
+    _add_routes(experiments)
+    _add_rows(experiments)
     ui.run_with(
         app,
-        mount_path=site.root,
+        mount_path=ROOT,
         title="Pitchpipe",
         favicon=_FAVICON,
         language="en-US",
@@ -59,43 +59,43 @@ _FAVICON = (
 )
 
 
-def _add_routes(site: Site) -> None:
+def _add_routes(experiments: Experiments) -> None:
     from nicegui import ui
 
     @ui.page("/")
     async def show_experiments() -> None:
-        await _shown(site, experiments_page(site))
+        await _shown(experiments_page(experiments))
 
     @ui.page("/{experiment}")
     async def show_overview(experiment: str) -> None:
-        await _shown(site, overview_page(site, experiment))
+        await _shown(overview_page(experiments, experiment))
 
     @ui.page("/{experiment}/trials")
     async def show_trials(experiment: str, search: str = "", status: str = "") -> None:
-        await _shown(site, trials_page(site, experiment, search, status))
+        await _shown(trials_page(experiments, experiment, search, status))
 
     @ui.page("/{experiment}/trials/{trial}")
     async def show_trial(experiment: str, trial: str) -> None:
-        await _shown(site, trial_page(site, experiment, trial))
+        await _shown(trial_page(experiments, experiment, trial))
 
     @ui.page("/{experiment}/compare")
     async def show_compared(experiment: str, trials: str = "") -> None:
-        await _shown(site, compare_page(site, experiment, trials))
+        await _shown(compare_page(experiments, experiment, trials))
 
     @ui.page("/{experiment}/plots")
     async def show_plots(experiment: str, figure: str = "") -> None:
-        await _shown(site, plots_page(site, experiment, figure))
+        await _shown(plots_page(experiments, experiment, figure))
 
     @ui.page("/{experiment}/settings")
     async def show_settings(experiment: str) -> None:
-        await _shown(site, settings_page(site, experiment))
+        await _shown(settings_page(experiments, experiment))
 
     @ui.page("/{experiment}/logs")
     async def show_logs(experiment: str, name: str = "") -> None:
-        await _shown(site, logs_page(site, experiment, name))
+        await _shown(logs_page(experiments, experiment, name))
 
 
-def _add_rows(site: Site) -> None:
+def _add_rows(experiments: Experiments) -> None:
     """Add the address from which the table of trials fetches its rows."""
     from fastapi import Response
     from nicegui import app as pages
@@ -110,10 +110,12 @@ def _add_rows(site: Site) -> None:
         sort: str = "",
         filter: str = "",
     ) -> Response:
-        return Response(_rows(site, experiment, (start, end, search, status, sort, filter)), media_type=_JSON)
+        return Response(
+            _rows(experiments, experiment, (start, end, search, status, sort, filter)), media_type=_JSON
+        )
 
 
-def _rows(site: Site, experiment: str, asked: tuple[int, int, str, str, str, str]) -> bytes:
+def _rows(experiments: Experiments, experiment: str, asked: tuple[int, int, str, str, str, str]) -> bytes:
     """Return a block of rows as JSON, or `{"error": reason}`."""
     import orjson
 
@@ -121,22 +123,22 @@ def _rows(site: Site, experiment: str, asked: tuple[int, int, str, str, str, str
     from ...store.reading import QueryError
 
     try:
-        view = site.view(experiment)
+        view = experiments.view(experiment)
         columns = columns_of(view.config(), view.objectives())
-        root = f"{site.root}/{view.experiment_id}/trials"
+        root = f"{ROOT}/{view.experiment_id}/trials"
         return orjson.dumps(read_rows(view, columns, GridRequest.parse(*asked), root))
     except (LookupError, QueryError, StoreError) as error:
         return orjson.dumps({"error": str(error)})
 
 
-async def _shown(site: Site, page: Awaitable[None]) -> None:
+async def _shown(page: Awaitable[None]) -> None:
     """Show a page, or a sentence on why it cannot be shown."""
     from ...store import StoreError
 
     try:
         await page
     except (LookupError, StoreError) as error:
-        tell_missing(str(error), site.root)
+        show_missing(str(error))
 
 
 def _warm_up() -> None:

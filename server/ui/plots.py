@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...store import StoreError
 from ..experiment_table import read_table
-from .changes import tell_refusal
+from .changes import show_refusal
 from .figure_choice import FIGURES, Choice, draw
 from .frame import experiment_frame
 from .plotting import FigureView
@@ -17,9 +17,9 @@ from .theme import theme_name
 
 if TYPE_CHECKING:
     from ...store.reading import ExperimentView
+    from ..experiments import Experiments
     from ..figures import ExperimentTable, ThemeName
     from .live import Event
-    from .site import Site
 
 __all__ = ["plots_page"]
 
@@ -30,13 +30,13 @@ _SHARE = 10.0
 _MOST_COMPARED = 8
 
 
-async def plots_page(site: Site, experiment_id: str, figure: str = "") -> None:
+async def plots_page(experiments: Experiments, experiment_id: str, figure: str = "") -> None:
     """Show a figure; `figure` is the one to start with."""
     from nicegui import html, ui
 
-    async with experiment_frame(site, experiment_id, "Plots", "plots") as (view, where, live):
+    async with experiment_frame(experiments, experiment_id, "Plots", "plots") as (view, where, live):
         html.h1("Plots").classes("pp-hidden")
-        page = _Plots(site, view, figure if figure in FIGURES else "history")
+        page = _Plots(experiments, view, figure if figure in FIGURES else "history")
         page.build()
         # The page appears at once; reading and drawing an experiment of many trials takes longer.
         ui.timer(0.01, page.begin, once=True)
@@ -52,8 +52,8 @@ async def plots_page(site: Site, experiment_id: str, figure: str = "") -> None:
 class _Plots:
     """The current figure and its options."""
 
-    def __init__(self, site: Site, view: ExperimentView, figure: str) -> None:
-        self._site = site
+    def __init__(self, experiments: Experiments, view: ExperimentView, figure: str) -> None:
+        self._experiments = experiments
         self._view = view
         self._choice = Choice(figure)
         self._table: ExperimentTable | None = None
@@ -78,9 +78,11 @@ class _Plots:
         self._others = []
         for name in names:
             try:
-                self._others.append(await asyncio.to_thread(read_table, self._site.view(name), curves=0))
+                self._others.append(
+                    await asyncio.to_thread(read_table, self._experiments.view(name), curves=0)
+                )
             except (LookupError, StoreError) as error:
-                tell_refusal(str(error))
+                show_refusal(str(error))
 
     def build(self) -> None:
         """Make the tabs, the options and the place of the figure."""
@@ -142,7 +144,7 @@ class _Plots:
             if self._choice.takes("parameters"):
                 self._select("parameters", "Parameters (all that vary)", names, multiple=True)
             if self._choice.takes("others"):
-                known = [view.experiment_id for view in self._site.views()]
+                known = [view.experiment_id for view in self._experiments.views()]
                 others = [name for name in known if name != self._view.experiment_id]
                 self._select("others", "Compare with", others, multiple=True)
 

@@ -70,7 +70,7 @@ def progress_figure(
 
 
 def _best_line(known: Sequence[dict[str, Any]], values: np.ndarray, objective: Objective) -> go.Scatter:
-    """Add the best so far as steps: a corner where it changed, and the end."""
+    """Return the best so far as steps: a corner where it changed, and the end."""
     import plotly.graph_objects as go
 
     best = best_so_far(values, objective.direction)

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from ...manager.control import change_experiment, stop_experiment
-from .changes import confirmed, made, tell_refusal
+from .changes import confirmed, made, show_refusal
 from .elements import action, panel
 from .frame import experiment_frame
 from .limits import LIMITS, Limit, changes_of
@@ -14,18 +14,18 @@ from .space_editor import SpaceEditor
 
 if TYPE_CHECKING:
     from ...store.reading import ExperimentView
+    from ..experiments import Experiments
     from .frame import Where
     from .live import Event
-    from .site import Site
 
 __all__ = ["settings_page"]
 
 
-async def settings_page(site: Site, experiment_id: str) -> None:
+async def settings_page(experiments: Experiments, experiment_id: str) -> None:
     """Show what can be changed, and the original config."""
     from nicegui import html
 
-    async with experiment_frame(site, experiment_id, "Settings", "settings") as (view, where, live):
+    async with experiment_frame(experiments, experiment_id, "Settings", "settings") as (view, where, live):
         summary, config, given = await asyncio.to_thread(_read, view)
         html.h1("Settings").classes("pp-hidden")
         page = _Settings(view, where)
@@ -105,10 +105,10 @@ class _Settings:
         try:
             changes = changes_of(typed, self._stored)
         except ValueError as error:
-            tell_refusal(str(error))
+            show_refusal(str(error))
             return
         if not changes:
-            tell_refusal("Nothing was changed")
+            show_refusal("Nothing was changed")
             return
         if await made(change_experiment, self._view.folder, changes, done="The limits have been changed"):
             self._stored = typed

@@ -21,10 +21,10 @@ from .wording import TRIAL_TONES, trial_word
 
 if TYPE_CHECKING:
     from ...store.reading import Curve, ExperimentView
+    from ..experiments import Experiments
     from ..figures import ThemeName
     from .frame import Where
     from .live import Event
-    from .site import Site
 
 __all__ = ["trial_page"]
 
@@ -53,14 +53,14 @@ class _Snapshot:
         )
 
 
-async def trial_page(site: Site, experiment_id: str, name: str) -> None:
+async def trial_page(experiments: Experiments, experiment_id: str, name: str) -> None:
     """Show a trial, given by number or id, and keep it up to date."""
     from nicegui import ui
 
-    async with experiment_frame(site, experiment_id, f"Trial {name}", "trials") as (view, where, live):
+    async with experiment_frame(experiments, experiment_id, f"Trial {name}", "trials") as (view, where, live):
         found = await asyncio.to_thread(_Snapshot.of, view, name, "default")
         number = found.trial["sequence_id"]
-        page = _TrialPage(view, where, found, TrialActions(site, view, where))
+        page = _TrialPage(view, where, found, TrialActions(view, where))
         page.show(found)
         ui.timer(0.01, page.tick, once=True)
 

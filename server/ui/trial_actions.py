@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...manager.control import add_trial, kill_trial, rerun_trial
-from .changes import confirmed, made, say, tell_refusal
+from .changes import confirmed, made, say, show_refusal
 from .elements import action
+from .frame import ROOT
 from .trial_form import TrialForm
 
 if TYPE_CHECKING:
     from ...store.reading import ExperimentView
     from .frame import Where
-    from .site import Site
 
 __all__ = ["TrialActions"]
 
@@ -26,12 +26,10 @@ _MOST_COMPARED = 20
 class TrialActions:
     """The actions of one page; `chosen` returns the trials to act on."""
 
-    def __init__(self, site: Site, view: ExperimentView, where: Where) -> None:
-        self._site = site
+    def __init__(self, view: ExperimentView, where: Where) -> None:
         self._view = view
         self._where = where
         self._buttons: list[Any] = []
-        self._form: TrialForm | None = None
 
     def toolbar(self, chosen: Chosen) -> None:
         """Make the buttons above the table; some need selected trials."""
@@ -64,10 +62,10 @@ class TrialActions:
 
         numbers = await chosen()
         if len(numbers) > _MOST_COMPARED:
-            tell_refusal(f"{len(numbers)} trials are too many to compare: select at most {_MOST_COMPARED}")
+            show_refusal(f"{len(numbers)} trials are too many to compare: select at most {_MOST_COMPARED}")
             return
         address = f"{self._where.path('compare')}?trials={','.join(map(str, numbers))}"
-        ui.navigate.to(address.removeprefix(self._where.root))  # navigation adds the root itself
+        ui.navigate.to(address.removeprefix(ROOT))  # navigation adds the root itself
 
     async def copy(self, chosen: Chosen) -> None:
         """Copy the parameters of the trials to the clipboard: an object, or a list of objects."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .changes import answered
+from .changes import result_of
 
 __all__ = ["TrialForm"]
 
@@ -35,7 +35,7 @@ class TrialForm:
             with html.div().classes("pp-row").style("align-self: flex-end"):
                 ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat no-caps")
                 ui.button("Run it", on_click=lambda: self._send(dialog, read)).props("unelevated no-caps")
-        return await answered(dialog)
+        return await result_of(dialog)
 
     def _send(self, dialog: Any, read: Value) -> None:
         from nicegui import html

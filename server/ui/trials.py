@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -13,38 +12,30 @@ from .elements import action
 from .frame import experiment_frame
 from .grid_columns import Column, columns_of
 from .trial_actions import TrialActions
-from .wording import trial_word
+from .wording import STATUSES, trial_word
 
 if TYPE_CHECKING:
+    from ..experiments import Experiments
     from .frame import Where
     from .live import Event
-    from .site import Site
 
 __all__ = ["trials_page"]
 
-_STATUSES = (
-    "RUNNING",
-    "WAITING",
-    "PAUSED",
-    "SUCCEEDED",
-    "EARLY_STOPPED",
-    "FAILED",
-    "USER_CANCELED",
-    "SYS_CANCELED",
-)
 _BLOCK = 100
 
 
-async def trials_page(site: Site, experiment_id: str, search: str = "", status: str = "") -> None:
+async def trials_page(
+    experiments: Experiments, experiment_id: str, search: str = "", status: str = ""
+) -> None:
     """Show the trials; `search` and `status` (several joined by commas) are the initial filters."""
     from nicegui import html
 
-    async with experiment_frame(site, experiment_id, "Trials", "trials") as (view, where, live):
+    async with experiment_frame(experiments, experiment_id, "Trials", "trials") as (view, where, live):
         config, objectives = await asyncio.to_thread(lambda: (view.config(), view.objectives()))
-        statuses = [word for word in status.split(",") if word in _STATUSES]
+        statuses = [word for word in status.split(",") if word in STATUSES]
         html.h1("Trials").classes("pp-hidden")
-        table = _Table(where, columns_of(config, objectives), _Choice(search, statuses))
-        table.build(TrialActions(site, view, where))
+        table = _Table(where, columns_of(config, objectives), search, statuses)
+        table.build(TrialActions(view, where))
 
         async def refresh(events: list[Event]) -> None:
             where.show_status(await asyncio.to_thread(view.summary))
@@ -54,21 +45,14 @@ async def trials_page(site: Site, experiment_id: str, search: str = "", status: 
         live.on_change(refresh)
 
 
-@dataclass(slots=True)
-class _Choice:
-    """The trials to show, besides the filters of the columns."""
-
-    search: str = ""
-    statuses: list[str] = field(default_factory=list)
-
-
 class _Table:
-    """The grid with its tools."""
+    """The grid with its tools; `search` and `statuses` choose trials, besides the filters of the columns."""
 
-    def __init__(self, where: Where, columns: Sequence[Column], choice: _Choice) -> None:
+    def __init__(self, where: Where, columns: Sequence[Column], search: str, statuses: list[str]) -> None:
         self._where = where
         self._columns = columns
-        self._choice = choice
+        self._searched = search
+        self._statuses = statuses
         self._grid: Any = None
         self._count: Any = None
 
@@ -107,26 +91,24 @@ class _Table:
     def _search_field(self) -> None:
         from nicegui import ui
 
-        field = ui.input(
-            "Search", value=self._choice.search, on_change=lambda event: self._search(event.value)
-        )
+        field = ui.input("Search", value=self._searched, on_change=lambda event: self._search(event.value))
         field.props("outlined dense clearable debounce=100 type=search").style("width: 15rem")
         field.tooltip("Text in parameters, reasons and errors, or the number or id of a trial")
 
     def _search(self, text: str | None) -> None:
-        self._choice.search = (text or "").strip()
+        self._searched = (text or "").strip()
         self._fetch_again()
 
     def _status_field(self) -> None:
         from nicegui import ui
 
-        options = {status: trial_word(status) for status in _STATUSES}
-        chosen = ui.select(options, multiple=True, label="Status", value=self._choice.statuses)
+        options = {status: trial_word(status) for status in STATUSES}
+        chosen = ui.select(options, multiple=True, label="Status", value=self._statuses)
         chosen.props("outlined dense clearable options-dense use-chips").style("min-width: 11rem")
         chosen.on_value_change(lambda event: self._choose(event.value))
 
     def _choose(self, statuses: list[str] | None) -> None:
-        self._choice.statuses = list(statuses or ())
+        self._statuses = list(statuses or ())
         self._fetch_again()
 
     def _column_menu(self) -> None:
@@ -151,7 +133,7 @@ class _Table:
 
     def _source(self) -> dict[str, Any]:
         """Return AG Grid's data source: each block of rows is one request."""
-        chosen = {"search": self._choice.search, "status": ",".join(self._choice.statuses)}
+        chosen = {"search": self._searched, "status": ",".join(self._statuses)}
         address = json.dumps(f"{self._where.path('rows')}?{urlencode(chosen)}&")
         return {":getRows": _FETCH.replace("ADDRESS", address)}
 
@@ -182,7 +164,7 @@ class _Table:
 _FETCH = (
     "ask => fetch(ADDRESS + new URLSearchParams({start: ask.startRow, end: ask.endRow,"
     " sort: JSON.stringify(ask.sortModel), filter: JSON.stringify(ask.filterModel)}))"
-    ".then(answer => answer.json()).then(found => {"
+    ".then(response => response.json()).then(found => {"
     " if (found.error) throw new Error(found.error);"
     " ask.successCallback(found.rows, found.total); emitEvent('rows_counted', found.total) })"
     ".catch(error => { ask.failCallback(); emitEvent('rows_refused', error.message) })"

@@ -7,8 +7,13 @@ from types import MappingProxyType
 
 from ...store.reading import STATUS_WORDS
 
-__all__ = ["EXPERIMENT_TONES", "TRIAL_TONES", "trial_word"]
+__all__ = ["EXPERIMENT_TONES", "STATUSES", "TRIAL_TONES", "trial_word"]
 
+# In the order of the pages.
+STATUSES = (
+    *("RUNNING", "WAITING", "PAUSED"),
+    *("SUCCEEDED", "EARLY_STOPPED", "FAILED", "USER_CANCELED", "SYS_CANCELED"),
+)
 # Tones are classes of style.css; other statuses have none.
 TRIAL_TONES: Mapping[str, str] = MappingProxyType(
     {"RUNNING": "move", "SUCCEEDED": "good", "EARLY_STOPPED": "warn", "FAILED": "bad"}

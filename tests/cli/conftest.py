@@ -1,4 +1,4 @@
-"""For the tests of the verbs: stored experiments, and the command line in this process and in its own."""
+"""Fixtures for the verbs: stored experiments, and the command line in this process or in its own."""
 
 import json
 import os
@@ -103,13 +103,13 @@ def make_trial(number: int, status: str, parameters: Any = None, final: Any = No
 
 @pytest.fixture
 def trial_of() -> Callable[..., Trial]:
-    """A function that makes a trial: number, status, parameters, final result, other fields."""
+    """Return a function that makes a trial: number, status, parameters, final result, other fields."""
     return make_trial
 
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that holds the experiments, where no other is named."""
+    """Return the default directory of experiments."""
     path = tmp_path / "experiments"
     monkeypatch.setenv("PITCHPIPE_DIR", str(path))
     return path
@@ -117,13 +117,13 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def stored(directory: Path) -> Callable[..., Stored]:
-    """A function that makes a `Stored` in the directory."""
+    """Return a function that makes a `Stored` in the directory."""
     return lambda **fields: Stored(directory, **fields)
 
 
 @dataclass
 class Called:
-    """What a command line did."""
+    """The outcome of a command line."""
 
     code: int
     out: str
@@ -132,7 +132,7 @@ class Called:
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Called]:
-    """A function that runs a command line in this process."""
+    """Return a function that runs a command line in this process."""
 
     def call(*words: object) -> Called:
         code = run([str(word) for word in words])
@@ -143,7 +143,7 @@ def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Called]:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A config whose 4 trials end at once, two at a time; its folder holds their script."""
+    """Return a config whose 4 trials end at once, two at a time; its folder contains their script."""
     (tmp_path / "trial.sh").write_text(TRIAL)
     path = tmp_path / "experiment.yml"
     path.write_text(QUICK)
@@ -151,7 +151,7 @@ def config(tmp_path: Path) -> Path:
 
 
 class Started:
-    """A command line in a process of its own, and everything that it started."""
+    """A command line in a separate process, and everything that it started."""
 
     def __init__(self, words: list[str]) -> None:
         self.mark = uuid.uuid4().hex
@@ -168,7 +168,7 @@ class Started:
         return Called(self.process.returncode, out, err)
 
     def left(self) -> list[list[str]]:
-        """The command lines of what is still there after 10 s."""
+        """Return the command lines of the processes that still run after 10 s."""
         _, alive = psutil.wait_procs(list(self._marked()), timeout=SECONDS_TO_LEAVE)
         return [process.cmdline() for process in alive]
 
@@ -189,7 +189,7 @@ class Started:
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Started]]:
-    """A function that starts a command line; what it leaves behind is killed after the test."""
+    """Yield a function that starts a command line; its remaining processes are killed after the test."""
     all_started: list[Started] = []
 
     def start(*words: object) -> Started:
@@ -202,15 +202,15 @@ def start() -> Iterator[Callable[..., Started]]:
 
 
 def until(condition: Callable[[], Any], timeout: float = 30.0) -> Any:
-    """What the condition answers once that is true."""
+    """Return the value of a condition about other processes' files, once it is true."""
     deadline = time.monotonic() + timeout
     while not (found := condition()):
-        assert time.monotonic() < deadline, "it did not come to pass"
+        assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.02)
     return found
 
 
 @pytest.fixture(name="until")
 def until_fixture() -> Callable[..., Any]:
-    """A function that waits for a condition about other processes' files."""
+    """Return `until`."""
     return until

@@ -20,7 +20,7 @@ exec sleep 600
 
 @pytest.fixture
 def long(config: Path) -> Path:
-    """A config whose trials never end."""
+    """Return a config whose trials never end."""
     (config.parent / "trial.sh").write_text(LONG)
     return config
 

@@ -46,7 +46,7 @@ IN_DOCTOR = {
 def damage(
     stored: Callable[..., Any], trial_of: Callable[..., Any], directory: Path
 ) -> Callable[[str], None]:
-    """A function that damages the database of experiment `bad`; `good` lies beside it."""
+    """Return a function that damages the database of experiment `bad`; `good` is in the same directory."""
     for name in ("good", "bad"):
         trials = [trial_of(number, "SUCCEEDED", None, 0.5 + number) for number in range(2)]
         stored().write(

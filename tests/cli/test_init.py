@@ -24,7 +24,7 @@ pitchpipe.report_final_result(parameters["lr"])
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A training script; its folder is the working directory."""
+    """Return a training script in the working directory."""
     monkeypatch.chdir(tmp_path)
     Path("train.py").write_text(SCRIPT)
     return Path("train.py")

@@ -47,14 +47,14 @@ class Slow(Tuner):
 
 @pytest.fixture
 def stubborn(config: Path) -> Path:
-    """A config whose trials report once and then ignore SIGTERM."""
+    """Return a config whose trials report once and then ignore SIGTERM."""
     (config.parent / "trial.sh").write_text(STUBBORN)
     return config
 
 
 @pytest.fixture
 def slow_in(config: Path) -> Callable[[str], Path]:
-    """A function that makes the tuner of the config hang in a method; answers the file that tells when."""
+    """Return a function that makes a method of the tuner hang; it returns a file that appears at the call."""
 
     def make(method: str) -> Path:
         (config.parent / "slow_tuner.py").write_text(SLOW_TUNER)

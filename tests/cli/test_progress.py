@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from pitchpipe.cli.display import PlainDisplay, SilentDisplay, plain_line
-from pitchpipe.cli.displays import make_display
 from pitchpipe.cli.live import LiveDisplay, render
 from pitchpipe.cli.progress import Best, Progress, ProgressMeter
+from pitchpipe.cli.verbs.run import make_display
 from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.objectives import Objective
 from pitchpipe.runner.trial import TrialStatus
@@ -182,7 +182,7 @@ def test_a_terminal_that_is_gone_does_not_disturb() -> None:
 
 @pytest.fixture
 def manager(trial_of: Callable[..., Any]) -> Any:
-    """What a meter reads of a manager, with one trial that is best."""
+    """Return the progress that a meter reads from a manager with one best trial."""
     best = trial_of(3, "SUCCEEDED", {"x": 1}, 0.5)
     runner = SimpleNamespace(
         status=TrialStatus.RUNNING, reason="", counts={TrialStatus.RUNNING: 1, TrialStatus.FAILED: 0},

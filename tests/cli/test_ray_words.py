@@ -23,7 +23,7 @@ RAY = {"trainingService": {"platform": "ray"}}
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
-    """A function that sets what the keeper answers."""
+    """Return a function that sets the reply of the supervisor."""
     return lambda answer: monkeypatch.setattr("pitchpipe.executors.private_ray.ray_status", lambda: answer)
 
 

@@ -32,7 +32,7 @@ training_service: {{platform: local}}
 
 @pytest.fixture
 def folder(tmp_path: Path, start: Callable[..., Any], directory: Path) -> Path:
-    """The folder of an experiment with one trial, whose result is 0.25."""
+    """Return the folder of an experiment with one trial, whose result is 0.25."""
     (tmp_path / "trial.py").write_text(SCRIPT)
     (tmp_path / "experiment.yml").write_text(CONFIG)
     done = start("run", tmp_path / "experiment.yml", "--experiment-id", "once", "--quiet").finish()

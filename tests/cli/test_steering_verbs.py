@@ -27,7 +27,7 @@ echo '{"final": 1}' >> "$PITCHPIPE_REPORTS"
 
 @pytest.fixture
 def held(tmp_path: Path, start: Callable[..., Any], directory: Path, until: Callable[..., Any]) -> Any:
-    """A running experiment `held` whose trials end when `release()` is called; `rows(query)` asks its store."""
+    """Yield a running experiment `held` whose trials end at `release()`; `rows(query)` reads its store."""
     (tmp_path / "trial.sh").write_text(SCRIPT)
     (tmp_path / "experiment.yml").write_text(CONFIG)
     started = start("run", tmp_path / "experiment.yml", "--experiment-id", "held", "--quiet")

@@ -12,7 +12,7 @@ MANY = {f"parameter_{number}": number for number in range(20)}
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """A function that makes the table believe in a terminal of that width."""
+    """Return a function that pretends to have a terminal of a width."""
 
     def terminal(width: int) -> None:
         monkeypatch.setattr("pitchpipe.cli.table.sys", SimpleNamespace(stdout=_Terminal()))

@@ -17,7 +17,7 @@ from pitchpipe.store.folder import ManagerInfo
 
 @pytest.fixture
 def child() -> Iterator["subprocess.Popen[bytes]"]:
-    """A process that lives until it is told to end."""
+    """Yield a process that runs until its standard input is closed."""
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     yield process
     process.kill()

@@ -90,7 +90,7 @@ def test_objectives_with_one_name_twice_are_a_problem_beside_others() -> None:
             "tuner.class_name: name and class_name exclude",
         ),
         ({"class_name": "a.B"}, "tuner: class_name needs a code_directory"),
-        ({"name": "X", "code_directory": "."}, "tuner.code_directory: goes with class_name"),
+        ({"name": "X", "code_directory": "."}, "tuner.code_directory: belongs to class_name"),
         ({"class_name": "a.B", "code_directory": "nowhere"}, "tuner.code_directory: no such directory"),
     ],
 )

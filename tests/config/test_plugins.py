@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig, check_plugins, load_config
-from pitchpipe.config.plugins import asked
+from pitchpipe.config.plugins import check_parameters
 
 TEXT = """\
 search_space:
@@ -127,12 +127,12 @@ def test_check_of_a_config_from_python_has_paths_alone() -> None:
     ],
 )
 def test_check_that_breaks_is_a_problem(code: str, expected: str) -> None:
-    (finding,) = asked({"tuner": {}}, [sys.executable, "-c", code]).findings
+    (finding,) = check_parameters({"tuner": {}}, [sys.executable, "-c", code]).findings
     assert expected in finding.message
 
 
 def test_command_that_does_not_exist_is_a_problem(tmp_path: Path) -> None:
-    (finding,) = asked({}, [str(tmp_path / "no-such-program")]).findings
+    (finding,) = check_parameters({}, [str(tmp_path / "no-such-program")]).findings
     assert "could not start" in finding.message
 
 
@@ -144,7 +144,7 @@ def test_check_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     code = (
         f"import signal, subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}]); signal.pause()"
     )
-    (finding,) = asked({}, [sys.executable, "-c", code], timeout=2.5).findings
+    (finding,) = check_parameters({}, [sys.executable, "-c", code], timeout=2.5).findings
     assert finding.message == "the tuner and the assessor were not ready after 2.5 s"
     assert os.read(reader, 1) == b"x"
     # The end of the file is readable once no process has it open for writing.
@@ -179,7 +179,7 @@ def test_class_of_the_user_is_asked_about(tmp_path: Path) -> None:
 def test_search_space_too_large_for_a_command_line_is_left_out() -> None:
     space = {f"p{i}": {"_type": "uniform", "_value": [0, 1]} for i in range(5000)}
     command = stub('[{"path": ["tuner"], "message": str("searchSpace" in config)}]')
-    (finding,) = asked({"tuner": {"name": "TPE"}, "searchSpace": space}, command).findings
+    (finding,) = check_parameters({"tuner": {"name": "TPE"}, "searchSpace": space}, command).findings
     assert finding.message == "False"
 
 

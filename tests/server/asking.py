@@ -1,4 +1,4 @@
-"""Asking the application in this process, without a socket: what a server would be asked, through its guard."""
+"""Requests to the application in this process, through its guard but without a socket."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from urllib.parse import urlencode
 
 from fastapi import FastAPI
 
-from pitchpipe.server.app import create_app, guarded
+from pitchpipe.server.app import create_app
 from pitchpipe.server.experiments import Experiments
-from pitchpipe.server.security import ServerSettings
+from pitchpipe.server.security import Guard, ServerSettings
 
 
 @dataclass(slots=True)
 class Reply:
-    """What came back."""
+    """A response."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Reply:
 
 @cache
 def _application() -> FastAPI:
-    """The application, which takes half a second to make; what it shows is changed from test to test."""
+    """Return the application, made once because that takes half a second; each test sets its experiments."""
     return create_app(Experiments(Path("nowhere")), pages=False)
 
 
@@ -49,7 +49,7 @@ class Asking:
         settings = settings or ServerSettings()
         self.app = _application()
         self.app.state.experiments = experiments
-        self.guard = guarded(self.app, settings)
+        self.guard = Guard(self.app, settings)
         self.peer = "127.0.0.1"
 
     def get(self, path: str, headers: dict[str, str] | None = None, **query: Any) -> Reply:

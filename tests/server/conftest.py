@@ -1,4 +1,4 @@
-"""Experiments to look at."""
+"""Fixtures: an experiment, and a browser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def made(tmp_path: Path) -> Iterator[MadeExperiment]:
 # playwright keeps an event loop running in this thread, which the tests of other modules must not meet.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """The browser, one for all tests of a module about pages, which are skipped where there is none."""
+    """Yield the browser of a module of tests about pages, which are skipped without one."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
     if path is None:

@@ -54,7 +54,7 @@ class MadeExperiment:
 
 
 def a_trial(number: int, status: str = "SUCCEEDED", value: float | None = None, **fields: Any) -> Trial:
-    """A trial that began at second 100 + number; its learning rate is number / 10."""
+    """Return a trial that began at second 100 + number; its learning rate is number / 10."""
     parameters = fields.pop("parameters", {"lr": number / 10, "units": 16})
     record = json.dumps({"parameter_id": number, "parameter_source": "algorithm", "parameters": parameters})
     is_over = status not in ("WAITING", "RUNNING", "PAUSED")

@@ -1,4 +1,4 @@
-"""The API keeps what its own OpenAPI document promises, whatever it is asked: schemathesis asks."""
+"""The API keeps the promises of its OpenAPI document, whatever requests schemathesis sends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .made_stores import MadeExperiment, a_trial, results
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server on the loopback interface, with an experiment that nobody runs."""
+    """Yield the address of a server on the loopback interface, with an experiment that is not running."""
     directory = tmp_path_factory.mktemp("fuzz")
     made = MadeExperiment(Path(directory) / "made1234")
     trial = a_trial(3, "RUNNING")
@@ -48,20 +48,20 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def operations(url: str) -> list[Any]:
-    """All that can be asked; what goes on until one goes away has tests of its own."""
+    """Return all operations except streams, which have their own tests."""
     document = schemathesis.openapi.from_url(f"{url}/api/v1/openapi.json")
     found = [result.ok() for result in document.get_all_operations() if isinstance(result, Ok)]
     return [operation for operation in found if not operation.path.endswith(("/follow", "/stream"))]
 
 
-# What fits the document may still make no sense: a search space, a condition, a cursor that was never given out.
+# A request that fits the document may still be refused: a search space, a condition, an unknown cursor.
 MEANT = [positive_data_acceptance]
 REAL = {"experiment": "made1234", "trial": "3", "name": "manager.log"}
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_api_keeps_its_promises(served: str, mode: GenerationMode) -> None:
-    """Half of the questions are about things there are."""
+    """Half of the requests are about existing things."""
     asked = 0
     for operation in operations(served):
 
@@ -82,6 +82,6 @@ def test_api_keeps_its_promises(served: str, mode: GenerationMode) -> None:
                 case.path_parameters.update({name: REAL[name] for name in case.path_parameters or ()})
             case.call_and_validate(excluded_checks=MEANT)
 
-        with contextlib.suppress(Unsatisfiable):  # nothing can be wrong with what takes no parameters
+        with contextlib.suppress(Unsatisfiable):  # an operation without parameters has no invalid request
             ask()
     assert asked > 40

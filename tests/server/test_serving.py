@@ -1,4 +1,4 @@
-"""The server as a process: it announces itself, ends with who started it, and leaves nothing."""
+"""The server as a process: it announces itself, ends with its parent, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ time.sleep(600)
 
 
 def messages(url: str) -> Generator[tuple[str, Any], None, None]:
-    """The server-sent events of an address, as they come."""
+    """Yield the server-sent events of an address, as they arrive."""
     with urllib.request.urlopen(url, timeout=60) as stream:
         kind = ""
         for line in stream:
@@ -58,7 +58,7 @@ def ask(url: str) -> Any:
         return json.load(answer)
 
 
-def test_process_answers_tells_what_happens_and_goes(made: MadeExperiment) -> None:
+def test_process_responds_streams_events_and_ends(made: MadeExperiment) -> None:
     directory = made.folder.path.parent
     with ServerProcess(directory, "made1234", pages=False) as server:
         url = server.url()
@@ -69,8 +69,8 @@ def test_process_answers_tells_what_happens_and_goes(made: MadeExperiment) -> No
         events = messages(f"{url}/api/v1/experiments/current/events/stream")
         assert next(events)[0] == "hello"
         made.commit(a_trial(0, "RUNNING"))
-        kind, told = next(events)
-        assert (kind, told["status"]) == ("trial", "RUNNING")
+        kind, event = next(events)
+        assert (kind, event["status"]) == ("trial", "RUNNING")
         pid = server.pid
         events.close()
     assert pid is not None
@@ -83,8 +83,8 @@ def test_server_ends_when_its_starter_is_killed(made: MadeExperiment) -> None:
     command = [sys.executable, "-P", "-c", STARTER, str(made.folder.path.parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as starter:
         assert starter.stdout is not None
-        told = json.loads(starter.stdout.readline())
-        server = psutil.Process(told["pid"])
+        announced = json.loads(starter.stdout.readline())
+        server = psutil.Process(announced["pid"])
         os.kill(starter.pid, signal.SIGKILL)
     psutil.wait_procs([server], timeout=30)
     assert not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
@@ -92,7 +92,7 @@ def test_server_ends_when_its_starter_is_killed(made: MadeExperiment) -> None:
 
 @contextmanager
 def served(made: MadeExperiment, limits: Limits) -> Iterator[Serving]:
-    """The API of an experiment, served by a thread of this process."""
+    """Serve the API of an experiment in a thread of this process."""
     ready = threading.Event()
     serving = Serving(
         Experiments(made.folder.path.parent),
@@ -126,7 +126,7 @@ async def serving_app(app: Any, protocol: Any) -> AsyncIterator[int]:
 
 
 def received(connection: socket.socket) -> bytes:
-    """Everything that comes until the server closes the connection."""
+    """Return everything that arrives until the server closes the connection."""
     with connection:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
@@ -166,7 +166,7 @@ def test_stream_outlives_the_deadline_of_a_head(made: MadeExperiment) -> None:
         events = messages(f"{serving.url}/api/v1/experiments/made1234/events/stream")
         assert next(events)[0] == "hello"
         silent = socket.create_connection(("127.0.0.1", int(serving.url.rpartition(":")[2])), timeout=30)
-        assert received(silent) == b""  # it came later than the stream, and its deadline has passed
+        assert received(silent) == b""  # it is younger than the stream, and its deadline has passed
         made.commit(a_trial(0, "RUNNING"))
         assert next(events)[0] == "trial"
         events.close()
@@ -215,7 +215,7 @@ def test_websocket_outlives_the_deadline_of_a_head() -> None:
             websockets.asyncio.client.connect(f"ws://127.0.0.1:{port}") as websocket,
         ):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            assert await reader.read() == b""  # it came later than the websocket
+            assert await reader.read() == b""  # it is younger than the websocket
             writer.close()
             await websocket.send("still here")
             return str(await websocket.recv())
@@ -223,7 +223,7 @@ def test_websocket_outlives_the_deadline_of_a_head() -> None:
     assert asyncio.run(talk()) == "still here"
 
 
-def test_port_that_is_taken_is_said(tmp_path: Path) -> None:
+def test_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ServingError, match=f"port {port} of 127.0.0.1 .* choose another port"):

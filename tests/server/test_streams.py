@@ -1,4 +1,4 @@
-"""Server-sent events: what happens is told as it happens, and streams end."""
+"""Server-sent events: they are sent as they happen, and streams end."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from .made_stores import MadeExperiment, a_trial
 def view(made: MadeExperiment, monkeypatch: pytest.MonkeyPatch) -> ExperimentView:
     monkeypatch.setattr("pitchpipe.store.reading.feed._COST", 0.0)
     opened = ExperimentView(made.folder)
-    opened._feed._clock = iter(range(1000)).__next__  # every look is a moment later
+    opened._feed._clock = iter(range(1000)).__next__  # each poll is a moment later
     return opened
 
 
-async def told(messages: AsyncIterator[bytes | None]) -> list[str]:
-    """What a stream says until there is nothing new."""
+async def messages_of(messages: AsyncIterator[bytes | None]) -> list[str]:
+    """Return the messages of a stream until there is nothing new."""
     found = []
     while (message := await anext(messages)) is not None:
         found.append(message.decode())
     return found
 
 
-def test_events_are_told_and_found_again_by_their_id(made: MadeExperiment, view: ExperimentView) -> None:
+def test_events_are_streamed_and_found_again_by_their_id(made: MadeExperiment, view: ExperimentView) -> None:
     async def follow() -> Any:
         stream = event_stream(view, None)
-        hello = await told(stream)
+        hello = await messages_of(stream)
         made.commit(a_trial(0, "RUNNING"))
-        first = await told(stream)
+        first = await messages_of(stream)
         made.commit(a_trial(1, "RUNNING"))
         made.commit(a_trial(0, value=1.0))
-        missed = await told(event_stream(view, first[0].split()[1]))
-        return hello, first, missed, await told(event_stream(view, "other.3"))
+        missed = await messages_of(event_stream(view, first[0].split()[1]))
+        return hello, first, missed, await messages_of(event_stream(view, "other.3"))
 
     hello, first, missed, reset = asyncio.run(follow())
     assert hello[0].splitlines()[1] == "event: hello"
@@ -50,7 +50,7 @@ def test_events_are_told_and_found_again_by_their_id(made: MadeExperiment, view:
     assert [message.splitlines()[1] for message in reset] == ["event: reset"]
 
 
-def test_log_is_told_as_it_grows_and_from_the_start_when_it_begins_anew(
+def test_log_is_streamed_as_it_grows_and_from_the_beginning_when_it_is_truncated(
     made: MadeExperiment, view: ExperimentView
 ) -> None:
     log = made.folder.logs / "manager.log"
@@ -58,12 +58,12 @@ def test_log_is_told_as_it_grows_and_from_the_start_when_it_begins_anew(
     async def follow() -> Any:
         log.write_text("one\n")
         stream = log_stream(lambda follow: view.log("manager.log", follow), 0)
-        found = await told(stream)
+        found = await messages_of(stream)
         with log.open("a") as file:
             file.write("two\n")
-        found += await told(stream)
+        found += await messages_of(stream)
         log.write_text("new\n")
-        return found + await told(stream)
+        return found + await messages_of(stream)
 
     found = asyncio.run(follow())
     kinds = [message.splitlines()[1] for message in found]

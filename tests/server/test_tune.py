@@ -20,7 +20,7 @@ from .made_stores import MadeExperiment, a_trial, results
 
 
 def when(found: Callable[[], Any]) -> Any:
-    """What is found, once there is something."""
+    """Return what `found` returns, once that is true."""
     moment = threading.Event()
     for _ in range(600):
         if value := found():
@@ -90,21 +90,21 @@ def asking(made: MadeExperiment) -> Asking:
     return Asking(Experiments(made.folder.path.parent))
 
 
-def test_trials_are_told_in_tunes_terms(asking: Asking) -> None:
-    told = asking.get("/trials").json["trials"]
-    assert [trial["status"] for trial in told] == ["TERMINATED", "RUNNING", "ERROR"]
-    assert [trial["result"] and trial["result"]["default"] for trial in told] == [0.5, 2.0, None]
-    assert asking.get("/trials/T0001").json["trial"] == told[1]
-    assert told[1]["trainable_name"] == "true"
+def test_trials_are_shown_in_tunes_terms(asking: Asking) -> None:
+    shown = asking.get("/trials").json["trials"]
+    assert [trial["status"] for trial in shown] == ["TERMINATED", "RUNNING", "ERROR"]
+    assert [trial["result"] and trial["result"]["default"] for trial in shown] == [0.5, 2.0, None]
+    assert asking.get("/trials/T0001").json["trial"] == shown[1]
+    assert shown[1]["trainable_name"] == "true"
 
 
-def test_unknown_trial_is_no_trial(asking: Asking) -> None:
+def test_unknown_trial_is_not_found(asking: Asking) -> None:
     for method in ("GET", "PUT"):
         reply = asking.ask(method, "/trials/nobody")
         assert (reply.status, "there is no trial 'nobody'" in reply.error) == (404, True)
 
 
-def test_head_is_answered(asking: Asking) -> None:
+def test_head_gets_an_empty_response(asking: Asking) -> None:
     for path in ("/trials", "/trials/T0001"):
         reply = asking.ask("HEAD", path)
         assert (reply.status, reply.body) == (200, b"")
@@ -147,12 +147,12 @@ def test_drawn_parameters_differ_and_repeat_with_a_seed() -> None:
         {"config": {"x": {"_type": "nonsense", "_value": []}}},
     ],
 )
-def test_specs_that_make_no_sense_are_refused(spec: dict[str, Any]) -> None:
+def test_invalid_specs_are_refused(spec: dict[str, Any]) -> None:
     with pytest.raises(ControlError):
         variants(spec)
 
 
-def test_config_without_bottom_is_refused() -> None:
+def test_config_nested_too_deeply_is_refused() -> None:
     config: dict[str, Any] = {}
     for _ in range(100):
         config = {"x": config}

@@ -22,7 +22,7 @@ Opened = tuple[Any, list[str]]
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a small experiment whose texts are attacks."""
+    """Return the report of a small experiment whose texts are attacks."""
     folder = tmp_path_factory.mktemp("report")
     space = {
         "lr": {"_type": "loguniform", "_value": [1e-4, 1.0]},
@@ -51,7 +51,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def opened(chromium: Any, report: Path) -> Iterator[Opened]:
-    """The report in a page, and what went wrong in it or was asked for elsewhere."""
+    """Yield the report in a page, and a list of its errors and of its requests to other addresses."""
     context = chromium.new_context(color_scheme="light", viewport={"width": 1100, "height": 900})
     page, wrong = context.new_page(), list[str]()
     page.on("pageerror", lambda error: wrong.append(str(error)))

@@ -93,7 +93,7 @@ def finished(made: MadeExperiment) -> MadeExperiment:
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> MadeExperiment:
-    """An experiment in which every text is an attack."""
+    """Return an experiment in which every text is an attack."""
     config = a_config(search_space=NESTED, experiment_name=HOSTILE, trial_command=f"python '{HOSTILE}'")
     experiment = MadeExperiment(tmp_path / "exps" / "evil", config)
     experiment.status = "ERROR"

@@ -1,4 +1,4 @@
-"""A real Chromium, a server in a process of its own, and an experiment whose trials end when the test lets them."""
+"""A real Chromium, a server in a separate process, and an experiment whose trials end when the test lets them."""
 
 import json
 import os
@@ -97,7 +97,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def environment() -> Iterator[dict[str, str]]:
-    """The environment of the processes of a module, with a runtime directory of their own."""
+    """Yield the environment of a module's processes, with a separate runtime directory."""
     runtime = tempfile.mkdtemp(prefix="pp-", dir="/tmp")
     yield {**os.environ, "PITCHPIPE_RUNTIME_DIR": runtime}
     shutil.rmtree(runtime, ignore_errors=True)
@@ -105,7 +105,7 @@ def environment() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def serve(environment: dict[str, str]) -> Iterator[Callable[[Path], str]]:
-    """A function that serves the pages of a directory, and gives their address."""
+    """Yield a function that serves the pages of a directory and returns their address."""
     processes: list[subprocess.Popen[str]] = []
 
     def start(directory: Path) -> str:
@@ -145,7 +145,7 @@ def serve(environment: dict[str, str]) -> Iterator[Callable[[Path], str]]:
 def story(
     tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str], serve: Callable[[Path], str]
 ) -> Iterator[Story]:
-    """The experiment, running, and its pages."""
+    """Yield the running experiment, with its pages."""
     directory = tmp_path_factory.mktemp("experiments")
     code = tmp_path_factory.mktemp("code")
     (code / "trial.py").write_text(TRIAL)
@@ -168,7 +168,7 @@ def story(
 
 @pytest.fixture(scope="module")
 def context(chromium: Any) -> Iterator[Any]:
-    """A browser window; what one test has fetched is not fetched again by the next."""
+    """Yield a browser window; its cache is shared by the tests of a module."""
     context = chromium.new_context(viewport={"width": 1300, "height": 900})
     context.set_default_timeout(PATIENCE)
     yield context
@@ -177,7 +177,7 @@ def context(chromium: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(context: Any) -> Iterator[Callable[..., Any]]:
-    """A function that opens an address in a tab; the browser must not complain, nor ask another machine."""
+    """Yield a function that opens an address in a tab; there must be no errors and no requests to other machines."""
     pages: list[Any] = []
     problems: list[str] = []
 

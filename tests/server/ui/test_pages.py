@@ -1,4 +1,4 @@
-"""Every page of experiments that are over, in a real browser: it shows what it should, and nothing goes wrong."""
+"""Every page of finished experiments, in a real browser."""
 
 import json
 from collections.abc import Callable
@@ -42,7 +42,7 @@ UNNAMED = """() => [...document.querySelectorAll('button, a, input, textarea, [r
 
 @pytest.fixture(scope="module")
 def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], str]) -> str:
-    """The address of the pages of a finished experiment with 30 trials, beside one that lost its manager."""
+    """Return the address of the pages of a finished experiment with 30 trials, and one that lost its manager."""
     directory = tmp_path_factory.mktemp("gallery")
     objectives = [{"name": "default", "direction": "maximize"}, {"name": "seconds", "direction": "minimize"}]
     made = MadeExperiment(directory / "finished", a_config(objectives=objectives), "DONE")
@@ -73,7 +73,7 @@ def _trial(number: int) -> Any:
 
 
 def count_of(page: Any) -> Any:
-    """Where the table tells how many trials it shows."""
+    """Return the element with the number of trials in the table."""
     return page.get_by_role("status").filter(has_text="trial")
 
 
@@ -147,18 +147,20 @@ def test_selected_trials_are_compared_and_copied(
     assert page.locator("mark").filter(has_text="32").count() == 1
 
 
-def test_what_is_not_there_is_told_in_a_sentence(gallery: str, context: Any) -> None:
+def test_page_of_a_missing_thing_says_so(gallery: str, context: Any) -> None:
     for path, sentence in {
-        "nobody": "there is no experiment &#39;nobody&#39;",
+        "unknown": "there is no experiment &#39;unknown&#39;",
         "finished/trials/99": "there is no trial &#39;99&#39;",
         "finished/compare": "Select trials in the table to compare them.",
     }.items():
-        answer = context.request.get(f"{gallery}/{path}")
-        assert answer.status == 404, path
-        assert sentence.replace("&#39;", "'") in answer.text().replace("&#39;", "'").replace("\\'", "'"), path
+        response = context.request.get(f"{gallery}/{path}")
+        assert response.status == 404, path
+        assert sentence.replace("&#39;", "'") in response.text().replace("&#39;", "'").replace("\\'", "'"), (
+            path
+        )
 
 
-def test_experiment_without_its_manager_says_how_to_go_on(
+def test_experiment_without_its_manager_says_how_to_continue(
     gallery: str, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(f"{gallery}/lost")

@@ -1,4 +1,4 @@
-"""`pitchpipe run --ui`: the pages of a run come and go with it; no browser is needed to see that."""
+"""`pitchpipe run --ui`: the pages start and end with the run."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ def test_pages_of_a_run_end_with_it(tmp_path: Path) -> None:
         with urllib.request.urlopen(address, timeout=30) as page:
             assert "Best trial" in page.read().decode()
         (tmp_path / "gate").touch()
-        told, _ = run.communicate(timeout=60)
-    assert json.loads(told)["status"] == "DONE"
+        printed, _ = run.communicate(timeout=60)
+    assert json.loads(printed)["status"] == "DONE"
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(address, timeout=5)

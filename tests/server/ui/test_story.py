@@ -9,7 +9,7 @@ pytestmark = pytest.mark.timeout(180)
 
 
 def row_of(page: Any, number: int) -> Any:
-    """The row of a trial in the table; the part of it that scrolls."""
+    """Return the scrolling part of a trial's row in the table."""
     return page.locator(f".ag-center-cols-container [row-id='{number}']")
 
 

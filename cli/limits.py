@@ -1,4 +1,4 @@
-"""Durations on the command line."""
+"""The options that set new limits of an experiment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-__all__ = ["Duration"]
+__all__ = ["Duration", "limit_options"]
 
 
 class Duration(click.ParamType):
@@ -25,3 +25,20 @@ class Duration(click.ParamType):
         if seconds <= 0:
             self.fail("must be more than 0 seconds", param, ctx)
         return seconds
+
+
+def limit_options(function: Any) -> Any:
+    """Add `--max-trial-number`, `--max-experiment-duration` and `--trial-concurrency`."""
+    count = click.IntRange(min=1)
+    for option in (
+        click.option("--trial-concurrency", type=count, metavar="N", help="New limit: N trials at a time."),
+        click.option(
+            "--max-experiment-duration",
+            type=Duration(),
+            metavar="D",
+            help="New limit: D of running time in all (2h).",
+        ),
+        click.option("--max-trial-number", type=count, metavar="N", help="New limit: N trials in all."),
+    ):
+        function = option(function)
+    return function
