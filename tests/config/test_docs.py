@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "config.md"
 
 
 def test_reference_page_is_up_to_date() -> None:
-    hint = "run: python -m pitchpipe.config.docs > docs/config.md"
+    hint = "run: python -P -m pitchpipe.config.docs > docs/config.md"
     assert PAGE.read_text() == render_reference(), hint
 
 

@@ -213,7 +213,7 @@ def test_answer_is_worked_out_once_a_change() -> None:
     assert ask(lasting=10.0) == 3
 
 
-def test_answer_that_takes_long_is_kept_longer() -> None:
+def test_response_that_takes_long_is_kept_longer() -> None:
     now, version, worked = [0.0], [1], list[int]()
     responses = ResponseCache(lambda: version[0], lambda: now[0])
 
@@ -227,15 +227,23 @@ def test_answer_that_takes_long_is_kept_longer() -> None:
         assert json.loads(responses.get("key", work_out).body) == expected
 
 
-def test_answers_do_not_grow_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_least_recently_used_responses_are_dropped_beyond_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pitchpipe.server.response_cache._MOST_BYTES", 1000)
-    responses = ResponseCache(lambda: 1)
+    responses, computed = ResponseCache(lambda: 1), list[int]()
+
+    def get(number: int) -> None:
+        responses.get(number, lambda: computed.append(number) or "x" * 98)  # 100 bytes of JSON
+
     for number in range(100):
-        responses.get(number, lambda: "x" * 100)
-    assert sum(len(entry.response.body) for entry in responses._entries.values() if entry.response) <= 1000
+        get(number)
+    for number in range(99, 89, -1):
+        get(number)
+    assert computed == list(range(100))
+    get(89)
+    assert computed[100:] == [89]
 
 
-def test_folder_made_anew_under_the_same_id_is_seen(made: MadeExperiment, asking: Asking) -> None:
+def test_folder_made_again_under_the_same_id_is_seen(made: MadeExperiment, asking: Asking) -> None:
     import shutil
 
     assert asking.get(WHERE).json["trials"] == 4

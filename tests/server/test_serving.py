@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -237,23 +237,40 @@ def test_open_address_without_a_token_is_refused_before_anything_listens(
     assert "give it a token" in json.loads(capsys.readouterr().out)["error"]
 
 
-def test_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = [sys.executable, "-c", """print('{"error": "no port"}')"""]
-    server = ServerProcess(tmp_path)
-    monkeypatch.setattr(server, "_command", lambda: answers)
-    server.start()
-    with pytest.raises(ServerError, match="no port"):
+@pytest.fixture
+def python_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that replaces the interpreter of server processes by a shell script."""
+
+    def replace(script: str) -> None:
+        path = tmp_path / "python"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        monkeypatch.setattr("pitchpipe.server.process.sys.executable", str(path))
+
+    return replace
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"), [("""echo '{"error": "no port"}'""", "no port"), ("exit 3", "exit code 3")]
+)
+def test_server_that_cannot_start_says_why(
+    tmp_path: Path, python_is: Callable[[str], None], script: str, reason: str
+) -> None:
+    python_is(script)
+    with ServerProcess(tmp_path) as server, pytest.raises(ServerError, match=reason):
         server.url()
-    server.stop()
-    silent = ServerProcess(tmp_path)
-    monkeypatch.setattr(silent, "_command", lambda: [sys.executable, "-c", "raise SystemExit(3)"])
-    with silent, pytest.raises(ServerError, match="exit code 3"):
-        silent.url()
 
 
-def test_token_is_not_seen_in_the_list_of_processes(tmp_path: Path) -> None:
-    server = ServerProcess(tmp_path, settings=ServerSettings("0.0.0.0", token="a-secret-that-is-long"))
-    assert not any("a-secret" in word for word in server._command())
+def test_token_is_in_the_environment_and_not_in_the_list_of_processes(
+    tmp_path: Path, python_is: Callable[[str], None]
+) -> None:
+    python_is(r'''printf '{"url": "%s %s"}\n' "$PITCHPIPE_SERVER_TOKEN" "$*"''')
+    settings = ServerSettings("0.0.0.0", token="a-secret-that-is-long")
+    with ServerProcess(tmp_path, settings=settings) as server:
+        token, arguments = server.url().split(" ", 1)
+    assert token == "a-secret-that-is-long"
+    assert "--host 0.0.0.0" in arguments
+    assert "a-secret" not in arguments
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def test_empty_experiment_has_a_report(made: MadeExperiment) -> None:
         "Trials 0",
         "No trial has succeeded yet.",
         "No trial failed.",
-        "There is no trial yet.",
+        "There are no trials yet.",
         "not over",
     ):
         assert words in page.text

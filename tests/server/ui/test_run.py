@@ -1,6 +1,7 @@
 """`pitchpipe run --ui`: the pages start and end with the run."""
 
 import json
+import os
 import subprocess
 import sys
 import urllib.error
@@ -10,13 +11,9 @@ from pathlib import Path
 import pytest
 
 TRIAL = """
-import sys, time, pitchpipe
-from pathlib import Path
+import pitchpipe
 
-for _ in range(6000):
-    if Path("gate").exists():
-        break
-    time.sleep(0.02)
+open("gate").close()  # a pipe: waits for the test
 pitchpipe.report_final_result(1.0)
 """
 CONFIG = {
@@ -30,6 +27,7 @@ CONFIG = {
 
 def test_pages_of_a_run_end_with_it(tmp_path: Path) -> None:
     (tmp_path / "trial.py").write_text(TRIAL)
+    os.mkfifo(tmp_path / "gate")
     (tmp_path / "experiment.yml").write_text(json.dumps(CONFIG))
     words = ["run", "experiment.yml", "--dir", "runs", "--experiment-id", "e", "--ui", "--json"]
     command = [sys.executable, "-P", "-m", "pitchpipe", *words]
@@ -42,7 +40,7 @@ def test_pages_of_a_run_end_with_it(tmp_path: Path) -> None:
         assert address.endswith("/ui/e")
         with urllib.request.urlopen(address, timeout=30) as page:
             assert "Best trial" in page.read().decode()
-        (tmp_path / "gate").touch()
+        (tmp_path / "gate").open("w").close()
         printed, _ = run.communicate(timeout=60)
     assert json.loads(printed)["status"] == "DONE"
     with pytest.raises(urllib.error.URLError):
