@@ -22,7 +22,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EXAMPLE = "lr=loguniform:1e-5:1e-1"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """The content of an experiment.yml; `parameters` maps names to specs such as `uniform:0:1`, empty if unknown."""
 

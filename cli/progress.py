@@ -32,7 +32,7 @@ class Best:
         return cls(trial.trial_id, trial.sequence_id, value, parameters_of(trial.record))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """The state of an experiment: `rate` in trials per second, durations in seconds; None where unknown.
 
@@ -76,13 +76,13 @@ class ProgressMeter:
             return self._starting(now)
         counts = {status.value: count for status, count in runner.counts.items() if count}
         progress = Progress(
-            folder.experiment_id,
-            name,
-            runner.status.value,
-            runner.reason,
-            runner.elapsed(now),
-            counts,
-            config.max_trial_number,
+            experiment_id=folder.experiment_id,
+            name=name,
+            status=runner.status.value,
+            reason=runner.reason,
+            elapsed=runner.elapsed(now),
+            counts=counts,
+            total=config.max_trial_number,
             best=tuple(Best.of(trial, self._names(runner)) for trial in runner.best.front[:5]),
             failures=tuple(FailedTrial.of(trial) for trial in runner.failures),
             waiting_for=_waiting_for(runner),
@@ -103,13 +103,13 @@ class ProgressMeter:
         config = self._manager.config
         self._began = now if self._began is None else self._began
         return Progress(
-            self._manager.folder.experiment_id,
-            config.experiment_name or "",
-            "STARTING",
-            "",
-            now - self._began,
-            {},
-            config.max_trial_number,
+            experiment_id=self._manager.folder.experiment_id,
+            name=config.experiment_name or "",
+            status="STARTING",
+            reason="",
+            elapsed=now - self._began,
+            counts={},
+            total=config.max_trial_number,
             waiting_for="Ray is starting" if config.training_service.platform == "ray" else "",
         )
 

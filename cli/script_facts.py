@@ -15,7 +15,7 @@ _INTERMEDIATE = "report_intermediate_result"
 _FLAG = "--"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class ScriptFacts:
     """What a script uses: `parameters` maps the names it looks up to their defaults (None: no default).
 

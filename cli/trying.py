@@ -30,7 +30,7 @@ __all__ = ["Tried", "forecast_lines", "size_text", "tried_lines", "try_config"]
 _ROW, _RESULT = 600, 60
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
     """The outcome of one trial: run time in `seconds`, size of its files in `bytes`, its results (as JSON text)."""
 
@@ -71,18 +71,27 @@ def _tried(view: ExperimentView, error: str) -> Tried:
     if trial is None or trial["start_time"] is None:
         row = view.experiment()
         why = error or row["reason"] or "no trial could start"
-        return Tried("NONE", 0.0, 0, "", [], None, why, row["error"])
+        return Tried(
+            status="NONE",
+            seconds=0.0,
+            bytes=0,
+            parameters="",
+            intermediate=[],
+            final=None,
+            failure=why,
+            last_lines=row["error"],
+        )
     number = trial["sequence_id"]
     failures = view.failures()
     return Tried(
-        trial["status"],
-        trial["duration"] or 0.0,
-        sum(path.stat().st_size for path in view.folder.trial(number).rglob("*") if path.is_file()),
-        parameters_text(trial["parameters"]),
-        [*view.results(number).get(number, {}).values()],
-        trial["final"],
-        str(FailedTrial.of(failures[0])) if failures else trial["reason"],
-        trial["error"] or "",
+        status=trial["status"],
+        seconds=trial["duration"] or 0.0,
+        bytes=sum(path.stat().st_size for path in view.folder.trial(number).rglob("*") if path.is_file()),
+        parameters=parameters_text(trial["parameters"]),
+        intermediate=[*view.results(number).get(number, {}).values()],
+        final=trial["final"],
+        failure=str(FailedTrial.of(failures[0])) if failures else trial["reason"],
+        last_lines=trial["error"] or "",
     )
 
 

@@ -62,7 +62,7 @@ _V1_NAMES = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Draft:
     """Values under canonical names, the origin of each, and the problems so far (at the user's paths).
 

@@ -33,7 +33,7 @@ class Mark:
     value: tuple[int, int]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Source:
     """One file: its plain data, and the position of each part."""
 
@@ -71,7 +71,9 @@ def read_source(file: str | os.PathLike[str], shown: str | None = None) -> Sourc
         raise _error(shown, line, 1, "is not UTF-8 text", "save the file as UTF-8") from None
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
-        raise ConfigError([ConfigProblem(shown, None, None, (), message)]) from None
+        raise ConfigError(
+            [ConfigProblem(file=shown, line=None, column=None, path=(), message=message)]
+        ) from None
 
 
 def parse_source(text: str, shown: str) -> Source:
@@ -104,7 +106,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _parse_json(text: str, shown: str) -> Source:
     try:
-        return Source(shown, json.loads(text, object_pairs_hook=_unique), text=text)
+        return Source(file=shown, data=json.loads(text, object_pairs_hook=_unique), text=text)
     except _DuplicateKey:
         return _parse_yaml(_without_tabs(text), shown)
     except json.JSONDecodeError as error:
@@ -123,7 +125,7 @@ def _parse_yaml(text: str, shown: str) -> Source:
     node = YAML(typ="safe", pure=True).compose(text)
     reader = _NodeReader(shown)
     data = None if node is None else reader.read(node, (), _start(node))
-    return Source(shown, data, reader.problems, text, reader.marks)
+    return Source(file=shown, data=data, problems=reader.problems, text=text, marks=reader.marks)
 
 
 def _marks_of_json(text: str) -> dict[Path, Mark]:
@@ -243,7 +245,9 @@ def _start(node: Node) -> tuple[int, int]:
 
 
 def _error(shown: str, line: int | None, column: int | None, message: str, hint: str = "") -> ConfigError:
-    return ConfigError([ConfigProblem(shown, line, column, (), message, hint)])
+    return ConfigError(
+        [ConfigProblem(file=shown, line=line, column=column, path=(), message=message, hint=hint)]
+    )
 
 
 def _yaml_error(shown: str, error: YAMLError) -> ConfigError:

@@ -45,7 +45,7 @@ class BestTrial:
     parameters: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ExperimentResult(Plots):
     """The state of an experiment, or its outcome.
 
@@ -146,11 +146,11 @@ def result_of(folder: Path) -> ExperimentResult:
         for trial in summary["best"]
     ]
     return ExperimentResult(
-        summary["id"],
-        summary["status"],
-        folder,
-        summary["counts"],
-        front if len(directions) > 1 else next(iter(front), None),
-        summary["reason"],
-        directions,
+        id=summary["id"],
+        status=summary["status"],
+        folder=folder,
+        counts=summary["counts"],
+        best=front if len(directions) > 1 else next(iter(front), None),
+        reason=summary["reason"],
+        directions=directions,
     )

@@ -34,7 +34,7 @@ class CachedResponse:
     tag: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Entry:
     """A cached response with the database version it comes from; the lock is held while it is computed."""
 
@@ -62,7 +62,7 @@ class ResponseCache:
         After `lasting` seconds it is computed again in any case: parts of it are not in the store.
         """
         with self._lock:
-            entry = self._entries.setdefault(key, _Entry(threading.Lock()))
+            entry = self._entries.setdefault(key, _Entry(lock=threading.Lock()))
             self._entries.move_to_end(key)
         with entry.lock:
             now = self._clock()

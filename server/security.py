@@ -52,7 +52,7 @@ class SecurityError(ValueError):
     """The server must not be started like this; the message says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The limits of one server: bytes of a body, changes and wrong tokens per second (and at once), open streams.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Ending", "ending_of", "facts_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
     """The state or end of a trial: a heading, a sentence, further notes, and its traceback."""
 
@@ -34,22 +34,28 @@ def ending_of(trial: dict[str, Any], view: ExperimentView) -> Ending:
     if status == "FAILED":
         return _failed(trial)
     if status == "SUCCEEDED":
-        return Ending("It succeeded", f"Its result is {result}.", (reason,) if reason else ())
+        return Ending(
+            title="It succeeded", sentence=f"Its result is {result}.", notes=(reason,) if reason else ()
+        )
     if status == "EARLY_STOPPED":
-        return Ending("It was stopped early", reason or "The assessor stopped it.", _last_result(trial))
+        return Ending(
+            title="It was stopped early",
+            sentence=reason or "The assessor stopped it.",
+            notes=_last_result(trial),
+        )
     if status == "WAITING":
-        return Ending("It is waiting", _why_waiting(trial, view))
+        return Ending(title="It is waiting", sentence=_why_waiting(trial, view))
     if status == "RUNNING":
         return Ending(
-            "It is running",
-            f"It has reported {_counted(trial['intermediate_results'])} so far.",
-            _last_result(trial),
+            title="It is running",
+            sentence=f"It has reported {_counted(trial['intermediate_results'])} so far.",
+            notes=_last_result(trial),
         )
     if status == "PAUSED":
-        return Ending("It is paused", reason or "The tuner will resume it.")
+        return Ending(title="It is paused", sentence=reason or "The tuner will resume it.")
     if status == "USER_CANCELED":
-        return Ending("You killed it", reason or "It was killed on request.")
-    return Ending("It was cancelled", reason or "The experiment ended first.")
+        return Ending(title="You killed it", sentence=reason or "It was killed on request.")
+    return Ending(title="It was cancelled", sentence=reason or "The experiment ended first.")
 
 
 def _result(final: object) -> str:
@@ -70,7 +76,13 @@ def _failed(trial: dict[str, Any]) -> Ending:
     attempts = f"{trial['attempt']} attempts" if trial["attempt"] > 1 else ""
     facts = ", ".join(fact for fact in (*cause, attempts) if fact)
     notes = tuple(note for note in (facts, hint_text(trial["error"] or trial["reason"])) if note)
-    return Ending("Why it failed", trial["reason"], notes, (trial["error"] or "").rstrip(), is_bad=True)
+    return Ending(
+        title="Why it failed",
+        sentence=trial["reason"],
+        notes=notes,
+        error=(trial["error"] or "").rstrip(),
+        is_bad=True,
+    )
 
 
 def _last_result(trial: dict[str, Any]) -> tuple[str, ...]:

@@ -74,14 +74,14 @@ def init(
     text = _text_of(script)
     facts = read_script(text) if text is not None else None
     draft = Draft(
-        command or f"python {shlex.quote(os.path.relpath(script or '', output.parent))}",
-        proposed_parameters(facts, specs),
-        maximize,
-        trials,
-        concurrency,
-        platform,
-        tuner,
-        assessor,
+        command=command or f"python {shlex.quote(os.path.relpath(script or '', output.parent))}",
+        parameters=proposed_parameters(facts, specs),
+        maximize=maximize,
+        trials=trials,
+        concurrency=concurrency,
+        platform=platform,
+        tuner=tuner,
+        assessor=assessor,
     )
     if not yes and sys.stdin.isatty():
         draft = asked(draft)

@@ -34,7 +34,7 @@ _METHOD = "functional ANOVA of a forest of random trees"
 Numbers = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Importance:
     """The shares of variance that parameters explain alone, from the largest to the smallest.
 
@@ -178,13 +178,13 @@ def _summary(forest: _Forest, names: list[str], trials: int) -> Importance:
     low, high = np.percentile(by_resample, [10, 90], axis=0)
     order = np.argsort(-shares, kind="stable")
     return Importance(
-        tuple(names[place] for place in order),
-        tuple(shares[order].tolist()),
-        tuple(low[order].tolist()),
-        tuple(high[order].tolist()),
-        float(forest.interactions.mean()),
-        max(forest.fit, 0.0),
-        trials,
+        names=tuple(names[place] for place in order),
+        shares=tuple(shares[order].tolist()),
+        low=tuple(low[order].tolist()),
+        high=tuple(high[order].tolist()),
+        interactions=float(forest.interactions.mean()),
+        fit=max(forest.fit, 0.0),
+        trials=trials,
     )
 
 

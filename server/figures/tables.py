@@ -61,7 +61,7 @@ class Span:
     status: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentTable:
     """One experiment; make it with `ExperimentTable.of`, which completes the dimensions.
 
@@ -100,14 +100,14 @@ class ExperimentTable:
         points = [trial.parameters for trial in trials]
         found = inferred(points) if not dimensions else [completed(one, points) for one in dimensions]
         return cls(
-            name,
-            tuple(objectives) or (Objective(),),
-            tuple(found),
-            tuple(trials),
-            tuple(curves),
-            len(curves) if curve_count is None else curve_count,
-            tuple(spans),
-            now,
+            name=name,
+            objectives=tuple(objectives) or (Objective(),),
+            dimensions=tuple(found),
+            trials=tuple(trials),
+            curves=tuple(curves),
+            curve_count=len(curves) if curve_count is None else curve_count,
+            spans=tuple(spans),
+            now=now,
         )
 
     def objective(self, name: str | None = None) -> Objective:

@@ -19,7 +19,7 @@ __all__ = ["SERIES", "STATUS_LOOKS", "Look", "Theme", "ThemeName", "template", "
 ThemeName = Literal["light", "dark"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Theme:
     """The colours of a background and of what is drawn on it; `scale` goes from the best to the worst."""
 
@@ -43,22 +43,22 @@ class Look:
 
 
 LIGHT = Theme(
-    "light",
-    "#ffffff",
-    "#1b1f24",
-    "#5c636b",
-    "#e3e6ea",
-    "#ffffff",
-    ("#00224e", "#35456c", "#666970", "#8b8677", "#b0a473", "#cfbd66"),
+    name="light",
+    background="#ffffff",
+    ink="#1b1f24",
+    faint="#5c636b",
+    grid="#e3e6ea",
+    hover="#ffffff",
+    scale=("#00224e", "#35456c", "#666970", "#8b8677", "#b0a473", "#cfbd66"),
 )
 DARK = Theme(
-    "dark",
-    "#14171b",
-    "#e6e8eb",
-    "#9aa2ab",
-    "#2d333a",
-    "#22272d",
-    ("#fee838", "#dec657", "#b6a667", "#918a72", "#706f6f", "#4f576c"),
+    name="dark",
+    background="#14171b",
+    ink="#e6e8eb",
+    faint="#9aa2ab",
+    grid="#2d333a",
+    hover="#22272d",
+    scale=("#fee838", "#dec657", "#b6a667", "#918a72", "#706f6f", "#4f576c"),
 )
 
 BLUE, VERMILION, GREEN = "#1f87c8", "#d55e00", "#009e73"

@@ -36,7 +36,7 @@ class BestTrial:
     parameters: Pairs
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
     """One kind of failure: the number of trials, why, where, and the numbers of the first ones."""
 
@@ -61,7 +61,7 @@ class TrialsTable:
         return len(self.rows)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """All texts of a report; `state` is a sentence about an experiment that is not over."""
 
@@ -88,25 +88,25 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
     moment = time.time() if now is None else now
     best = summary["best"]
     return Facts(
-        summary["id"],
-        summary["name"] or "",
-        summary["status"],
-        _state(summary, moment),
-        summary["reason"] or "",
-        hidden(summary["error"] or ""),
-        _summary(summary, table),
-        [
+        id=summary["id"],
+        name=summary["name"] or "",
+        status=summary["status"],
+        state=_state(summary, moment),
+        reason=summary["reason"] or "",
+        error=hidden(summary["error"] or ""),
+        summary=_summary(summary, table),
+        counts=[
             (look.name, look.color, summary["counts"][status])
             for status, look in STATUS_LOOKS.items()
             if status in summary["counts"]
         ],
-        [_best(row, table) for row in best[:_MOST_BEST]],
-        max(len(best) - _MOST_BEST, 0),
-        [_failures(group) for group in view.failures()],
-        _trials(table),
-        _settings(config, summary),
-        _environment(),
-        _moment(moment),
+        best=[_best(row, table) for row in best[:_MOST_BEST]],
+        more_best=max(len(best) - _MOST_BEST, 0),
+        failures=[_failures(group) for group in view.failures()],
+        trials=_trials(table),
+        settings=_settings(config, summary),
+        environment=_environment(),
+        written=_moment(moment),
     )
 
 
@@ -169,11 +169,11 @@ def _failures(group: FailureGroup) -> Failures:
         f" and {group.count - len(group.sequence_ids)} more" if group.count > len(group.sequence_ids) else ""
     )
     return Failures(
-        group.count,
-        group.kind or "",
-        hidden(group.reason),
-        hidden("\n".join(lines[-_TRACEBACK_LINES:])),
-        numbers + more,
+        count=group.count,
+        kind=group.kind or "",
+        reason=hidden(group.reason),
+        traceback=hidden("\n".join(lines[-_TRACEBACK_LINES:])),
+        numbers=numbers + more,
     )
 
 

@@ -41,7 +41,7 @@ _TAKES: Mapping[str, frozenset[str]] = MappingProxyType(
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Choice:
     """The user's choices; those that the current figure does not use are kept for the others."""
 

@@ -29,7 +29,7 @@ _SYMBOLS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GridRequest:
     """A request of the grid: rows `start` to `end` - 1 that match search, statuses and filters."""
 
@@ -50,7 +50,7 @@ class GridRequest:
             raise QueryError(f"sort and filter have to be JSON: {error}") from error
         if not isinstance(models[0], list) or not isinstance(models[1], dict):
             raise QueryError("sort has to be a list, filter an object")
-        return cls(start, end, search, statuses, models[0], models[1])
+        return cls(start=start, end=end, search=search, statuses=statuses, sort=models[0], filters=models[1])
 
     def query(self) -> TrialQuery:
         """Return the equivalent query of the store; raise `QueryError` if there is none.

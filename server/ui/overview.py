@@ -31,7 +31,7 @@ _BOXES = ("Finished trials", "Best so far", "Throughput", "Time left", "Run time
 _OPEN = ("WAITING", "RUNNING", "PAUSED")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Snapshot:
     """What the page shows, read at once; `history` and the Pareto `front` follow after the page is up."""
 
@@ -47,7 +47,13 @@ class _Snapshot:
         history = view.history() if has_history else None
         has_front = has_history and len(summary["objectives"]) > 1
         front = frozenset(trial["sequence_id"] for trial in view.best()) if has_front else frozenset[int]()
-        return cls(summary, history, front, view.failures(), notices_of(summary, view))
+        return cls(
+            summary=summary,
+            history=history,
+            front=front,
+            failures=view.failures(),
+            notices=notices_of(summary, view),
+        )
 
 
 async def overview_page(experiments: Experiments, experiment_id: str) -> None:

@@ -55,7 +55,7 @@ class _Plots:
     def __init__(self, experiments: Experiments, view: ExperimentView, figure: str) -> None:
         self._experiments = experiments
         self._view = view
-        self._choice = Choice(figure)
+        self._choice = Choice(figure=figure)
         self._table: ExperimentTable | None = None
         self._others: list[ExperimentTable] = []
         self._due = time.monotonic()

@@ -31,7 +31,7 @@ __all__ = ["trial_page"]
 _POINTS = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Snapshot:
     """What is read of the trial at once; `metrics` are the names of the numbers in its intermediate results."""
 
@@ -49,7 +49,12 @@ class _Snapshot:
         first = view.metrics(number, limit=1).results
         curve = view.curve(number, metric, _POINTS)
         return cls(
-            trial, view.config(), _metrics(first), curve, view.summary()["trials"], ending_of(trial, view)
+            trial=trial,
+            config=view.config(),
+            metrics=_metrics(first),
+            curve=curve,
+            count=view.summary()["trials"],
+            ending=ending_of(trial, view),
         )
 
 

@@ -23,7 +23,16 @@ def lines_of(tried: Tried, **fields: Any) -> list[str]:
 
 
 def tried(status: str = "SUCCEEDED", seconds: float = 6.0, size: int = 2400) -> Tried:
-    return Tried(status, seconds, size, "x=1", [0.5] * 50, 0.5, "", "")
+    return Tried(
+        status=status,
+        seconds=seconds,
+        bytes=size,
+        parameters="x=1",
+        intermediate=[0.5] * 50,
+        final=0.5,
+        failure="",
+        last_lines="",
+    )
 
 
 def found(directory: Path) -> dict[str, Finding]:

@@ -19,10 +19,10 @@ from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.store.reading.failures import FailedTrial
 
 HALF = Progress(
-    "k3x9a2bq",
-    "digits",
-    "RUNNING",
-    "",
+    experiment_id="k3x9a2bq",
+    name="digits",
+    status="RUNNING",
+    reason="",
     elapsed=42.0,
     counts={"RUNNING": 2, "SUCCEEDED": 15, "EARLY_STOPPED": 4, "FAILED": 1},
     total=40,
@@ -58,7 +58,9 @@ def test_table_shows_counts_best_throughput_and_the_last_line_of_failures() -> N
 
 def test_table_fits_a_narrow_terminal() -> None:
     many = Best("Xy3fA", 17, 0.9722, {f"parameter_{n}": n for n in range(50)})
-    narrow = Progress("k3x9a2bq", "", "RUNNING", "", 1.0, {}, best=(many,))
+    narrow = Progress(
+        experiment_id="k3x9a2bq", name="", status="RUNNING", reason="", elapsed=1.0, counts={}, best=(many,)
+    )
     assert max(map(len, drawn(narrow, width=60))) <= 60
     assert len(drawn(narrow, width=60)) == 5
 
@@ -114,14 +116,28 @@ def test_a_frame_that_the_terminal_broke_is_wiped(monkeypatch: pytest.MonkeyPatc
 
 
 def test_text_of_trials_is_not_taken_for_markup() -> None:
-    odd = Progress("e", "[red]x", "RUNNING", "", 1.0, {}, failures=(FailedTrial(1, "[bold]KeyError[/]", ""),))
+    odd = Progress(
+        experiment_id="e",
+        name="[red]x",
+        status="RUNNING",
+        reason="",
+        elapsed=1.0,
+        counts={},
+        failures=(FailedTrial(1, "[bold]KeyError[/]", ""),),
+    )
     assert "[bold]KeyError[/]" in "\n".join(drawn(odd))
     assert "[red]x" in "\n".join(drawn(odd))
 
 
 def test_several_objectives_are_shown_by_name() -> None:
     both = Progress(
-        "e", "", "RUNNING", "", 1.0, {}, best=(Best("a", 1, {"default": 0.9, "size": 3.0}, {}),) * 2
+        experiment_id="e",
+        name="",
+        status="RUNNING",
+        reason="",
+        elapsed=1.0,
+        counts={},
+        best=(Best("a", 1, {"default": 0.9, "size": 3.0}, {}),) * 2,
     )
     assert sum("default 0.9  size 3" in line for line in drawn(both)) == 2
 
@@ -201,7 +217,9 @@ def manager(trial_of: Callable[..., Any]) -> Any:
 def test_meter_before_the_start(manager: Any) -> None:
     manager.runner = None
     meter = ProgressMeter(manager)
-    assert meter.read(0.0) == Progress("e", "", "STARTING", "", 0.0, {}, 20)
+    assert meter.read(0.0) == Progress(
+        experiment_id="e", name="", status="STARTING", reason="", elapsed=0.0, counts={}, total=20
+    )
     manager.config.training_service.platform = "ray"
     assert plain_line(meter.read(7.0)) == "7.0 s: STARTING; 0/20 trials; waiting: Ray is starting"
 
