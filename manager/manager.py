@@ -208,6 +208,7 @@ class Manager:
 
     async def _open(self, loop: TurnLoop) -> None:
         """Start the dispatcher and the executor at the same time, then continue where the store says."""
+        loop.start_task(self.store.watch())
         starting = asyncio.ensure_future(self._dispatcher.start())
         try:
             totals = await self.executor.open(self._run_setup(), loop.post)

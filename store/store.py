@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -14,12 +15,24 @@ from typing import Any
 
 from ..runner import AttemptRow, Changes, ExperimentStatus, MetricRow, Trial
 from .conversation import Conversation, SavedState
-from .errors import NOT_UNDERSTOOD, NoRoomError, StoreError, damaged, empty, explain, understood
+from .errors import (
+    NOT_UNDERSTOOD,
+    NoRoomError,
+    StoreError,
+    check_wal,
+    damaged,
+    empty,
+    explain,
+    moved,
+    understood,
+)
 from .schema import MIGRATIONS, SCHEMA_VERSION
 from .trial_table import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
 
 __all__ = ["ExperimentRow", "Store", "Tick"]
 
+# No system tells the writer of a file that its folder was deleted: it looks so often (s).
+_LOOK_EVERY = 1.0
 _EXPERIMENT_COLUMNS = (
     "id",
     "name",
@@ -102,8 +115,7 @@ class Store:
     @classmethod
     def open(cls, path: Path, objectives: Sequence[str] = ("default",)) -> Store:
         """Open the database of an experiment to write to it, as durably as its configuration says."""
-        if not path.exists():
-            raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
+        cls.view(path).close()  # raises what is wrong; a writer that finds the log damaged would remove it
         with _explained(path):
             store = cls(path, _connect(path), objectives)
             store._migrate()
@@ -115,6 +127,7 @@ class Store:
         """Open the database read-only: nobody who writes to it is disturbed, and nothing can be changed."""
         if not path.exists():
             raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
+        check_wal(path)
         with _explained(path):
             db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
             store = cls(path, db, is_view=True)
@@ -133,6 +146,7 @@ class Store:
 
     def commit(self, tick: Tick) -> None:
         """Write a tick in one transaction: all of it or nothing."""
+        self._check_place()
         with _explained(self.path), self._transaction() as db:
             for statement, rows in self._rows(tick):
                 db.executemany(statement, rows)
@@ -140,6 +154,17 @@ class Store:
                 "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
                 (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
             )
+
+    async def watch(self) -> None:
+        """Raise `StoreError` once the database is no longer where it was; what is written to it then is lost."""
+        while True:
+            self._check_place()
+            await asyncio.sleep(_LOOK_EVERY)
+
+    def _check_place(self) -> None:
+        with contextlib.suppress(PermissionError):
+            if not self.path.exists():
+                raise moved(self.path)
 
     def accept(self, snapshot: str, config: str | None) -> None:
         """Write down what a user asked for, in a snapshot, and the configuration (canonical JSON) if it changes."""
@@ -169,10 +194,13 @@ class Store:
     def conversation(self, saved: SavedState | None = None) -> Conversation:
         """Return what the dispatcher was sent, and what it answered, from the beginning or since a checkpoint."""
         commands = self.commands() if saved is None else self.commands(saved.n)
-        if commands and commands[-1][0] - commands[0][0] >= len(commands):
-            raise damaged(self.path, "commands: one is missing")
         first_reply = 0 if saved is None else min(saved.default_reply, saved.assessor_reply)
-        return Conversation(commands, self.replies(first_reply), saved)
+        replies = self.replies(first_reply)
+        first = 1 if saved is None else saved.n + 1
+        is_whole = [n for n, _, _ in commands] == [*range(first, first + len(commands))]
+        if not is_whole or (replies and saved is None and not commands):
+            raise damaged(self.path, "commands: one is missing")
+        return Conversation(commands, replies, saved)
 
     def experiment(self) -> ExperimentRow:
         """Return the experiment's row."""
