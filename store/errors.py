@@ -32,7 +32,7 @@ class StoreError(Exception):
 
 
 class NoRoomError(StoreError):
-    """Nothing can be written at present; `what` says where and why. It may become possible again."""
+    """Nothing can be written now; `what` says where and why. It may become possible again."""
 
     def __init__(self, what: str, advice: str = "make room and resume the experiment") -> None:
         super().__init__(f"{what}: {advice}")

@@ -1,4 +1,4 @@
-"""The store: what is committed is read back equal, all of a tick or nothing, and troubles are told in words."""
+"""The store: what is committed is read back equal, all of a tick or nothing, and problems are explained."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_experiment_row_is_read_back(store: Store) -> None:
     assert row.snapshot == {"requested": 2}
 
 
-def test_conversation_is_begun_anew_on_request(store: Store) -> None:
+def test_conversation_can_be_replaced(store: Store) -> None:
     store.commit(tick(commands=[(1, "IN", "{}")], replies=[(1, "TR", "{}")]))
     store.begin_conversation([(1, "IN", '{"x": 1}')])
     assert store.conversation() == Conversation([(1, "IN", '{"x": 1}')], [])
