@@ -178,7 +178,7 @@ class Manager:
         if self._loop is None:
             return []
         of_runner = () if self.runner is None else warnings_of(self.runner)
-        return [*self._loop.room.troubles(), *self.executor.troubles(), *of_runner]
+        return [*self._loop.room.warnings(), *self.executor.troubles(), *of_runner]
 
     def add_trial(self, parameters: Mapping[str, Any]) -> None:
         """Run a trial with a user's parameters; raise `ValueError` if it cannot be run any more."""
@@ -207,6 +207,7 @@ class Manager:
 
     async def _open(self, loop: TurnLoop) -> None:
         """Start the dispatcher and the executor at the same time, then continue from the store."""
+        loop.start_task(self.store.watch())
         starting = asyncio.ensure_future(self._dispatcher.start())
         try:
             totals = await self.executor.open(self._run_setup(), loop.post)

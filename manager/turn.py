@@ -37,7 +37,7 @@ from ..runner import (
     TrialStatus,
     recorded,
 )
-from ..store import NoRoomError, Record, Room, SavedState, Store, StoreError, clone_checkpoint
+from ..store import DiskSpaceGuard, NoRoomError, Record, SavedState, Store, StoreError, clone_checkpoint
 from ..store import Tick as StoreTick
 from .dispatcher_link import REPLIES, Command, Dispatcher
 from .event_log import EventLog
@@ -79,7 +79,7 @@ class TurnLoop:
         observers: Sequence[Callable[[], None]],
     ) -> None:
         self.runner: TrialRunner | None = None
-        self.room = Room(folder, self.guarded, self._schedule)
+        self.room = DiskSpaceGuard(folder, self.guarded, self._schedule)
         self._folder = folder
         self._store = store
         self._executor = executor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .checkpoint_copies import clone_checkpoint
 from .clock import steady_clock
 from .conversation import QUEUES, Conversation, Record, SavedState, queue_of_reply
-from .disk_space import Room
+from .disk_space import DiskSpaceGuard
 from .errors import NoRoomError, StoreError
 from .folder import ExperimentFolder, FolderError, ManagerInfo, default_directory
 from .json_lines import JsonConnection, json_line
@@ -17,6 +17,7 @@ from .store import ExperimentRow, Store, Tick
 __all__ = [
     "QUEUES",
     "Conversation",
+    "DiskSpaceGuard",
     "ExperimentFolder",
     "ExperimentRow",
     "FolderError",
@@ -25,7 +26,6 @@ __all__ = [
     "Mirror",
     "NoRoomError",
     "Record",
-    "Room",
     "RuntimeDirectoryError",
     "SavedState",
     "StorageError",

@@ -10,17 +10,17 @@ from typing import Any
 __all__ = ["clock_jump", "clock_mark", "steady_clock"]
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-# Less than this (s) is what the clock is corrected by now and then, or the time between two looks.
+# A smaller difference (s) is a usual correction of the clock, or the time between the two readings.
 _NO_JUMP = 1.0
 
 
 def steady_clock(
     wall: Callable[[], float] = time.time, elapsed: Callable[[], float] | None = None
 ) -> Callable[[], float]:
-    """A clock that begins with the time of day and goes on by the seconds that have passed, whatever is set.
+    """Return a clock that starts at the time of day and then counts elapsed seconds, even if the system's clock is set.
 
-    Somebody who sets the clock of the machine neither ends a trial nor lets it run for ever; times within one life
-    of a manager are in order. `elapsed` counts a suspended machine's time, too, where the system can tell.
+    So setting the clock neither ends a trial nor lets it run for ever, and times within one life of a manager are in
+    order. `elapsed` includes the time for which the machine was suspended, where the system counts it.
 
     >>> clock = steady_clock(wall=iter([1000.0, 5000.0]).__next__, elapsed=iter([7.0, 8.5]).__next__)
     >>> clock()
@@ -32,16 +32,16 @@ def steady_clock(
 
 
 def clock_mark() -> dict[str, Any]:
-    """How the time of day stands to the seconds since the machine's start: it changes when the clock is set."""
+    """Return the offset of the time of day from the seconds since the machine's start; setting the clock changes it."""
     try:
         boot = _BOOT_ID.read_text().strip()
     except OSError:
-        boot = ""  # nobody can tell two starts of this machine apart
+        boot = ""  # two starts of this machine cannot be told apart
     return {"boot": boot, "offset": time.time() - _seconds()}
 
 
 def clock_jump(before: Mapping[str, Any], now: Mapping[str, Any]) -> float:
-    """By how many seconds the clock was set between two marks; 0 when nobody can tell.
+    """Return by how many seconds the clock was set between two marks; 0 if that is unknown.
 
     >>> clock_jump({"boot": "a", "offset": 100.0}, {"boot": "a", "offset": 3700.0})
     3600.0

@@ -1,4 +1,4 @@
-"""What was said between the manager and its dispatcher, as it is recorded and taken up again.
+"""The recorded messages between the manager and its dispatcher, from which a new dispatcher is restored.
 
 Commands are numbered from 1 in the order in which they were committed, replies from 1 in the order in which they came.
 The dispatcher answers from two queues, whose relative order is not fixed: replies are compared queue by queue.
@@ -33,7 +33,7 @@ class SavedState:
     assessor_reply: int
 
     def covers(self, record: Record) -> bool:
-        """Was this reply given before the checkpoint?
+        """Return whether this reply was given before the checkpoint.
 
         >>> SavedState(9, "nine", 4, 2).covers((3, "TR", "{}")), SavedState(9, "nine", 4, 2).covers((3, "KI", "{}"))
         (True, False)
@@ -67,5 +67,5 @@ def queue_of_reply(code: str, payload: str) -> str:
     """
     if code not in _VERDICTS:
         return "default"
-    told = loads(payload)
-    return "default" if isinstance(told, dict) and told.get("by") == "tuner" else "assessor"
+    verdict = loads(payload)
+    return "default" if isinstance(verdict, dict) and verdict.get("by") == "tuner" else "assessor"

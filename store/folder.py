@@ -1,4 +1,4 @@
-"""The experiment's folder: what lies where, who owns it, and finding it again."""
+"""The experiment's folder: what is where in it, which manager owns it, and how to find it by its id."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class FolderError(Exception):
 
 
 def default_directory() -> Path:
-    """The folder that holds the experiments where none is named: `$PITCHPIPE_DIR`, else ~/pitchpipe-experiments."""
+    """Return the folder of experiments if none is named: `$PITCHPIPE_DIR`, else ~/pitchpipe-experiments."""
     chosen = os.environ.get(DIRECTORY_ENVIRONMENT)
     return Path(chosen).absolute() if chosen else Path.home() / "pitchpipe-experiments"
 
 
 def new_experiment_id() -> str:
-    """Eight lower-case letters and digits, as NNI's."""
+    """Return eight lower-case letters and digits, as NNI does."""
     return "".join(random.SystemRandom().choices("abcdefghijklmnopqrstuvwxyz0123456789", k=8))
 
 
 @dataclass(frozen=True, slots=True)
 class ManagerInfo:
-    """Who runs an experiment."""
+    """The process that runs an experiment."""
 
     pid: int
     host: str
@@ -54,9 +54,9 @@ class ManagerInfo:
 
     @property
     def is_alive(self) -> bool:
-        """Does that very process live on this host? One that has ended and waits for its parent does not."""
+        """Whether that very process lives; one that has ended and waits for its parent does not."""
         if self.host != socket.gethostname():
-            return True  # who can tell? the lock on a shared disk can
+            return True  # only the lock on the shared disk knows
         try:
             process = psutil.Process(self.pid)
             is_it = abs(process.create_time() - self.create_time) < 1.0
@@ -65,12 +65,12 @@ class ManagerInfo:
             return False
 
     def wait(self, timeout: float) -> bool:
-        """Wait until the process has ended; False if it still lives after `timeout` seconds."""
+        """Wait until the process has ended; return False if it still lives after `timeout` seconds."""
         deadline = time.monotonic() + timeout
         while self.is_alive:
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(_LOOK_EVERY)  # not our child: nobody tells us
+            time.sleep(_LOOK_EVERY)  # it is not our child: no signal comes
         return True
 
 
@@ -113,11 +113,11 @@ class ExperimentFolder:
 
     @classmethod
     def create(cls, directory: Path, experiment_id: str | None = None) -> ExperimentFolder:
-        """Make the folder of a new experiment and own it; raises `FolderError` if it is taken or cannot be made."""
+        """Make the folder of a new experiment and own it; raise `FolderError` if it exists or cannot be made."""
         experiment_id = experiment_id or new_experiment_id()
         if not _ID.fullmatch(experiment_id):
             raise FolderError(
-                f"'{experiment_id}' is no experiment id: use up to 32 letters, digits, '-' and '_'"
+                f"'{experiment_id}' is not an experiment id: use up to 32 letters, digits, '-' and '_'"
             )
         folder = cls(Path(os.path.abspath(directory.expanduser())) / experiment_id)
         try:
@@ -141,7 +141,7 @@ class ExperimentFolder:
 
     @classmethod
     def find(cls, directory: Path, experiment_id: str) -> ExperimentFolder:
-        """Return the folder of an experiment, by its id or a beginning that only one id has."""
+        """Return the folder of an experiment, by its id or a prefix that only one id has."""
         known = {folder.experiment_id: folder for folder in cls.all(directory)}
         matching = [name for name in known if name == experiment_id] or [
             name for name in known if name.startswith(experiment_id)
@@ -156,14 +156,14 @@ class ExperimentFolder:
 
     @classmethod
     def all(cls, directory: Path) -> Iterator[ExperimentFolder]:
-        """All experiments in a directory."""
+        """Yield all experiments in a directory."""
         if directory.is_dir():
             for path in sorted(directory.iterdir()):
                 if (path / "experiment.db").is_file():
                     yield cls(path)
 
     def own(self) -> None:
-        """Become the one manager of this experiment; raises `FolderError` naming the present one."""
+        """Become the one manager of this experiment; raise `FolderError` if another process is."""
         lock = FileLock(self.path / "manager.lock", mode=0o600)
         try:
             lock.acquire(blocking=False)
@@ -187,19 +187,19 @@ class ExperimentFolder:
             raise FolderError(f"{self.path} cannot be written: {error.strerror}") from error
 
     def disown(self) -> None:
-        """Let another manager have it."""
+        """Let another process own the folder."""
         if self._lock is not None:
             (self.path / "manager.json").unlink(missing_ok=True)
             self._lock.release()
             self._lock = None
 
     def manager(self) -> ManagerInfo | None:
-        """Who runs the experiment now; None when nobody does."""
+        """Return which process runs the experiment now; None if none does."""
         info = self._last_manager()
         return info if info is not None and info.is_alive else None
 
     def _last_manager(self) -> ManagerInfo | None:
-        """Who runs the experiment, or was killed when it did."""
+        """Return which process runs the experiment, or ran it until it was killed."""
         try:
             return ManagerInfo(**json.loads((self.path / "manager.json").read_text()))
         except (OSError, ValueError, TypeError):

@@ -1,8 +1,8 @@
 """Keeps a copy of a running experiment in a storage, and fetches it from there, on another machine perhaps.
 
-What an experiment needs to go on is copied: its database, reports, checkpoints and pickled code. The database is
-looked at first and copied last, and only then are files removed: whatever the copied database speaks of is there. What
-was not copied yet is repeated after a loss of this machine, and never counted twice.
+The copy has what the experiment needs to continue: its database, reports, checkpoints and pickled code. The database is
+read first and copied last, and files are removed only after that: all that the copied database names is there. What was
+not copied before this machine was lost is run again, and never counted twice.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Mirror:
         return True
 
     def _look_at_database(self, copy: Path) -> list[str]:
-        """Copy the database as it is now; answers the checkpoints from which its trials may go on."""
+        """Copy the database as it is now; return the checkpoints from which its trials may continue."""
         copy.unlink(missing_ok=True)
         uri = f"{self._folder.database.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as live, closing(sqlite3.connect(copy)) as target:
@@ -118,7 +118,7 @@ class Mirror:
 def fetch_experiment(location: str, experiment_id: str, directory: Path) -> ExperimentFolder:
     """Make the folder of an experiment from its copy in a storage.
 
-    Raises `FolderError` if it is here already or there is no copy, `StorageError` if the storage cannot be used.
+    Raise `FolderError` if it is here already or there is no copy, `StorageError` if the storage cannot be used.
     """
     folder = ExperimentFolder(directory / experiment_id)
     if folder.path.exists():

@@ -1,7 +1,7 @@
 """Where the sockets and the state of running processes live: one private folder per user.
 
 Nothing in it has to outlive the machine's next start. It belongs to the user alone, because what it holds
-(sockets, tokens) lets whoever reaches it run programs as that user.
+(sockets, tokens) lets every process that reaches it run programs as that user.
 """
 
 from __future__ import annotations

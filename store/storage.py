@@ -31,7 +31,7 @@ class Storage(ABC):
 
     @abstractmethod
     def names(self) -> set[str]:
-        """All files there are; none if the place does not exist yet."""
+        """Return the names of all files; none if the place does not exist yet."""
 
 
 def open_storage(location: str, inside: str) -> Storage:
@@ -81,7 +81,7 @@ class FolderStorage(Storage):
             parent.rmdir()
 
     def names(self) -> set[str]:
-        """All files below the folder but those that are being written."""
+        """Return the names of all files in the folder but those that are being written."""
         return {
             path.relative_to(self.folder).as_posix()
             for path in self.folder.rglob("*")
@@ -98,34 +98,34 @@ class UrlStorage(Storage):
             from fsspec.core import url_to_fs  # pyright: ignore[reportMissingImports]
         except ImportError:
             raise StorageError(f"{url} needs fsspec: pip install fsspec") from None
-        self._fs, self._root = self._told(lambda: url_to_fs(url))
+        self._fs, self._root = self._explained(lambda: url_to_fs(url))
 
     def put(self, source: Path, name: str) -> None:
         """Upload."""
         path = f"{self._root}/{name}"
-        self._told(lambda: self._fs.makedirs(path.rpartition("/")[0], exist_ok=True))
-        self._told(lambda: self._fs.put_file(str(source), path))
+        self._explained(lambda: self._fs.makedirs(path.rpartition("/")[0], exist_ok=True))
+        self._explained(lambda: self._fs.put_file(str(source), path))
 
     def get(self, name: str, target: Path) -> None:
         """Download."""
-        self._told(lambda: self._fs.get_file(f"{self._root}/{name}", str(target)))
+        self._explained(lambda: self._fs.get_file(f"{self._root}/{name}", str(target)))
 
     def remove(self, name: str) -> None:
         """Remove the file."""
         path = f"{self._root}/{name}"
-        if self._told(lambda: self._fs.exists(path)):
-            self._told(lambda: self._fs.rm_file(path))
+        if self._explained(lambda: self._fs.exists(path)):
+            self._explained(lambda: self._fs.rm_file(path))
 
     def names(self) -> set[str]:
-        """All that lies below the URL."""
-        self._told(self._fs.invalidate_cache)
-        found = self._told(lambda: self._fs.find(self._root)) if self._told(self._exists) else []
+        """Return the names of all files below the URL."""
+        self._explained(self._fs.invalidate_cache)
+        found = self._explained(lambda: self._fs.find(self._root)) if self._explained(self._exists) else []
         return {str(path).removeprefix(f"{self._root}/") for path in found}
 
     def _exists(self) -> bool:
         return bool(self._fs.exists(self._root))
 
-    def _told(self, work: Any) -> Any:
+    def _explained(self, work: Any) -> Any:
         try:
             return work()
         except Exception as error:

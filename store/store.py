@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -14,12 +15,24 @@ from typing import Any
 
 from ..runner import AttemptRow, Changes, ExperimentStatus, MetricRow, Trial
 from .conversation import Conversation, SavedState
-from .errors import NOT_UNDERSTOOD, NoRoomError, StoreError, damaged, empty, explain, understood
+from .errors import (
+    NOT_UNDERSTOOD,
+    NoRoomError,
+    StoreError,
+    check_wal,
+    damaged,
+    empty,
+    explain,
+    moved,
+    understood,
+)
 from .schema import MIGRATIONS, SCHEMA_VERSION
 from .trial_table import SELECT_TRIALS, UPSERT_TRIAL, row_to_trial, trial_to_row
 
 __all__ = ["ExperimentRow", "Store", "Tick"]
 
+# The writer of a file gets no event when the folder is deleted: seconds between two looks.
+_LOOK_EVERY = 1.0
 _EXPERIMENT_COLUMNS = (
     "id",
     "name",
@@ -37,7 +50,7 @@ _EXPERIMENT_COLUMNS = (
 
 @dataclass(slots=True)
 class ExperimentRow:
-    """The experiment itself."""
+    """The row of the experiment itself."""
 
     id: str
     name: str | None
@@ -102,8 +115,7 @@ class Store:
     @classmethod
     def open(cls, path: Path, objectives: Sequence[str] = ("default",)) -> Store:
         """Open the database of an experiment to write to it, as durably as its configuration says."""
-        if not path.exists():
-            raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
+        cls.view(path).close()  # raises what is wrong; a writer that finds the log damaged would remove it
         with _explained(path):
             store = cls(path, _connect(path), objectives)
             store._migrate()
@@ -112,9 +124,10 @@ class Store:
 
     @classmethod
     def view(cls, path: Path) -> Store:
-        """Open the database read-only: nobody who writes to it is disturbed, and nothing can be changed."""
+        """Open the database read-only; its writer is not disturbed, and nothing can be changed."""
         if not path.exists():
             raise StoreError(f"{path} does not exist: this is not the folder of an experiment")
+        check_wal(path)
         with _explained(path):
             db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
             store = cls(path, db, is_view=True)
@@ -124,7 +137,7 @@ class Store:
             return store
 
     def close(self) -> None:
-        """Close the database; what lies beside it while it is written to goes, if nobody else reads it now."""
+        """Close the database, and fold its log into it unless another process reads it now."""
         if not self._is_view:
             with contextlib.suppress(sqlite3.Error):
                 self._db.execute("PRAGMA busy_timeout = 0")
@@ -133,6 +146,7 @@ class Store:
 
     def commit(self, tick: Tick) -> None:
         """Write a tick in one transaction: all of it or nothing."""
+        self._check_place()
         with _explained(self.path), self._transaction() as db:
             for statement, rows in self._rows(tick):
                 db.executemany(statement, rows)
@@ -141,8 +155,19 @@ class Store:
                 (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
             )
 
+    async def watch(self) -> None:
+        """Raise `StoreError` once the database is no longer where it was; what is written to it then is lost."""
+        while True:
+            self._check_place()
+            await asyncio.sleep(_LOOK_EVERY)
+
+    def _check_place(self) -> None:
+        with contextlib.suppress(PermissionError):
+            if not self.path.exists():
+                raise moved(self.path)
+
     def accept(self, snapshot: str, config: str | None) -> None:
-        """Write down what a user asked for, in a snapshot, and the configuration (canonical JSON) if it changes."""
+        """Store what a user asked for, in a snapshot, and the configuration (canonical JSON) if it changes."""
         with _explained(self.path):
             self._db.execute(
                 "UPDATE experiment SET snapshot=?, config=coalesce(?, config)", (snapshot, config)
@@ -154,12 +179,12 @@ class Store:
             self._db.execute("UPDATE experiment SET config=?", (json.dumps(config),))
 
     def set_status(self, status: str, reason: str) -> None:
-        """Note how an experiment ended that never came to run."""
+        """Store how an experiment ended that no manager runs any more."""
         with _explained(self.path):
             self._db.execute("UPDATE experiment SET status=?, reason=?", (status, reason))
 
     def begin_conversation(self, commands: Sequence[tuple[int, str, str]]) -> None:
-        """Begin a new record of what the dispatcher is told and answers, with these commands."""
+        """Replace the recorded conversation with the dispatcher by these commands."""
         with _explained(self.path), self._transaction() as db:
             db.execute("DELETE FROM commands")
             db.execute("DELETE FROM replies")
@@ -167,12 +192,15 @@ class Store:
             db.executemany("INSERT INTO commands VALUES (?, ?, ?)", commands)
 
     def conversation(self, saved: SavedState | None = None) -> Conversation:
-        """Return what the dispatcher was sent, and what it answered, from the beginning or since a checkpoint."""
+        """Return the commands and replies, from the beginning or since a checkpoint; `StoreError` if one is missing."""
         commands = self.commands() if saved is None else self.commands(saved.n)
-        if commands and commands[-1][0] - commands[0][0] >= len(commands):
-            raise damaged(self.path, "commands: one is missing")
         first_reply = 0 if saved is None else min(saved.default_reply, saved.assessor_reply)
-        return Conversation(commands, self.replies(first_reply), saved)
+        replies = self.replies(first_reply)
+        first = 1 if saved is None else saved.n + 1
+        is_whole = [n for n, _, _ in commands] == [*range(first, first + len(commands))]
+        if not is_whole or (replies and saved is None and not commands):
+            raise damaged(self.path, "commands: one is missing")
+        return Conversation(commands, replies, saved)
 
     def experiment(self) -> ExperimentRow:
         """Return the experiment's row."""
@@ -188,7 +216,7 @@ class Store:
         return ExperimentRow(**found)
 
     def trials(self) -> Iterator[Trial]:
-        """All trials by sequence id, as the runner had them."""
+        """Yield all trials by sequence id, as the runner had them."""
         with _explained(self.path):
             values = [self._values_of(name) for name in self.objectives]
             for row in self._db.execute(SELECT_TRIALS):
@@ -204,9 +232,9 @@ class Store:
     def metrics(
         self, sequence_id: int | None = None, *, superseded: bool = False
     ) -> Iterator[tuple[int, str, int, int, str, float]]:
-        """(sequence_id, kind, sequence, attempt, value as JSON text, time) of one trial or all, in order.
+        """Yield (sequence_id, kind, sequence, attempt, value as JSON text, time) of one trial or all, in order.
 
-        Results that a later attempt reported again are left out unless `superseded` asks for them, too.
+        Results that a later attempt reported again are left out unless `superseded` is true.
         """
         where = " WHERE 1" if superseded else " WHERE NOT superseded"
         where += "" if sequence_id is None else " AND sequence_id = ?"
@@ -227,7 +255,7 @@ class Store:
             )
 
     def counts(self) -> dict[str, int]:
-        """How many trials have which status."""
+        """Return the number of trials by status."""
         with _explained(self.path):
             return dict(self._db.execute("SELECT status, count(*) FROM trials GROUP BY status"))
 
@@ -240,7 +268,7 @@ class Store:
         return None if row is None else SavedState(*row)
 
     def prune_dispatcher_checkpoints(self, keep: int = 2) -> list[str]:
-        """Forget all checkpoints of the dispatcher but the last `keep`; answers the files of those forgotten."""
+        """Forget all checkpoints of the dispatcher but the last `keep`; return the files of those forgotten."""
         older = "(SELECT n FROM dispatcher_checkpoints ORDER BY n DESC LIMIT -1 OFFSET ?)"
         with _explained(self.path):
             forgotten = self._db.execute(
@@ -254,14 +282,14 @@ class Store:
             self._db.execute("DELETE FROM dispatcher_checkpoints WHERE n = ?", (saved.n,))
 
     def commands(self, after: int = 0) -> list[tuple[int, str, str]]:
-        """Return what the dispatcher was sent: (n, code, payload), those with a number above `after`."""
+        """Return the commands with a number above `after`, as (n, code, payload)."""
         with _explained(self.path):
             return self._db.execute(
                 "SELECT n, code, payload FROM commands WHERE n > ? ORDER BY n", (after,)
             ).fetchall()
 
     def replies(self, after: int = 0) -> list[tuple[int, str, str]]:
-        """Return what the dispatcher answered: (n, code, payload), those with a number above `after`."""
+        """Return the replies with a number above `after`, as (n, code, payload)."""
         with _explained(self.path):
             return self._db.execute(
                 "SELECT n, code, payload FROM replies WHERE n > ? ORDER BY n", (after,)
@@ -284,7 +312,7 @@ class Store:
             return {sequence_id: 0.0 + value for sequence_id, value in found}
 
     def _rows(self, tick: Tick) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
-        """The statements of a tick that have rows, each with them."""
+        """Yield the statements of a tick that have rows, each with its rows."""
         changes = tick.changes
         trials = changes.trials.values()
         if trials:
@@ -343,7 +371,7 @@ class Store:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A connection that writes, and syncs every commit."""
+    """Return a connection that writes, and syncs every commit."""
     # It may be made in one thread and used in another (a notebook's loop keeps its own), never by two at once.
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     # A tick touches a few rows at the end of each table: half the usual page is half of what it has to write.
@@ -361,7 +389,7 @@ def _make_private(path: Path) -> None:
 
 @contextmanager
 def _begun(path: Path) -> Iterator[None]:
-    """Where nothing is begun yet, there is nothing to resume."""
+    """Explain errors of SQLite; where nothing exists yet, there is nothing to resume."""
     try:
         with _explained(path):
             yield

@@ -1,4 +1,4 @@
-"""The table `trials`: how a trial becomes a row, and a row a trial. Both are on the way of every trial."""
+"""The table `trials`: how a trial becomes a row, and a row a trial. Every trial pays for both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..runner import Cause, FailureKind, Trial, TrialStatus, Verdict
 
 __all__ = ["SELECT_TRIALS", "UPSERT_TRIAL", "row_to_trial", "trial_to_row"]
 
-# In the order of the fields of `Trial`, which is made from a row as it comes: a resume makes all of them.
+# In the order of the fields of `Trial`, so that a row becomes a trial without being sorted: a resume makes all of them.
 _FIELDS = tuple(field.name for field in fields(Trial))
 _RENAMED: Mapping[str, str] = MappingProxyType({"next_unsent": "told", "user_retries": "revivals"})
 _COLUMNS = tuple(_RENAMED.get(name, name) for name in _FIELDS if name not in ("values", "story"))

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from ..failures import FAILED, INTERRUPTED
+from ..failures import FAILED, INTERRUPTED, Failure
 from ..interrupts import Interrupts
 from ..pages import RunPages, pages_options
 from ..verb import new_experiment_options, verb, watch_options
@@ -86,6 +86,8 @@ def watched(
 
     running = RunningExperiment(manager, display, interrupts, announce_start)
     interrupted = running.run()
+    if running.error and not folder.database.exists():  # it was deleted while the experiment ran
+        raise Failure(running.error, FAILED)
     return report(folder, interrupted, running.error, as_json=as_json)
 
 

@@ -30,7 +30,7 @@ _MOST_RESULTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Numbers of one trial: `sequences[i]` is the number of the result, 0, 1, 2 ...; `values[i]` None is no number.
+    """Numbers of one trial: `sequences[i]` is the number of the result, from 0; `values[i]` is None without a number.
 
     `total` is how many results there are; fewer are here when they were thinned out.
     """

@@ -14,8 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError, empty, explain
+from ..errors import StoreError, check_wal, empty, explain
+from ..folder import ExperimentFolder, FolderError
 from ..schema import SCHEMA_VERSION
+from ..store import Store
 
 __all__ = ["Database"]
 
@@ -98,6 +100,7 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         if not self.path.is_file():
             raise StoreError(f"{self.path} does not exist: this is not the folder of an experiment")
+        check_wal(self.path)
         db = sqlite3.connect(
             f"{self.path.absolute().as_uri()}?mode=ro",
             uri=True,
@@ -109,16 +112,26 @@ class Database:
         if not version:
             db.close()
             raise empty(self.path)
-        if not _OLDEST <= version <= SCHEMA_VERSION:
+        if version < _OLDEST:
             db.close()
-            raise StoreError(_wrong_version(self.path, version))
+            _upgrade(self.path)
+            return self._connect()
+        if version > SCHEMA_VERSION:
+            db.close()
+            raise StoreError(
+                f"{self.path} was written by a newer Pitchpipe: upgrade with pip install -U pitchpipe"
+            )
         return db
 
 
-def _wrong_version(path: Path, version: int) -> str:
-    if version > SCHEMA_VERSION:
-        return f"{path} was written by a newer Pitchpipe: upgrade with pip install -U pitchpipe"
-    return (
-        f"{path} was written by an older Pitchpipe (database version {version}, this one reads {_OLDEST} and up): "
-        "pitchpipe resume brings it up to date"
-    )
+def _upgrade(path: Path) -> None:
+    """Add what an older Pitchpipe's tables lack, unless that still runs the experiment."""
+    folder = ExperimentFolder(path.parent)
+    try:
+        folder.own()
+    except FolderError as error:
+        raise StoreError(f"{path} is of an older Pitchpipe and cannot be upgraded: {error}") from error
+    try:
+        Store.open(path).close()
+    finally:
+        folder.disown()

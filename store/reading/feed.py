@@ -31,7 +31,7 @@ Facts = tuple[str, str, int, int, int]
 class EventPage:
     """Events since a cursor, and the cursor to ask with next.
 
-    `reset` says that the cursor was too old or of another server: what is known has to be read anew, and events follow
+    `reset` says that the cursor was too old or of another server: the client must read everything again; events follow
     from here. An event has `n`, `time` (when it was seen), `kind` and what the kind tells:
 
     * `experiment`: `status`, `reason`;
@@ -79,7 +79,7 @@ class Feed:
         return f"{self._name}.{number}"
 
     def _number(self, cursor: str | None) -> int | None:
-        """The number of the last event that the holder of a cursor has; None: that cannot be told any more."""
+        """Return the number of the last event that the holder of a cursor has; None if it is too old to know."""
         name, _, number = (cursor or "").partition(".")
         if name != self._name or not number.isdecimal() or len(number) > 18:
             return None
@@ -129,6 +129,6 @@ class Feed:
         row = self._db.row("SELECT first_sequence FROM trials WHERE sequence_id = ?", (sequence_id,))
         return known if row is None else min(known, row[0])
 
-    def _add(self, kind: str, **told: Any) -> None:
+    def _add(self, kind: str, **details: Any) -> None:
         self._count += 1
-        self._events.append({"n": self._count, "time": time.time(), "kind": kind, **told})
+        self._events.append({"n": self._count, "time": time.time(), "kind": kind, **details})

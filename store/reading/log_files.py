@@ -68,7 +68,7 @@ def read_piece(path: Path, offset: int = 0, limit: int = _MOST_BYTES) -> FilePie
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise NoSuchFile(f"{path.name} is no regular file")
+            raise NoSuchFile(f"{path.name} is not a regular file")
         offset = min(offset, status.st_size)
         file.seek(offset)
         data = file.read(min(limit, _MOST_BYTES))

@@ -133,7 +133,7 @@ def _counted(db: Database, now: float) -> dict[str, Any]:
 
 
 def _remaining(counted: Mapping[str, Any], limits: Mapping[str, Any], run_time: float) -> float | None:
-    """Return the seconds until the first of the limits is reached at the present rate; None if there is no telling."""
+    """Return the seconds until the first of the limits is reached at the present rate; None if that is unknown."""
     estimates = []
     rate = counted["trials_per_minute"] / 60.0
     open_trials = sum(counted["counts"].get(status, 0) for status in ("WAITING", "RUNNING", "PAUSED"))

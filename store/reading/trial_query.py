@@ -61,7 +61,7 @@ class Condition:
         found = _CONDITION.fullmatch(text)
         if found is None:
             raise QueryError(
-                f"'{text}' is no condition: write FIELD < VALUE, with one of {' '.join(_SYMBOLS)}"
+                f"'{text}' is not a condition: write FIELD < VALUE, with one of {' '.join(_SYMBOLS)}"
             )
         symbol = found["symbol"].replace("==", "=")
         return cls(found["field"], symbol, found["value"] if symbol == "~" else _value(found["value"]))
@@ -126,13 +126,13 @@ def field_expression(field: str) -> tuple[str, list[Any]]:
     if head in ("parameters", "final") and name and len(field) <= _LONGEST_FIELD:
         return _inside(head, name)
     known = [*_COLUMNS, "value", "value.OBJECTIVE", "last", "final.NAME", "parameters.NAME"]
-    raise QueryError(f"'{field}' is no field of a trial: one of {', '.join(known)}")
+    raise QueryError(f"'{field}' is not a field of a trial: one of {', '.join(known)}")
 
 
 def number_expression(column: str, name: str) -> tuple[str, list[Any]]:
-    """The SQL expression for the number of one metric in reported JSON text, with its values.
+    """Return the SQL expression for the number of one metric in reported JSON text, with its values.
 
-    What is no finite number is NULL: SQLite's JSON functions do not know NaN.
+    What is not a finite number is NULL: SQLite's JSON functions do not know NaN.
     """
     inside = f"WHEN {column} LIKE '{{%' AND json_valid({column}) THEN json_extract({column}, ?)"
     bare = f"WHEN {column} GLOB '[0-9]*' OR {column} GLOB '-[0-9]*' THEN CAST({column} AS REAL) "
@@ -157,7 +157,7 @@ LAST = (
 
 
 def _inside(head: str, name: str) -> tuple[str, list[Any]]:
-    """A dotted name may be one key, or the way through nested ones."""
+    """Return the SQL expression for a dotted name, which may be one key or a path of nested ones, with its values."""
     if '"' in name or "\\" in name:
         raise QueryError(f"'{name}' cannot be asked for: SQLite's JSON paths know no quotes and backslashes")
     column, root = ("t.record", ["parameters"]) if head == "parameters" else ("t.final", [])

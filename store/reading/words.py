@@ -48,7 +48,7 @@ def number_text(value: object) -> str:
 
 
 def result_text(value: object) -> str:
-    """A result as it was reported: a number, or JSON, with rounded numbers.
+    """Return a result as it was reported, a number or JSON, with rounded numbers.
 
     >>> result_text(0.123456789), result_text({"default": 2 / 3, "note": "ok"})
     ('0.123457', '{"default": 0.666667, "note": "ok"}')
@@ -85,7 +85,7 @@ def duration_text(seconds: float) -> str:
 
 
 def length_text(seconds: float) -> str:
-    """A length of time that somebody has chosen.
+    """Return a length of time that a user has chosen.
 
     >>> length_text(300), length_text(3600), length_text(90)
     ('5 min', '1 h', '1 min 30 s')
@@ -111,7 +111,7 @@ def rate_text(rate: float) -> str:
 
 
 def left_text(seconds: float, at_most: bool) -> str:
-    """How long it goes on, as a forecast or as a bound.
+    """Return how much longer it takes, as a forecast or as a bound.
 
     >>> left_text(40, at_most=False), left_text(3600, at_most=True)
     ('about 40 s left', 'at most 1 h 00 min left')
@@ -120,7 +120,7 @@ def left_text(seconds: float, at_most: bool) -> str:
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
-    """The counts that are not zero, in words.
+    """Return the counts that are not zero, in words.
 
     >>> counts_text({"SUCCEEDED": 12, "FAILED": 1, "RUNNING": 2, "WAITING": 0})
     '2 running, 12 succeeded, 1 failed'
@@ -131,7 +131,7 @@ def counts_text(counts: Mapping[str, int]) -> str:
 
 
 def flat(value: object, name: str = "") -> dict[str, Any]:
-    """Nested parameters as one level, with dots.
+    """Return nested parameters as one level, with dots.
 
     >>> flat({"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}})
     {'lr': 0.1, 'solver._name': 'sgd', 'solver.momentum': 0.9}
@@ -145,7 +145,7 @@ def flat(value: object, name: str = "") -> dict[str, Any]:
 
 
 def parameters_text(parameters: object) -> str:
-    """Parameters on one line; a nested choice is shown by its name.
+    """Return parameters on one line; a nested choice is shown by its name.
 
     >>> parameters_text({"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}})
     'lr=0.1 solver=sgd solver.momentum=0.9'

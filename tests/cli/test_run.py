@@ -147,7 +147,7 @@ def test_an_id_that_is_none_is_refused(
 ) -> None:
     called = call("run", config, "--experiment-id", experiment_id)
     assert called.code == 2
-    assert "is no experiment id" in called.err
+    assert "is not an experiment id" in called.err
     assert not directory.exists()
 
 

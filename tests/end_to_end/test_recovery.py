@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from typing import Any
 
@@ -190,3 +191,17 @@ def test_stop_of_a_dead_managers_experiment_ends_its_trials(lab: Any) -> None:
     assert done.returncode == 0, done.stderr
     lab.until(lambda: not any(psutil.pid_exists(pid) for pid in pids))
     assert "STOPPED" in lab.run("status", "exp").stdout
+
+
+def test_experiment_whose_folder_is_deleted_ends_and_says_so(lab: Any) -> None:
+    config = lab.write(SCRIPT.replace("0.05", "300"))
+    running = lab.start("run", config, "--experiment-id", "exp")
+    lab.until(lambda: len(lab.query("SELECT pid FROM trials WHERE status = 'RUNNING'")) == 2, running)
+    processes = psutil.Process(running.pid).children(recursive=True)
+    shutil.rmtree(lab.directory / "exp")
+    _, errors = running.communicate(timeout=30)
+    assert running.returncode == 1
+    assert errors.splitlines()[-1].startswith(
+        f"error: {lab.directory / 'exp' / 'experiment.db'} was moved or deleted"
+    )
+    assert psutil.wait_procs(processes, timeout=10)[1] == []

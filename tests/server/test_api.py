@@ -91,7 +91,7 @@ def test_export_is_what_the_command_writes(
     [
         ("/api/v1/experiments/other", 404, "there is no experiment 'other'"),
         (f"{WHERE}/trials/99", 404, "there is no trial '99'"),
-        (f"{WHERE}/trials?sort=nothing", 422, "'nothing' is no field of a trial"),
+        (f"{WHERE}/trials?sort=nothing", 422, "'nothing' is not a field of a trial"),
         (f"{WHERE}/trials?where=x", 422, "write FIELD < VALUE"),
         (f"{WHERE}/trials?limit=5000", 422, "less than or equal to 1000"),
         (f"{WHERE}/trials?status=GONE", 422, "'WAITING'"),

@@ -56,6 +56,6 @@ def test_end_of_the_other_side_is_noticed(tmp_path: Path) -> None:
     served(tmp_path / "s", use, replies=1)
 
 
-def test_nobody_there_is_an_error(tmp_path: Path) -> None:
+def test_connection_that_nothing_listens_to_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         JsonConnection.to(tmp_path / "s")

@@ -1,4 +1,4 @@
-"""The copy of an experiment in a storage: what is in it, and going on from it elsewhere."""
+"""The copy of an experiment in a storage: what is in it, and how the experiment continues from it elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pitchpipe.store.store import ExperimentRow, Store, Tick
 
 @pytest.fixture(params=["folder", "file URL", "memory URL"])
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A storage of each kind."""
+    """Return a storage of each kind."""
     if request.param == "memory URL":
         return f"memory://{tmp_path.name}"
     prefix = "file://" if request.param == "file URL" else ""
@@ -33,7 +33,7 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> ExperimentFolder:
-    """An experiment with one trial that runs from a checkpoint."""
+    """Make an experiment with one trial that runs from a checkpoint."""
     made = ExperimentFolder.create(tmp_path / "here", "exp")
     store = Store.create(made.database, ExperimentRow("exp", None, "RUNNING", {}, "t", 0.0), ["default"])
     trial = Trial(
@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> ExperimentFolder:
 
 
 def save(folder: ExperimentFolder, name: str) -> Path:
-    """A checkpoint of trial 0."""
+    """Make a checkpoint of trial 0."""
     path = folder.path / "trials" / "0" / "checkpoints" / name
     path.mkdir(parents=True)
     (path / "data.json").write_text(f'"{name}"')
@@ -81,7 +81,7 @@ def test_copy_follows_changes_and_is_fetched_elsewhere(
     with (folder.path / "agents" / "0-0.jsonl").open("a") as spool:
         spool.write("{}\n")
     shutil.rmtree(folder.path / "trials" / "0" / "checkpoints" / "1-0")
-    assert Mirror(folder, location).sync()  # another manager goes on with the same copy
+    assert Mirror(folder, location).sync()  # another manager continues with the same copy
     there = fetch_experiment(location, "exp", tmp_path / "there")
     assert (there.path / "agents" / "0-0.jsonl").read_text() == "{}\n{}\n"
     assert os.listdir(there.path / "trials" / "0" / "checkpoints") == ["1-1"]

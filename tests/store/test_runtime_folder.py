@@ -1,4 +1,4 @@
-"""The runtime directory: which folder it is, and that nobody else gets at it."""
+"""The runtime directory: which folder it is, and that no other user can use it."""
 
 import os
 import stat

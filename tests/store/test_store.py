@@ -1,11 +1,13 @@
-"""The store: what is committed is read back equal, all of a tick or nothing, and troubles are told in words."""
+"""The store: what is committed is read back equal, all of a tick or nothing, and problems are explained."""
 
 from __future__ import annotations
 
+import asyncio
 import os
-import sqlite3
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from pitchpipe.runner.changes import Changes, MetricRow
 from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from pitchpipe.store.conversation import Conversation
+from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.schema import SCHEMA_VERSION
 from pitchpipe.store.store import ExperimentRow, NoRoomError, Store, StoreError, Tick
@@ -76,11 +79,11 @@ _TRIALS = st.builds(
 
 @given(_TRIALS)
 def test_trial_is_read_back_equal(trial: Trial) -> None:
-    db = sqlite3.connect(":memory:", isolation_level=None)
-    store = Store(Path("memory"), db)
-    store._migrate()
-    store.commit(tick(trial))
-    assert list(store.trials()) == [trial]
+    with TemporaryDirectory() as folder:
+        store = Store.create(Path(folder, "experiment.db"), ROW, ("default",))
+        store.commit(tick(trial))
+        assert list(store.trials()) == [trial]
+        store.close()
 
 
 def test_later_tick_replaces_what_changed(store: Store) -> None:
@@ -137,7 +140,7 @@ def test_experiment_row_is_read_back(store: Store) -> None:
     assert row.snapshot == {"requested": 2}
 
 
-def test_conversation_is_begun_anew_on_request(store: Store) -> None:
+def test_conversation_can_be_replaced(store: Store) -> None:
     store.commit(tick(commands=[(1, "IN", "{}")], replies=[(1, "TR", "{}")]))
     store.begin_conversation([(1, "IN", '{"x": 1}')])
     assert store.conversation() == Conversation([(1, "IN", '{"x": 1}')], [])
@@ -227,6 +230,57 @@ def test_deleted_database_is_not_waited_for(store: Store, tmp_path: Path) -> Non
     assert not isinstance(told.value, NoRoomError)
 
 
+def test_commit_to_a_database_whose_folder_was_deleted_fails(store: Store, tmp_path: Path) -> None:
+    store.commit(tick(a_trial(0)))
+    shutil.rmtree(tmp_path)
+    with pytest.raises(StoreError, match="was moved or deleted while it was in use"):
+        store.commit(tick(a_trial(1)))
+
+
+def test_watched_database_is_missed_without_a_commit(store: Store, tmp_path: Path) -> None:
+    async def watched() -> None:
+        watching = asyncio.ensure_future(store.watch())
+        await asyncio.sleep(0)
+        assert not watching.done()
+        tmp_path.rename(tmp_path.with_name("elsewhere"))
+        await asyncio.wait_for(watching, 30)
+
+    with pytest.raises(StoreError, match="move it back and resume"):
+        asyncio.run(watched())
+
+
+def killed(folder: Path) -> Path:
+    """Return the log of a database whose writer was killed, beside that database."""
+    store = Store.create(folder / "origin.db", ROW, ("default",))
+    store.commit(tick(a_trial(0)))
+    for end in ("", "-wal"):
+        shutil.copy(folder / f"origin.db{end}", folder / f"experiment.db{end}")
+    store.close()
+    return folder / "experiment.db-wal"
+
+
+def readers() -> list[Any]:
+    return [Store.view, Store.open, lambda path: ExperimentView(ExperimentFolder(path.parent)).summary()]
+
+
+@pytest.mark.parametrize("reader", readers(), ids=["view", "resume", "read model"])
+@pytest.mark.parametrize(
+    ("offset", "what"), [(0, "its header is not valid"), (60, "none of its commits can be read")]
+)
+def test_damaged_log_is_named_and_left_as_it_is(offset: int, what: str, reader: Any, tmp_path: Path) -> None:
+    log = killed(tmp_path)
+    Store.view(tmp_path / "experiment.db").close()  # a whole one is fine
+    data = log.read_bytes()
+    data = data[:offset] + b"\xff" * 30 + data[offset + 30 :]
+    log.write_bytes(data)
+    (tmp_path / "experiment.db-shm").unlink(missing_ok=True)
+    with pytest.raises(
+        StoreError, match=f"experiment.db-wal, which holds the last commits, is damaged .{what}"
+    ):
+        reader(tmp_path / "experiment.db")
+    assert log.read_bytes() == data
+
+
 def test_missing_database_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="not the folder of an experiment"):
         Store.open(tmp_path / "experiment.db")
@@ -265,8 +319,10 @@ def test_several_objectives_have_a_value_each(tmp_path: Path) -> None:
     store.close()
 
 
-def test_gap_in_the_commands_is_damage(store: Store) -> None:
-    store.begin_conversation([(number, "IN", "{}") for number in (1, 2, 4)])
+@pytest.mark.parametrize("numbers", [(1, 2, 4), (2, 3), ()], ids=["middle", "head", "all"])
+def test_gap_in_the_commands_is_damage(numbers: tuple[int, ...], store: Store) -> None:
+    store.begin_conversation([(number, "IN", "{}") for number in numbers])
+    store.commit(tick(replies=[(1, "ID", "{}")]))
     with pytest.raises(StoreError, match="commands: one is missing"):
         store.conversation()
 

@@ -131,7 +131,7 @@ def test_rows_are_filtered_by_their_columns(gallery: str, context: Any) -> None:
     refused = context.request.get(
         f"{gallery}/finished/rows", params={"sort": '[{"colId": "nothing"}]'}
     ).json()
-    assert "'nothing' is no field of a trial" in refused["error"]
+    assert "'nothing' is not a field of a trial" in refused["error"]
 
 
 def test_selected_trials_are_compared_and_copied(

@@ -1,4 +1,4 @@
-"""NaN, infinities, large numbers and half characters: one rule for each format, whoever writes it."""
+"""NaN, infinities, large numbers and half characters: one rule for each format, in every writer."""
 
 from __future__ import annotations
 

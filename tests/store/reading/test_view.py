@@ -6,15 +6,18 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading import Condition, ExperimentView, QueryError, TrialQuery
 from pitchpipe.store.reading.log_files import NoSuchFile, read_piece
 from pitchpipe.store.reading.view import Follow
+from pitchpipe.store.schema import MIGRATIONS, SCHEMA_VERSION
 from pitchpipe.store.store import StoreError
 
 from ...server.made_stores import MadeExperiment, a_config, a_trial, results
@@ -311,13 +314,41 @@ def test_folder_without_experiment_says_so(tmp_path: Path) -> None:
         ExperimentView(tmp_path).summary()
 
 
-@pytest.mark.parametrize(
-    ("version", "said"), [(1, "pitchpipe resume brings it up to date"), (99, "pip install -U")]
-)
-def test_other_versions_of_the_database_are_told(made: MadeExperiment, version: int, said: str) -> None:
-    made.store._db.execute(f"PRAGMA user_version = {version}")
-    with ExperimentView(made.folder) as view, pytest.raises(StoreError, match=said):
+def test_database_of_a_newer_pitchpipe_is_refused(tmp_path: Path) -> None:
+    database(tmp_path, "", 99)
+    with (
+        ExperimentView(ExperimentFolder(tmp_path)) as view,
+        pytest.raises(StoreError, match="pip install -U"),
+    ):
         view.summary()
+
+
+def database(folder: Path, script: str, version: int) -> None:
+    with closing(sqlite3.connect(folder / "experiment.db")) as db:
+        db.executescript(f"{script} PRAGMA user_version = {version};")
+
+
+OLD = (
+    f"{MIGRATIONS[0]} INSERT INTO experiment (id, status, config, token, created, end_time)"
+    """ VALUES ('old', 'DONE', '{"maxTrialNumber": 1}', 'secret', 1.0, 2.0);"""
+)
+
+
+def test_database_of_an_older_pitchpipe_is_upgraded_when_it_is_read(tmp_path: Path) -> None:
+    database(tmp_path, OLD, 1)
+    with ExperimentView(ExperimentFolder(tmp_path)) as view:
+        assert view.summary()["status"] == "DONE"
+        assert view.database.schema_version() == SCHEMA_VERSION
+    assert ExperimentFolder(tmp_path).manager() is None
+
+
+def test_database_that_an_older_pitchpipe_still_writes_is_left_alone(tmp_path: Path) -> None:
+    database(tmp_path, OLD, 1)
+    owner = ExperimentFolder(tmp_path)
+    owner.own()
+    with ExperimentView(ExperimentFolder(tmp_path)) as view, pytest.raises(StoreError, match="stop it first"):
+        view.summary()
+    owner.disown()
 
 
 def test_reader_does_not_keep_the_manager_from_writing(made: MadeExperiment, view: ExperimentView) -> None:

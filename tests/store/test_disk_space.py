@@ -1,0 +1,110 @@
+"""The wait for disk space: what does not fit is tried again, and everything else waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pitchpipe.runner import AttemptEnded, StopRequested
+from pitchpipe.store import DiskSpaceGuard, NoRoomError
+from pitchpipe.store.disk_space import check_space
+
+NO_SPACE = AttemptEnded(1.0, "AbCdE", 1, error="OSError: [Errno 28] No space left on device")
+
+
+class Disk:
+    """A disk that is full at first, and the guard that waits for it."""
+
+    def __init__(self, folder: Path, failures: int) -> None:
+        self.log: list[str] = []
+        self.free = asyncio.Event()
+        self.failures = failures
+        self.guard = DiskSpaceGuard(folder, lambda act: act(), self.on_space)
+
+    def on_space(self) -> None:
+        self.log.append("space")
+        self.free.set()
+
+    def write(self) -> None:
+        self.failures -= 1
+        self.log.append("full" if self.failures >= 0 else "written")
+        if self.failures >= 0:
+            raise NoRoomError("the disk is full")
+
+    def then(self) -> None:
+        self.log.append("done")
+
+
+def on_disk(folder: Path, failures: int, test: Callable[[Disk], None], *, wait: bool = False) -> Disk:
+    """Run a test on a loop; with `wait` until there is space again."""
+
+    async def main() -> Disk:
+        disk = Disk(folder, failures)
+        test(disk)
+        if wait:
+            await asyncio.wait_for(disk.free.wait(), 30)
+        disk.guard.close()
+        return disk
+
+    return asyncio.run(main())
+
+
+def test_what_can_be_written_is_not_waited_for(tmp_path: Path) -> None:
+    def test(disk: Disk) -> None:
+        disk.guard.attempt(disk.write, disk.then)
+        disk.guard.demand()
+        assert not disk.guard.is_awaited
+        assert disk.guard.warnings() == []
+
+    assert on_disk(tmp_path, 0, test).log == ["written", "done"]
+
+
+def test_what_does_not_fit_is_tried_until_it_does(tmp_path: Path) -> None:
+    disk = on_disk(tmp_path, 2, lambda disk: disk.guard.attempt(disk.write, disk.then), wait=True)
+    assert disk.log == ["full", "full", "written", "done", "space"]
+    assert disk.guard.warnings() == []
+
+
+def test_everything_else_waits_with_the_reason(tmp_path: Path) -> None:
+    def test(disk: Disk) -> None:
+        disk.guard.attempt(disk.write, disk.then)
+        assert disk.guard.is_awaited_by([])
+        assert disk.guard.warnings() == ["the disk is full: the experiment waits for room"]
+        with pytest.raises(NoRoomError, match="the disk is full"):
+            disk.guard.demand()
+
+    assert on_disk(tmp_path, 1, test).log == ["full"]
+
+
+def test_end_of_the_experiment_does_not_wait(tmp_path: Path) -> None:
+    def test(disk: Disk) -> None:
+        assert not disk.guard.is_awaited_by([StopRequested(1.0, "by the user")])
+        disk.guard.attempt(disk.write)
+        with pytest.raises(NoRoomError):
+            disk.guard.is_awaited_by([StopRequested(1.0, "by the user")])
+
+    on_disk(tmp_path, 1, test)
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_trial_that_found_no_space_makes_the_experiment_look(
+    is_full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(folder: Path) -> OSError | None:
+        assert folder == tmp_path
+        return OSError(28, "No space left on device") if is_full else None
+
+    monkeypatch.setattr("pitchpipe.store.disk_space.no_room", no_room)
+
+    def test(disk: Disk) -> None:
+        assert disk.guard.is_awaited_by([NO_SPACE]) is is_full
+
+    on_disk(tmp_path, 0, test)
+
+
+def test_folder_with_space_passes_the_check(tmp_path: Path) -> None:
+    check_space(tmp_path)
+    assert list(tmp_path.iterdir()) == []
