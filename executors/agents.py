@@ -13,7 +13,7 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -225,7 +225,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         """Translate an agent's batch into events and deliver them."""
         if (link := self._links.get(agent)) is not None:
             self._delivered[link] = batch["cursor"]
-        self._emit(self._translate(batch["events"]))
+        self._emit(self._translate(batch["events"], f"agent {agent}", batch["cursor"]))
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
         """Tell the runner, which gives a silent agent nothing new to do."""
@@ -235,7 +235,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             agent,
             "gives no sign of life" if is_silent else "gives signs of life again",
         )
-        self._emit([AgentSilent(self.setup.clock(), agent, is_over=not is_silent)])
+        self._emit([AgentSilent(self.setup.clock(), agent, is_over=not is_silent, cause=f"agent {agent}")])
 
     def on_lost(self, agent: str, reason: str) -> None:
         """Deliver what the lost agent's attempts left in their spools, and their ends."""
@@ -248,7 +248,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         for order in orders:
             self._bury(order, reason)
         if not orders and self._setup is not None:
-            self._emit([AgentLost(self.setup.clock(), agent)])
+            self._emit([AgentLost(self.setup.clock(), agent, cause=f"agent {agent} lost")])
 
     def _start_request(self, order: AttemptOrder) -> Start:
         return Start(
@@ -289,11 +289,12 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
     def _bury(self, order: AttemptOrder, reason: str) -> None:
         """Deliver the spool of an attempt whose agent is gone; if it does not tell the end, the attempt is lost."""
-        events = list(self._translate(self._left_by(order)))
+        key, left = (order.trial_id, order.attempt), self._left_by(order)
+        events = list(self._translate(left, f"spool {spool_path(self.setup, order).name}", len(left)))
         if not any(isinstance(event, AttemptEnded) for event in events):
-            now = self.setup.clock()
-            events.append(AttemptEnded(now, order.trial_id, order.attempt, error=reason, lost=True))
-            self._forget((order.trial_id, order.attempt))
+            cause = f"agent {order.agent} lost"
+            events.append(AttemptEnded(self.setup.clock(), *key, error=reason, lost=True, cause=cause))
+            self._forget(key)
         self._emit(events)
 
     def _poll(self, agent: str) -> None:
@@ -307,20 +308,25 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._delivered.pop(link, None)
             self._confirmed.pop(link, None)
 
-    def _translate(self, raw: Iterable[dict[str, Any]]) -> Iterable[Event]:
-        """Events of what agents say; their clocks may be wrong, or set: nothing happened before its start or later."""
+    def _translate(self, raw: Sequence[dict[str, Any]], source: str, last: int) -> Iterator[Event]:
+        """Yield what agents report as the runner's events; `last` is the number of the last one in its source.
+
+        Agents' clocks may be wrong, or set: nothing happened before the start of its attempt or in the future.
+        """
         now = self.setup.clock()
-        for event in raw:
+        for number, event in enumerate(raw, last - len(raw) + 1):
             key = event["trial"], event["attempt"]
             order = self._orders.get(key)
             if order is None:
-                continue  # ended already: an agent says it again after a restart, or was taken for dead
+                continue  # ended already: an agent repeats it after a restart, or was taken for dead
             if event.get("mark", order.mark) != order.mark:
                 continue  # of a trial that the store has forgotten
             event["time"] = min(now, max(event.get("time", now), self._not_before[key]))
             if event["e"] == "ended":
                 self._forget(key)
-            yield _EVENTS[event["e"]](event)
+            found = _EVENTS[event["e"]](event)
+            found.cause = f"{source} #{number}"
+            yield found
 
     def _remember(self, order: AttemptOrder, not_before: float) -> None:
         self._orders[order.trial_id, order.attempt] = order
