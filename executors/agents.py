@@ -13,7 +13,7 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,30 +34,30 @@ from .base import Cursors, Deliver, RunSetup, TrialExecutor
 __all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
 
 _log = logging.getLogger(__name__)
-# What a reason begins with that is told of a trial: "its agent was killed by signal 9".
+# How a reason begins that is given for a trial: "its agent was killed by signal 9".
 _OF_AGENT = re.compile(r"^its agent('s| was)? ")
 
-# Beyond the grace: time for the agent to kill a process tree, and for the news to come.
+# Beyond the grace: time for the agent to kill a process tree, and for its report to arrive.
 _KILL_MARGIN = 1.0
 
 
 class Listener(ABC):
-    """Who hears what an agent says; called on the event loop's thread."""
+    """Receives what an agent reports; called on the event loop's thread."""
 
     @abstractmethod
     def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
-        """Return the answer to `poll`: `{"events": [...], "cursor": n}`."""
+        """Take the reply to `poll`: `{"events": [...], "cursor": n}`."""
 
     def on_silent(self, agent: str, is_silent: bool) -> None:  # noqa: B027  (a hook: Ray knows better)
-        """The agent has given no sign of life for some seconds; with False, it gives them again."""
+        """Note that the agent has given no sign of life for some seconds; with False, that it does again."""
 
     @abstractmethod
     def on_lost(self, agent: str, reason: str) -> None:
-        """The agent is gone, or nobody can talk to it any more; called once."""
+        """Note that the agent is gone or cannot be reached any more; called once."""
 
 
 class AgentLink(ABC):
-    """A line to one agent, whatever carries it; messages sent before it stands are kept until it does."""
+    """A connection to one agent; messages that are sent before it is established are kept until it is."""
 
     @abstractmethod
     def send(self, request: Request) -> None:
@@ -76,7 +76,7 @@ class AgentLink(ABC):
 
     @abstractmethod
     def kill(self) -> None:
-        """End the agent at once; that it is gone is told by `Listener.on_lost`."""
+        """End the agent at once; `Listener.on_lost` is called when it is gone."""
 
     @abstractmethod
     async def close(self, grace: float) -> None:
@@ -101,7 +101,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
     @abstractmethod
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
-        """A link to `agent`; with `spawn` the agent is made if need be, without it None is answered if it is gone."""
+        """Return a link to `agent`: with `spawn`, make the agent if needed; without, return None if it is gone."""
 
     @property
     def setup(self) -> RunSetup:
@@ -144,11 +144,11 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             link.flush()
 
     def _replace_agent(self, order: AttemptOrder) -> None:
-        """A condemned trial is still there (a function that never reports): its agent is ended with it."""
+        """Kill the agent of a trial that does not end, such as a function that never reports."""
         if (order.trial_id, order.attempt) in self._orders and (
             link := self._links.get(order.agent)
         ) is not None:
-            _log.warning("trial %s does not end when told to: its agent is killed", order.trial_id)
+            _log.warning("trial %s does not end when asked to: its agent is killed", order.trial_id)
             link.kill()
 
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
@@ -212,7 +212,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         await asyncio.gather(*(link.close(grace) for link in links))
 
     def expect_losses(self) -> None:
-        """Warn of lost agents no more: they are killed on purpose."""
+        """Stop warning of lost agents: they are killed on purpose."""
         self._losses_are_news = False
 
     def kill(self) -> None:
@@ -225,7 +225,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         """Translate an agent's batch into events and deliver them."""
         if (link := self._links.get(agent)) is not None:
             self._delivered[link] = batch["cursor"]
-        self._emit(self._translate(batch["events"]))
+        self._emit(self._translate(batch["events"], f"agent {agent}", batch["cursor"]))
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
         """Tell the runner, which gives a silent agent nothing new to do."""
@@ -235,7 +235,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             agent,
             "gives no sign of life" if is_silent else "gives signs of life again",
         )
-        self._emit([AgentSilent(self.setup.clock(), agent, is_over=not is_silent)])
+        self._emit([AgentSilent(self.setup.clock(), agent, is_over=not is_silent, cause=f"agent {agent}")])
 
     def on_lost(self, agent: str, reason: str) -> None:
         """Deliver what the lost agent's attempts left in their spools, and their ends."""
@@ -248,7 +248,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         for order in orders:
             self._bury(order, reason)
         if not orders and self._setup is not None:
-            self._emit([AgentLost(self.setup.clock(), agent)])
+            self._emit([AgentLost(self.setup.clock(), agent, cause=f"agent {agent} lost")])
 
     def _start_request(self, order: AttemptOrder) -> Start:
         return Start(
@@ -273,7 +273,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         return link
 
     def _bury_or_start(self, order: AttemptOrder) -> None:
-        """An agent that nobody finds may never have been made: an attempt that left no trace is started now."""
+        """Start an attempt that left no trace, as its agent may never have been made; else deliver its end."""
         if order.start_time is None and not self._left_by(order):
             self._forget((order.trial_id, order.attempt))
             self.start_trial(order)
@@ -288,12 +288,13 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         return read_spool(path, order.trial_id, order.attempt, order.first_sequence, order.mark)
 
     def _bury(self, order: AttemptOrder, reason: str) -> None:
-        """Deliver the spool of an attempt whose agent is gone; if it does not tell the end, the attempt is lost."""
-        events = list(self._translate(self._left_by(order)))
+        """Deliver the spool of an attempt whose agent is gone; if it does not hold the end, the attempt is lost."""
+        key, left = (order.trial_id, order.attempt), self._left_by(order)
+        events = list(self._translate(left, f"spool {spool_path(self.setup, order).name}", len(left)))
         if not any(isinstance(event, AttemptEnded) for event in events):
-            now = self.setup.clock()
-            events.append(AttemptEnded(now, order.trial_id, order.attempt, error=reason, lost=True))
-            self._forget((order.trial_id, order.attempt))
+            cause = f"agent {order.agent} lost"
+            events.append(AttemptEnded(self.setup.clock(), *key, error=reason, lost=True, cause=cause))
+            self._forget(key)
         self._emit(events)
 
     def _poll(self, agent: str) -> None:
@@ -302,25 +303,30 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             link.poll(cursor)
 
     def _drop(self, agent: str) -> None:
-        """Forget the link to an agent that is gone or goes, and what it would be told."""
+        """Forget the link to an agent that is gone or leaves, and what it would be sent."""
         if (link := self._links.pop(agent, None)) is not None:
             self._delivered.pop(link, None)
             self._confirmed.pop(link, None)
 
-    def _translate(self, raw: Iterable[dict[str, Any]]) -> Iterable[Event]:
-        """Events of what agents say; their clocks may be wrong, or set: nothing happened before its start or later."""
+    def _translate(self, raw: Sequence[dict[str, Any]], source: str, last: int) -> Iterator[Event]:
+        """Yield what agents report as the runner's events; `last` is the number of the last one in its source.
+
+        Agents' clocks may be wrong, or set: nothing happened before the start of its attempt or in the future.
+        """
         now = self.setup.clock()
-        for event in raw:
+        for number, event in enumerate(raw, last - len(raw) + 1):
             key = event["trial"], event["attempt"]
             order = self._orders.get(key)
             if order is None:
-                continue  # ended already: an agent says it again after a restart, or was taken for dead
+                continue  # ended already: an agent repeats it after a restart, or was taken for dead
             if event.get("mark", order.mark) != order.mark:
                 continue  # of a trial that the store has forgotten
             event["time"] = min(now, max(event.get("time", now), self._not_before[key]))
             if event["e"] == "ended":
                 self._forget(key)
-            yield _EVENTS[event["e"]](event)
+            found = _EVENTS[event["e"]](event)
+            found.cause = f"{source} #{number}"
+            yield found
 
     def _remember(self, order: AttemptOrder, not_before: float) -> None:
         self._orders[order.trial_id, order.attempt] = order
@@ -335,7 +341,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._on_end(order)
 
     def _on_end(self, order: AttemptOrder) -> None:
-        """An attempt is over: a subclass may give back what it held."""
+        """Hook: an attempt is over, and a subclass may give back what it held."""
 
     def _emit(self, events: Iterable[Event]) -> None:
         if self._deliver is not None:

@@ -57,7 +57,7 @@ class TrialExecutor(ABC):
 
     @abstractmethod
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
-        """Become able to run attempts; answer what there is to give out.
+        """Become able to run attempts; return the resources there are to give out.
 
         `deliver` must be called on the event loop's thread. Raises `ExecutorError` when nothing can ever run here.
         """
@@ -66,8 +66,8 @@ class TrialExecutor(ABC):
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
         """After a restart of the manager: take up the attempts that the store holds for started or assigned.
 
-        An attempt whose agent lives goes on (or is started now if its agent never heard of it); of one whose agent is
-        gone, what its spool holds is delivered, and its end.
+        An attempt whose agent lives continues (or is started now if its agent does not know it); of one whose agent
+        is gone, what its spool holds is delivered, and its end.
         """
 
     @abstractmethod
@@ -89,7 +89,7 @@ class TrialExecutor(ABC):
         """Return how far the events that were delivered since the last call reach."""
         return {}
 
-    def confirm(self, cursors: Cursors) -> None:  # noqa: B027  (a hook: there may be nobody to tell)
+    def confirm(self, cursors: Cursors) -> None:  # noqa: B027  (a hook: there may be no agents)
         """The events up to these cursors are committed: the next `acknowledge` or start may say so."""
 
     @abstractmethod
@@ -102,7 +102,7 @@ class TrialExecutor(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """End all agents and what they run; nothing of ours is left when this returns."""
+        """End all agents and what they run; nothing is left when this returns."""
 
     def prepare(self, agents: Sequence[str]) -> None:  # noqa: B027  (a hook: there may be nothing to prepare)
         """Trials will run on these agents soon: they may be made already."""
@@ -118,4 +118,4 @@ class TrialExecutor(ABC):
         return ()
 
     def on_idle(self, next_deadline: float | None) -> None:  # noqa: B027  (a hook: most executors ignore it)
-        """The manager has nothing to do and the dispatcher owes no answer; a virtual clock may go on."""
+        """The manager has nothing to do and the dispatcher owes no answer; a virtual clock may advance."""

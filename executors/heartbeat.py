@@ -1,4 +1,4 @@
-"""A heartbeat: notices that the other side of a connection has been silent, and that it is for too long."""
+"""A heartbeat: notices that the other side of a connection has been silent, and that this lasts too long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Heartbeat:
     """Calls `beat` when nothing was heard for a while, and once `on_silence` when nothing was for `timeout` seconds.
 
     `on_suspect` is called with True after `suspect_after` seconds of silence, and with False when it is over. If this
-    process itself was stopped meanwhile, the time begins anew: nobody could have been heard.
+    process itself was stopped meanwhile, the time starts again: nothing could have been received.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Heartbeat:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begin to listen; a heart that beats already goes on."""
+        """Begin to listen; a heart that beats already continues."""
         if self._timer is None:
             self.heard()
             self._wait()

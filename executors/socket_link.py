@@ -1,4 +1,4 @@
-"""A line to an agent over its Unix socket, and the watch over its signs of life."""
+"""A connection to an agent over its Unix socket, with a watch over its signs of life."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["SUSPECT_AFTER", "SocketLink"]
 
 _log = logging.getLogger(__name__)
 
-# An agent that was silent for so long (s) gets no new work until it is heard of again.
+# An agent that was silent for so long (s) gets no new work until it gives a sign of life.
 SUSPECT_AFTER = 3.0
 # A process that was just made has to load its modules before it can say hello.
 _START_TIMEOUT = 60.0
 
 
 class SocketLink(AgentLink, asyncio.Protocol):
-    """Connects, says hello, and passes messages; what is sent before the line stands is kept until it does.
+    """Connects, says hello, and passes messages; what is sent before it is connected is kept until then.
 
     An answer carries the id of its message; the answer to a poll is a batch of events. An agent that was silent for
     `timeout` seconds is given up; a `new` one has more time to say hello.
@@ -81,7 +81,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         return await self._expect_answer(request)
 
     async def hello(self) -> dict[str, Any] | None:
-        """What the agent said of itself; None if it is not there."""
+        """Return what the agent says of itself; None if it is not there."""
         try:
             return await asyncio.shield(self._hello)
         except ConnectionError:
@@ -103,12 +103,12 @@ class SocketLink(AgentLink, asyncio.Protocol):
         return reason
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The line stands: send what was kept."""
+        """Send what was kept."""
         self._transport = cast(asyncio.Transport, transport)
         self.flush()
 
     def data_received(self, data: bytes) -> None:
-        """Batches go to the listener, other answers to whoever asked; an agent that was given up is not heard."""
+        """Pass batches to the listener, and other replies to the one who asked; ignore an agent that was given up."""
         if self._closed.is_set():
             return
         self._heartbeat.start()
@@ -129,7 +129,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self._end(f"its agent closed the connection ({exc})" if exc else "its agent is gone")
 
     def flush(self) -> None:
-        """Write what this turn of the loop has sent so far, if the line stands."""
+        """Write what this turn of the loop has sent so far, if connected."""
         if self._transport is None:
             return
         if self._unsent and not self._transport.is_closing():
@@ -160,7 +160,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
             self._listener.on_silent(self._agent, suspect)
 
     def _on_silence(self, patience: float) -> None:
-        """Give the agent up: it is killed, and whatever it may still say is not heard."""
+        """Give the agent up: kill it, and ignore what it may still send."""
         if self._closed.is_set():
             return
         self._given_up = True

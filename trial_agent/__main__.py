@@ -26,7 +26,7 @@ USAGE = "usage: python -m pitchpipe.trial_agent --agent ID --listen-fd N --folde
 
 
 def main(arguments: list[str]) -> int:
-    """Run an agent until it is told to leave, or has waited for a manager too long; return the exit code."""
+    """Run an agent until it is asked to leave, or has waited too long for a manager; return the exit code."""
     options = dict(zip(arguments[::2], arguments[1::2], strict=False))
     if len(arguments) % 2 or not {"--agent", "--listen-fd", "--folder"} <= options.keys():
         print(USAGE, file=sys.stderr)
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _serve(server: UnixServer, agent: Agent) -> None:
-    """Serve; when no manager came back, nobody else ends an agent whose function cannot be interrupted."""
+    """Serve; when no manager came back, end by force an agent whose function cannot be interrupted."""
     server.serve()
     _leave_by_force(after=agent.grace + LAST_RESORT)
 

@@ -79,7 +79,7 @@ class CommandTrial:
         self.pause(grace)
 
     def pause(self, grace: float) -> None:
-        """End the attempt like `kill`; it goes on from the last checkpoint that it saved by then."""
+        """End the attempt like `kill`; it continues from the last checkpoint that it saved by then."""
         self._asked.append(grace)
         self._tools.wake.set()
 
@@ -179,7 +179,7 @@ class CommandTrial:
         limit = self.job.run.memory_limit
         if limit is None or self._over_limit or not timers.memory_due():
             return
-        # Forked workers share pages: count those properly before a trial is condemned for them.
+        # Forked workers share pages: count those properly before a trial is killed for them.
         if tree.memory() > limit and (used := tree.proportional_memory()) > limit:
             self._over_limit = f"used {gibibytes(used)}, more than the limit of {gibibytes(limit)}"
             self._asked.append(0.0)
@@ -188,7 +188,7 @@ class CommandTrial:
         while self._asked:
             deadline = time.monotonic() + self._asked.popleft()
             if self._killed_at is None:
-                tree.signal_group(signal.SIGTERM)  # at once; the strays after it
+                tree.signal_group(signal.SIGTERM)  # at once; then the processes that left the group
                 tree.signal_group(signal.SIGCONT)
                 tree.signal_strays(signal.SIGTERM)
             self._killed_at = deadline if self._killed_at is None else min(deadline, self._killed_at)

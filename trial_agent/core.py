@@ -86,7 +86,7 @@ class Agent:
 
     @property
     def orphan_timeout(self) -> float:
-        """Seconds for which the agent goes on, or waits, without a manager."""
+        """Seconds for which the agent continues, or waits, without a manager."""
         return IDLE_TIMEOUT if self._run_spec is None else self._run_spec.orphan_timeout
 
     def handle(self, message: Message) -> Message | None:

@@ -39,7 +39,7 @@ def report(trial: str, attempt: int, kind: str, sequence: int, value: str, time:
 
 
 def checkpoint(trial: str, attempt: int, name: str, sequence: int, value: float | None, time: float) -> Event:
-    """Return the event for a saved checkpoint: the trial goes on from it with result number `sequence`.
+    """Return the event for a saved checkpoint: the trial continues from it with result number `sequence`.
 
     >>> checkpoint("AbCdE", 1, "1-3", 3, 0.8, 12.5)["name"]
     '1-3'

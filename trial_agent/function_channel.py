@@ -28,7 +28,7 @@ class FunctionChannel:
     """One attempt's line to the manager; its functions may be called from any thread of this process.
 
     `stopped` and `pausing` are set from outside. A stop is raised at the next call. A pause lets one more report
-    through, because a checkpoint should follow it, and is raised behind that checkpoint, or at the next report.
+    through, because a checkpoint should follow it, and is raised after that checkpoint, or at the next report.
     A call waits while the outbox is full, so that a function that reports in a tight loop fills neither memory nor disk
     while nobody acknowledges; the first final result never waits.
     """
@@ -54,7 +54,7 @@ class FunctionChannel:
         self._last_report = False  # a pause let it through
 
     def parameters(self) -> dict[str, Any]:
-        """Return the trial's parameters, each time anew."""
+        """Return the trial's parameters, a new dict each time."""
         return sdk.parameters_of(self._job.parameters)
 
     def report(self, kind: str, value: str) -> None:

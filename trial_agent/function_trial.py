@@ -53,7 +53,7 @@ class FunctionTrial:
         self._outbox.stir()  # it may wait for room there
 
     def pause(self, grace: float) -> None:
-        """End the attempt behind its next checkpoint, or at its second report; a class between two steps."""
+        """End the attempt after its next checkpoint, or at its second report; a class between two steps."""
         del grace
         self._channel.pausing = True
 

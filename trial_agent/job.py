@@ -78,7 +78,7 @@ _RUN_FIELDS = tuple(name for name in RunSpec.__slots__ if name not in ("experime
 class Job:
     """One attempt of one trial, and how to run it; `parameters` is the parameter record as JSON text.
 
-    `checkpoint` is the path from which the attempt goes on, with result number `first_sequence`. `mark` tells the
+    `checkpoint` is the path from which the attempt continues, with result number `first_sequence`. `mark` tells the
     trial from another one with the same number and id that the manager's store has forgotten.
     """
 

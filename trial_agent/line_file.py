@@ -36,7 +36,7 @@ class LineFile:
         os.fsync(self._descriptor)
 
     def _take_back(self, written: int) -> None:
-        """Cut off a line that was not written to its end, unless another process has gone on behind it."""
+        """Cut off a line that was not written to its end, unless another process has appended since."""
         end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
         if os.fstat(self._descriptor).st_size == end:
             os.ftruncate(self._descriptor, end - written)

@@ -6,9 +6,9 @@ __all__ = ["gibibytes", "oom_kills"]
 
 
 def oom_kills(path: str = "/proc/vmstat") -> int:
-    """Return how many processes this machine's kernel has killed for want of memory; 0 where nobody counts.
+    """Return how many processes this machine's kernel has killed for want of memory; 0 where it does not count.
 
-    A trial that got SIGKILL from none of us, while this number grew, was one of them.
+    A trial that Pitchpipe did not kill, but that got SIGKILL while this number grew, was one of them.
 
     >>> oom_kills() >= 0, oom_kills("/no/such/file")
     (True, 0)

@@ -110,12 +110,12 @@ class Outbox:
             self._changed.wait_for(lambda: not self.is_full or self._closed or given_up())
 
     def stir(self) -> None:
-        """Let everybody who waits here look again at what they wait for."""
+        """Let every waiting thread check its condition again."""
         with self._changed:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """The agent leaves: nobody waits for room any more."""
+        """Stop waiting for room, as the agent leaves."""
         self._closed = True
         self.stir()
 

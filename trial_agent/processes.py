@@ -35,7 +35,7 @@ class ProcessTree:
         return [pid for pid in _all_pids() if pid != own and self._owns(pid) and not is_zombie(pid)]
 
     def signal_group(self, number: int) -> None:
-        """Signal the process group only: at once, without looking for strays."""
+        """Signal the process group only: at once, without looking for processes that left it."""
         try:
             os.killpg(self.group, number)
         except (ProcessLookupError, PermissionError):  # macOS answers EPERM for a group of zombies

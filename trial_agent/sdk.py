@@ -218,9 +218,9 @@ def report_final_result(metric: Any) -> None:
 
 
 def save_checkpoint(data: dict[str, Any] | str | os.PathLike[str]) -> None:
-    """Save the state from which this trial can go on: a dict, or a file or folder, which is copied.
+    """Save the state from which this trial can continue: a dict, or a file or folder, which is copied.
 
-    Report the results of an epoch before you save its checkpoint: the trial goes on with the next result. Raises
+    Report the results of an epoch before you save its checkpoint: the trial continues with the next result. Raises
     TypeError for other data, and OSError when it cannot be written; earlier checkpoints stay as they are.
 
     >>> save_checkpoint({"epoch": 3})
@@ -230,7 +230,7 @@ def save_checkpoint(data: dict[str, Any] | str | os.PathLike[str]) -> None:
 
 
 def get_checkpoint() -> Checkpoint | None:
-    """Return the checkpoint from which this trial goes on, None when it begins: see `path` and `to_dict()`.
+    """Return the checkpoint from which this trial continues, None when it begins: see `path` and `to_dict()`.
 
     >>> saved = get_checkpoint()
     >>> epoch = saved.to_dict()["epoch"] + 1 if saved else 0

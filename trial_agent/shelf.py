@@ -139,7 +139,7 @@ class Shelf:
         return self._entries
 
     def _score(self, entry: _Entry) -> float:
-        """Return a number that is the greater, the rather a checkpoint stays; among equals the latest stays."""
+        """Return the rank of a checkpoint: the higher is kept longer, and among equals the latest."""
         if self._keeping.rank_by != "score":
             return 0.0
         if entry.value is None:

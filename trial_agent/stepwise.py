@@ -76,7 +76,7 @@ class StepwiseRun:
         write_data(self.checkpoint, data)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters, each time anew."""
+        """Return the parameters, a new dict each time."""
         return dict(self._parameters)
 
     def report(self, kind: str, value: str) -> None:

@@ -1,0 +1,96 @@
+"""What all executors with agents share: their events name what caused them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.executors import RunSetup
+from pitchpipe.executors.agents import AgentLink, AgentTrialExecutor
+from pitchpipe.executors.base import Deliver
+from pitchpipe.runner import AttemptOrder, Event, Totals
+from pitchpipe.trial_agent import Request, RunSpec
+
+ORDER = AttemptOrder(
+    trial_id="AbCdE", attempt=1, sequence_id=0, record="{}", slot=0, agent="0-0", start_time=100.0, mark="5f"
+)
+WHO = {"trial": "AbCdE", "attempt": 1, "mark": "5f"}
+STARTED = {"e": "started", **WHO, "pid": 7, "time": 100.0}
+REPORT = {"e": "report", **WHO, "kind": "final", "sequence": 0, "value": "1", "time": 100.0}
+
+
+class Link(AgentLink):
+    """A connection that takes everything and returns nothing."""
+
+    def send(self, request: Request) -> None:
+        return
+
+    def poll(self, after: int) -> None:
+        return
+
+    async def ask(self, request: Request) -> dict[str, Any]:
+        raise ConnectionError
+
+    def kill(self) -> None:
+        return
+
+    async def close(self, grace: float) -> None:
+        return
+
+
+class Executor(AgentTrialExecutor):
+    """An executor that always has an agent; `found` are the events that it delivered."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.found: list[Event] = []
+        run = RunSpec("command", "exp", str(folder), command="true")
+        self._setup = RunSetup("exp", folder, "token", run, concurrency=1, clock=lambda: 100.0)
+        self._deliver = self.found.extend
+
+    async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
+        raise NotImplementedError
+
+    def _connect(self, agent: str, *, spawn: bool) -> AgentLink:
+        return Link()
+
+    @property
+    def causes(self) -> Sequence[str]:
+        return [event.cause for event in self.found]
+
+
+@pytest.fixture
+def executor(tmp_path: Path) -> Executor:
+    executor = Executor(tmp_path)
+    executor.start_trial(ORDER)
+    return executor
+
+
+def test_event_names_its_agent_and_its_number_there(executor: Executor):
+    executor.on_batch("0-0", {"events": [STARTED, REPORT], "cursor": 8})
+    assert executor.causes == ["agent 0-0 #7", "agent 0-0 #8"]
+
+
+def test_event_that_is_delivered_again_has_the_same_cause_in_any_batch(executor: Executor):
+    executor.on_batch("0-0", {"events": [STARTED], "cursor": 7})
+    executor.on_batch("0-0", {"events": [STARTED, REPORT], "cursor": 8})
+    assert executor.causes == ["agent 0-0 #7", "agent 0-0 #7", "agent 0-0 #8"]
+
+
+def test_event_from_the_spool_of_a_lost_agent_names_the_spool_and_the_end_names_the_loss(
+    executor: Executor, tmp_path: Path
+):
+    folder = tmp_path / "trials" / "0"
+    folder.mkdir(parents=True)
+    (folder / "reports-1-5f.jsonl").write_text('{"final": 1, "time": 100}\n')
+    executor.on_lost("0-0", "its agent is gone")
+    assert executor.causes == ["spool reports-1-5f.jsonl #1", "agent 0-0 lost"]
+
+
+def test_silence_and_loss_of_an_idle_agent_name_the_agent(executor: Executor):
+    executor.on_silent("1-0", True)
+    executor.on_lost("1-0", "its agent is gone")
+    assert executor.causes == ["agent 1-0", "agent 1-0 lost"]
