@@ -12,7 +12,7 @@ import numpy as np
 
 from ..plugins import integer, loss_sign, number
 from .base import Assessor, AssessResult
-from .gains import gain_of
+from .gains import counted, gain_of
 from .learning_curve import extrapolate
 
 __all__ = ["CurvefittingAssessor"]
@@ -24,7 +24,7 @@ class CurvefittingAssessor(Assessor):
     Trials are judged after `start_step` results and then every `gap` results, once a trial has succeeded; the best
     is the best last intermediate result of those. With `threshold` 0.95 and a best of 0.9, trials predicted below
     0.855 are stopped; when minimising, those above the best by the same share of its size. Raises ValueError for other
-    arguments. NaN is left out of a curve; a trial that reports nothing else is stopped.
+    arguments. NaN is left out of a curve; a trial that reports only NaN is stopped.
 
     >>> rule = CurvefittingAssessor(epoch_num=10, start_step=4)
     >>> good, bad = [[level * (1 - 0.5**n) for n in range(1, 11)] for level in (0.9, 0.3)]
@@ -76,7 +76,7 @@ class CurvefittingAssessor(Assessor):
             self._best = last
 
     def _is_due(self, trial: str, count: int) -> bool:
-        """Return whether to judge a trial now, and note it; the same count again gives the same answer."""
+        """Return whether to judge a trial now, and note it; the same count again gives the same verdict."""
         before = self._judged.get(trial, 0)
         if count < self._start_step or 0 < before < count < before + self._gap:
             return False
@@ -88,14 +88,13 @@ class CurvefittingAssessor(Assessor):
         best, sign, count = self._best, self._sign, len(gains)
         bound = best - (1 - self._threshold) * abs(best)
         shown_bound = f"{sign * bound:.6g} ({self._threshold:g} of the best, {sign * best:.6g})"
-        results = "result" if count == 1 else "results"
         if bool((gains == -math.inf).all()):
-            return f"no number in {count} {results}, while {shown_bound} is asked for"
+            return f"no number in {counted(count, 'result')}, while {shown_bound} is asked for"
         prediction = extrapolate(gains, self._epoch_num)
         if prediction is None or prediction.mean >= bound:
             return None
         side = "below" if sign > 0 else "above"
         return (
             f"predicted {sign * prediction.mean:.3f} +- {prediction.deviation:.3f} at result {self._epoch_num}, "
-            f"{side} {shown_bound}, from {count} {results}"
+            f"{side} {shown_bound}, from {counted(count, 'result')}"
         )

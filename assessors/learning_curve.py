@@ -1,4 +1,4 @@
-"""Extrapolation of a learning curve by many curve families at once, at a cost that is bounded.
+"""Extrapolation of a learning curve by many curve families at once, at a bounded cost.
 
 Domhan, Springenberg and Hutter, Speeding Up Automatic Hyperparameter Optimization of Deep Neural Networks by
 Extrapolation of Learning Curves, IJCAI 2015. Their families are kept, their Monte Carlo chain is not: every
@@ -52,8 +52,8 @@ def _shapes(x: Floats, horizon: float) -> list[Floats]:
 def extrapolate(values: Floats, horizon: int) -> Prediction | None:
     """Predict the value at `horizon` from `values` at 1, 2, ..., shape (n,), which rise; None with too few numbers.
 
-    Each shape is fitted by least squares; one that would fall is replaced by a constant. Shapes are weighted
-    by their likelihood under normal noise of unknown size, all families alike beforehand (Domhan et al., section 3.3).
+    Each shape is fitted by least squares; one that would fall is replaced by a constant. Shapes are weighted by their
+    likelihood under normal noise of unknown size, with equal priors for all families (Domhan et al., section 3.3).
 
     >>> x = np.arange(1.0, 9.0)
     >>> round(extrapolate(0.9 - 0.5 * x**-1.0, 100).mean, 2)

@@ -14,6 +14,7 @@ from typing import Any
 from ..plugins import integer, loss_sign
 from ..protocol import metric_value
 from .base import Assessor, AssessResult
+from .gains import counted
 
 __all__ = ["MedianstopAssessor"]
 
@@ -100,5 +101,4 @@ class MedianstopAssessor(Assessor):
         if math.isinf(best):
             shown[0] = "no finite number"
         side = "below" if self._sign > 0 else "above"
-        trials = "trial" if count == 1 else "trials"
-        return f"{shown[0]} {side} the median {shown[1]} of {count} {trials} at step {step}"
+        return f"{shown[0]} {side} the median {shown[1]} of {counted(count, 'trial')} at step {step}"

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from ..plugins import integer, loss_sign, number, optional_mapping
 from .base import Assessor, AssessResult
-from .gains import gain_of
+from .gains import counted, gain_of
 from .progress import Progress
-from .registry import create, find
+from .registry import REGISTRY
 
 __all__ = ["PatientAssessor"]
 
 
 class PatientAssessor(Assessor):
-    """Asks the rule `assessor`, and stops a trial only if it has not improved for `patience` results either.
+    """Stops a trial only if the rule `assessor` would and it has not improved for `patience` results.
 
     `assessor` is a name, and `assessor_args` its class_args; `optimize_mode` is passed on to it. An improvement
     is one by more than `min_delta` over the trial's best. After the patience has run out, a trial is stopped at the
     next result that the rule finds bad; rules that judge only at some results (ASHA) are asked only there.
-    Raises ValueError for other arguments, and what the rule raises for its own.
+    Raises ValueError for other arguments, its own or the rule's.
 
     >>> rule = PatientAssessor(assessor="Medianstop", optimize_mode="maximize", patience=2)
     >>> rule.assess_trial("good", [0.8, 0.9, 0.9, 0.9])
@@ -44,7 +43,12 @@ class PatientAssessor(Assessor):
         self._sign = -loss_sign(optimize_mode)
         self._patience = integer("patience", patience, 1)
         self._progress = Progress(number("min_delta", min_delta, 0.0))
-        self._rule = _made(assessor, optimize_mode, assessor_args)
+        given = optional_mapping("assessor_args", assessor_args).get("optimize_mode", optimize_mode)
+        if given != optimize_mode:
+            raise ValueError(
+                f"assessor_args: optimize_mode {given!r} contradicts {optimize_mode!r} of optimize_mode"
+            )
+        self._rule = REGISTRY.create_inner(assessor, assessor_args, optimize_mode=optimize_mode)
         self.reason: str | None = None
 
     def update_search_space(self, search_space: Any) -> None:
@@ -52,7 +56,7 @@ class PatientAssessor(Assessor):
         self._rule.update_search_space(search_space)
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
-        """Return what the rule says, or Good while the trial improves."""
+        """Return the verdict of the rule, or Good while the trial improves."""
         self.reason = None
         count = len(trial_history)
         state = self._progress.follow(trial_job_id, count, lambda i: gain_of(trial_history[i], self._sign))
@@ -60,32 +64,11 @@ class PatientAssessor(Assessor):
         still = count - state.since
         if verdict is AssessResult.Good or still < self._patience:
             return AssessResult.Good
-        results = "result" if still == 1 else "results"
         why = self._rule.reason or f"{type(self._rule).__name__} found it bad"
-        self.reason = f"{why}; no improvement for {still} {results}"
+        self.reason = f"{why}; no improvement for {counted(still, 'result')}"
         return verdict
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
         """Pass the end on, and forget the trial."""
         self._rule.trial_end(trial_job_id, success)
         self._progress.forget(trial_job_id)
-
-
-def _made(name: Any, optimize_mode: str, arguments: Any) -> Assessor:
-    if not isinstance(name, str):
-        raise ValueError(f"assessor must be the name of an assessor, not {name!r}")
-    given = optional_mapping("assessor_args", arguments)
-    try:
-        accepted = inspect.signature(find(name)).parameters
-    except LookupError as error:
-        raise ValueError(f"assessor: {error}") from error
-    if "optimize_mode" in accepted:
-        said = given.setdefault("optimize_mode", optimize_mode)
-        if said != optimize_mode:
-            raise ValueError(
-                f"assessor_args: optimize_mode {said!r} contradicts {optimize_mode!r} of optimize_mode"
-            )
-    try:
-        return create(name, **given)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"assessor_args: {error}") from error

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..plugins import integer, loss_sign, number
 from .base import Assessor, AssessResult
-from .gains import gain_of
+from .gains import counted, gain_of
 from .progress import Progress
 
 __all__ = ["PlateauAssessor"]
@@ -51,8 +51,7 @@ class PlateauAssessor(Assessor):
         if count < self._start_step or still < self._patience:
             return AssessResult.Good
         best = "NaN" if state.best == float("-inf") else f"{self._sign * state.best + 0.0:.6g}"
-        results = "result" if still == 1 else "results"
-        self.reason = f"no better than {best} for {still} {results} (since result {state.since})"
+        self.reason = f"no better than {best} for {counted(still, 'result')} (since result {state.since})"
         return AssessResult.Bad
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:

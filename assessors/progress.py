@@ -33,7 +33,7 @@ class Progress:
     def follow(self, trial: str, count: int, gain_at: Callable[[int], float]) -> _Trial:
         """Read the new results of a trial that has `count` in total, and return its state.
 
-        If there are no more than before, they are those of a new attempt.
+        With no more results than before, the trial is in a new attempt.
         """
         state = self._trials.setdefault(trial, _Trial())
         if count <= state.count:

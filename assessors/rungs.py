@@ -15,7 +15,7 @@ from typing import Any
 from ..plugins import loss_sign
 from ..protocol import metric_value
 from .base import Assessor, AssessResult
-from .gains import gain_of
+from .gains import counted, gain_of
 
 __all__ = ["Bracket", "HalvingAssessor", "Ladder", "Rung", "levels"]
 
@@ -56,7 +56,7 @@ class _Running:
     gains: list[float] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
     """Why a trial is stopped: its gain, the rung, and how many of how many may continue there.
 
@@ -76,7 +76,7 @@ class Ladder:
     """Brackets of rungs and the trials in them; a judgement costs O(log n) comparisons for n trials.
 
     `eta` trials compete for one place; none continues from a rung before `least` have reached it.
-    A new trial goes to the bracket that is furthest behind its share.
+    A new trial goes to the bracket that lacks most of its share.
 
     >>> ladder = Ladder([Bracket(0, [Rung(1), Rung(3)])], eta=2)
     >>> ladder.judge("a", 1, lambda i: 0.5), ladder.judge("b", 1, lambda i: 0.4).places
@@ -118,7 +118,15 @@ class Ladder:
         places = rung.places(self._eta, self._least)
         if places and gain >= rung.gains[-places]:
             return None
-        return Stop(gain, running.bracket.number, i, rung.level, places, len(rung.gains), self._least)
+        return Stop(
+            gain=gain,
+            bracket=running.bracket.number,
+            rung=i,
+            level=rung.level,
+            places=places,
+            count=len(rung.gains),
+            least=self._least,
+        )
 
     def _next_bracket(self) -> Bracket:
         bracket = min(self._brackets, key=lambda each: (each.trials + 1) / each.weight)
@@ -168,9 +176,8 @@ def _explained(stop: Stop, sign: float) -> str:
     """Return why a trial is stopped; `sign` turns its gain into the reported value."""
     worst = stop.gain == float("-inf")
     shown = "no number" if worst else f"{sign * stop.gain + 0.0:.6g}"
-    results = "result" if stop.level == 1 else "results"
     rank = f"not among the best {stop.places} of {stop.count}"
     if stop.places == 0:
         rank = f"number {stop.count} of the {stop.least} that must come before any continues"
     where = f"(rung {stop.rung} of bracket {stop.bracket})"
-    return f"{shown} is {rank} after {stop.level} {results} {where}"
+    return f"{shown} is {rank} after {counted(stop.level, 'result')} {where}"

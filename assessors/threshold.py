@@ -8,6 +8,7 @@ from typing import Any
 from ..plugins import integer, loss_sign, number
 from ..protocol import metric_value
 from .base import Assessor, AssessResult
+from .gains import counted
 
 __all__ = ["ThresholdAssessor"]
 
@@ -52,8 +53,7 @@ class ThresholdAssessor(Assessor):
         value = metric_value(trial_history[-1])
         if count < self._start_step or self._lower <= value <= self._upper:
             return AssessResult.Good
-        results = "result" if count == 1 else "results"
-        self.reason = f"{self._fault(value)} after {count} {results}"
+        self.reason = f"{self._fault(value)} after {counted(count, 'result')}"
         return AssessResult.Bad
 
     def _fault(self, value: float) -> str:

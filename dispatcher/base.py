@@ -184,7 +184,7 @@ class MsgDispatcherBase(Recoverable):
     def restore(self, n: int, halves: Mapping[str, Mapping[str, Any]]) -> None:
         """Restore the state after command `n`, as `state_of` returned it for each queue; before `run`.
 
-        The next command that comes is n + 1. The manager is told that the dispatcher is initialized.
+        The next command that comes is n + 1. The manager is notified that the dispatcher is initialized.
         """
         self._received = n
         self._was_restored = True

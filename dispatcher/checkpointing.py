@@ -1,4 +1,4 @@
-"""How a dispatcher saves itself: workers save their halves, the manager is told, a new process restores them."""
+"""How a dispatcher saves itself: workers save their halves, the manager is notified, a new process restores them."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _make_importable(folder: Path) -> None:
 
 
 def _from_folder(role: str, name: str, folder: Path) -> ModuleType | None:
-    """Return the module from the file in the folder, whatever else has its name; None when there is no such file."""
+    """Return the module from the file in the folder, whatever else has its name; None without such a file."""
     stem = folder.joinpath(*name.split("."))
     for file in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
         if file.is_file():

@@ -46,7 +46,7 @@ def _where(error: BaseException, shown: BaseException) -> str:
 
 
 def _frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """Return the frames of its traceback that are not the dispatcher's; all of them when there are no others."""
+    """Return the frames of an error that are outside the dispatcher, or all of them if none is."""
     frames = list(traceback.extract_tb(error.__traceback__))
     return [frame for frame in frames if not frame.filename.startswith(_HERE)] or frames
 

@@ -16,7 +16,7 @@ __all__ = ["Settings", "decode_exp_params", "encode_exp_params"]
 POOL_THREADS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The parts of an experiment's configuration (camelCase JSON) and of the environment that matter here."""
 

@@ -191,7 +191,7 @@ class Suggesting:
     def trial_end(
         self, record: dict[str, Any], trial_job_id: str, success: bool, stopped: bool = False
     ) -> None:
-        """Take the end of the trial that ran a parameter record; the tuner hears of each end once.
+        """Take the end of the trial that ran a parameter record; the tuner receives each end once.
 
         `stopped` says that the assessor, the tuner or the user ended it: `trial_stopped` of the tuner is called first,
         unless there is a final result.

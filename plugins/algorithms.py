@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from ..search_space import Problem
+from .arguments import hint, nearest, optional_mapping
 
-__all__ = ["Registry", "UnknownAlgorithm", "check", "hint", "signature_problems"]
+__all__ = ["Registry", "UnknownAlgorithm", "check", "signature_problems"]
 
 Algorithm = TypeVar("Algorithm")
 
@@ -21,7 +22,7 @@ class UnknownAlgorithm(LookupError):
 
     def __init__(self, kind: str, name: str, known: list[str]) -> None:
         self.kind, self.name, self.known = kind, name, known
-        self.nearest = _nearest(name, known, 3)
+        self.nearest = nearest(name, known, 3)
         hint = f"; did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
         super().__init__(f"no {kind} is called {name!r}{hint} (known: {', '.join(known)})")
 
@@ -75,6 +76,27 @@ class Registry(Generic[Algorithm]):
             raise TypeError(f"{cls.__name__}: {problem.message}{'; ' if problem.hint else ''}{problem.hint}")
         return cls(**class_args)
 
+    def create_inner(self, name: Any, class_args: Any, **shared: Any) -> Algorithm:
+        """Return an algorithm that another of its kind uses; it gets those of the `shared` arguments that it accepts.
+
+        `class_args` win over them. Errors are ValueErrors that name the argument of the outer algorithm: the kind, as
+        in `tuner`, or `tuner_args`.
+        """
+        import inspect
+
+        if not isinstance(name, str):
+            article = "an" if self.kind[0] in "aeiou" else "a"
+            raise ValueError(f"{self.kind} must be the name of {article} {self.kind}, not {name!r}")
+        given = optional_mapping(f"{self.kind}_args", class_args)
+        try:
+            accepted = inspect.signature(self.find(name)).parameters
+        except LookupError as error:
+            raise ValueError(f"{self.kind}: {error}") from error
+        try:
+            return self.create(name, **{key: shared[key] for key in shared if key in accepted} | given)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{self.kind}_args: {error}") from error
+
     def class_called(self, name: str) -> type[Algorithm]:
         """Return a built-in class by its own name; the package uses this as its `__getattr__`."""
         for target in self.built_in.values():
@@ -86,7 +108,7 @@ class Registry(Generic[Algorithm]):
         raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
 
     def entry_points(self) -> dict[str, Any]:
-        """Return what installed packages offer, by name."""
+        """Return the entry points of installed packages, by name."""
         from importlib.metadata import entry_points
 
         return {entry.name: entry for entry in entry_points(group=self.group)}
@@ -132,14 +154,6 @@ def signature_problems(cls: type, class_args: Mapping[str, Any]) -> list[Problem
     ]
 
 
-def hint(name: str, accepted: list[str]) -> str:
-    """Return which name was probably meant, or all that are accepted."""
-    nearest = _nearest(name, accepted, 1)
-    if nearest:
-        return f"did you mean {nearest[0]!r}?"
-    return f"it takes {', '.join(accepted)}" if accepted else "it takes no arguments"
-
-
 def _blamed(message: str, class_args: Any) -> tuple[str, ...]:
     """Return the path of keys that the message of a constructor mentions, outermost first."""
     import re
@@ -152,10 +166,3 @@ def _blamed(message: str, class_args: Any) -> tuple[str, ...]:
         return ()
     first = min(mentioned, key=words.index)
     return (first, *_blamed(message, class_args[first]))
-
-
-def _nearest(name: str, known: list[str], count: int) -> list[str]:
-    import difflib
-
-    by_lower = {key.lower(): key for key in known}
-    return [by_lower[key] for key in difflib.get_close_matches(name.lower(), by_lower, count, 0.5)]

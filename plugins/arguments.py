@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .algorithms import hint
-
 __all__ = [
+    "hint",
     "integer",
     "loss_sign",
     "merged",
+    "nearest",
     "number",
     "one_of",
     "optional_mapping",
@@ -96,3 +96,18 @@ def synonym(name: str, value: Any, other_name: str, other: Any) -> Any:
     if value is not None and other is not None and value != other:
         raise ValueError(f"{name} and {other_name} mean the same; they cannot be {value!r} and {other!r}")
     return other if value is None else value
+
+
+def hint(name: str, accepted: list[str]) -> str:
+    """Return the most similar of the accepted names, or all of them."""
+    if similar := nearest(name, accepted, 1):
+        return f"did you mean {similar[0]!r}?"
+    return f"it takes {', '.join(accepted)}" if accepted else "it takes no arguments"
+
+
+def nearest(name: str, known: list[str], count: int) -> list[str]:
+    """Return the most similar of the known names, in any case."""
+    import difflib
+
+    by_lower = {key.lower(): key for key in known}
+    return [by_lower[key] for key in difflib.get_close_matches(name.lower(), by_lower, count, 0.5)]

@@ -9,7 +9,7 @@ __all__ = ["CheckpointFolder"]
 
 
 class CheckpointFolder:
-    """What tuners, assessors and dispatchers know about the folder for their checkpoints."""
+    """The folder for the checkpoints of tuners, assessors and dispatchers."""
 
     def get_checkpoint_path(self) -> str | None:
         """Return the folder for checkpoints, or None when there is none."""

@@ -1,7 +1,7 @@
 """Frames: how a command and its payload become bytes, and how bytes become commands again.
 
 A frame is a two-byte code, the length of the payload in bytes as 14 decimal digits, and the payload in UTF-8.
-There is no I/O here: bytes in, frames out, and the other way round.
+There is no I/O here: bytes in, frames out, and the reverse.
 """
 
 from __future__ import annotations

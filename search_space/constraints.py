@@ -64,7 +64,7 @@ def read_constraints(constraints: Any, names: Names) -> tuple[tuple[Constraint, 
 
 
 def unanswerable(constraint: Constraint, points: list[dict[str, Any]]) -> str:
-    """Return why a condition has an answer at none of these points; an empty string if it has one at some."""
+    """Return why a condition cannot be evaluated at any of these points; an empty string if it can at one."""
     message = ""
     for point in points:
         try:

@@ -1,4 +1,4 @@
-"""What can be wrong with a search space, a point of it or a constraint, said for the person who wrote it.
+"""What can be wrong with a search space, a point of it or a constraint.
 
 ValueError
 └── SearchSpaceError    the space, the constraints or a point are not usable; carries every problem found
@@ -46,7 +46,7 @@ class SearchSpaceError(ValueError):
 
 
 def format_path(path: Path) -> str:
-    """Write a path the way one would say it.
+    """Return a path as text.
 
     >>> format_path(("layer", "_value", 0, "kernel"))
     'layer._value[0].kernel'

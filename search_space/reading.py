@@ -87,7 +87,9 @@ class _Reader:
         elif known:
             fields, problems = read_numbers(str(type_name), list(values), (*path, "_value"))
             self.problems += problems
-            self.parameters.append(Parameter(key, name, str(type_name), parent, **fields))
+            self.parameters.append(
+                Parameter(key=key, name=name, type=str(type_name), parent=parent, **fields)
+            )
 
     def check_keys(self, spec: dict[Any, Any], path: Path) -> None:
         unknown = [key for key in spec if key not in ("_type", "_value")]
@@ -123,7 +125,15 @@ class _Reader:
         labels = self.read_names(options, path) if nested else self.read_options(options, path)
         size = len({identity(label) for label in labels})
         self.parameters.append(
-            Parameter(key, name, "choice", parent, options=tuple(labels), nested=nested, size=size)
+            Parameter(
+                key=key,
+                name=name,
+                type="choice",
+                parent=parent,
+                options=tuple(labels),
+                nested=nested,
+                size=size,
+            )
         )
         for i, option in enumerate(options if nested else ()):
             self.read_group(option, (*path, i), (*key, i), (index, i))

@@ -49,7 +49,7 @@ def _examine(space: Any, constraints: Any) -> _Parts:
 
 
 def _probe(nodes: tuple[Node, ...], dimension: int, conditions: tuple[Constraint, ...]) -> list[Problem]:
-    """Try the conditions at some points: one without any answer compares a string with a number, say."""
+    """Try the conditions at some points: one that always fails may compare a string with a number."""
     if not conditions:
         return []
     rng = random.Random(0)
@@ -62,7 +62,7 @@ def _probe(nodes: tuple[Node, ...], dimension: int, conditions: tuple[Constraint
     ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SearchSpace:
     """A search space that is known to be sound; make one with `SearchSpace.parse`.
 
@@ -91,7 +91,14 @@ class SearchSpace:
         if problems:
             raise SearchSpaceError(problems)
         texts = tuple(condition.text for condition in conditions)
-        return cls(plain_copy(space), texts, parameters, count(nodes), nodes, conditions)
+        return cls(
+            specification=plain_copy(space),
+            constraints=texts,
+            parameters=parameters,
+            size=count(nodes),
+            _nodes=nodes,
+            _conditions=conditions,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The closures inside do not pickle; what they were made from does.

@@ -27,7 +27,7 @@ class Branch:
     nodes: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """A parameter in the tree; `index` is its position in the flat list and in a vector."""
 
@@ -53,7 +53,13 @@ def grow(parameters: Sequence[Parameter]) -> tuple[Node, ...]:
             Branch(label, tuple(reversed(groups.get((index, option), ()))))
             for option, label in enumerate(parameter.options if parameter.nested else ())
         )
-        node = Node(parameter.name, index, parameter, unit_map(parameter), branches)
+        node = Node(
+            name=parameter.name,
+            index=index,
+            parameter=parameter,
+            unit=unit_map(parameter),
+            branches=branches,
+        )
         groups.setdefault(parameter.parent, []).append(node)
     return tuple(reversed(groups.get(None, ())))
 

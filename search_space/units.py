@@ -32,7 +32,7 @@ _inverse_bell = NormalDist().inv_cdf
 class UnitMap:
     """`from_unit(u)` gives a value for u in [0, 1]; `to_unit(value)` the unit of a value without a `fault`.
 
-    A choice is told by its option index when it is nested. `fault(value)` says why it is not a value of the
+    A nested choice is identified by its option index. `fault(value)` says why it is not a value of the
     parameter, and is empty if it is one.
     """
 
@@ -188,7 +188,7 @@ def _bell(mu: float, sigma: float, log: bool) -> tuple[Curve, Curve]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Grid:
     """The multiples k * q, first <= k <= last, clipped to [low, high] as NNI does: [2, 10, 5] is 2, 5, 10."""
 
@@ -203,8 +203,10 @@ class _Grid:
         q = float(parameter.q or 1)
         low, high = _support(parameter)
         if not parameter.normal:
-            return cls(q, low, high, *grid_range(low, high, q))
-        return cls(q, low, high, 0 if parameter.log else -_MAX_GRID, _MAX_GRID)
+            first, last = grid_range(low, high, q)
+        else:
+            first, last = 0 if parameter.log else -_MAX_GRID, _MAX_GRID
+        return cls(q=q, low=low, high=high, first=first, last=last)
 
     def step(self, value: float) -> int:
         """Return the k of the value nearest to a number."""

@@ -1,4 +1,4 @@
-"""Checks, over the syntax trees, who imports whom, and that no module keeps mutable state.
+"""Checks, over the syntax trees, who imports whom, that modules list their names, and that none keeps mutable state.
 
     python tests/import_rules.py [ROOT]
 
@@ -11,6 +11,7 @@ prints one line `file:line: message` for each violation and ends with 1 when the
 - Inside the project imports are relative, so that checkers resolve them from the tree.
 - Only `executors/ray/` and `executors/private_ray/` import ray.
 - Imports have no cycle, wherever they stand: at the top, under TYPE_CHECKING or in a function.
+- Every module but `__main__` and an `__init__` without names has an `__all__`; each name in it is defined or imported.
 - No `global`; nothing that lives at module level is changed by a function (`HOLDERS` lists what may be).
 """
 
@@ -115,6 +116,7 @@ def check_tree(root: Path) -> list[Violation]:
         imports = list(imports_of(tree, module_name(file), is_face(file), modules))
         found += check_imports(file, imports)
         found += check_entries(file, imports, modules)
+        found += check_names(file, tree)
         found += check_state(file, tree)
         edges[module_name(file)] = [item for item in imports if item.module in modules]
     found += check_faces(sources, edges, modules)
@@ -260,6 +262,33 @@ def exported(tree: ast.Module) -> set[str]:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return set(ast.literal_eval(node.value))
     return set()
+
+
+def check_names(file: str, tree: ast.Module) -> list[Violation]:
+    """Return what is wrong with the `__all__` of one file: it is missing, or a name in it is not in the module."""
+    names = bound_names(tree)
+    if "__all__" not in names:
+        exempt = file.endswith("__main__.py") or (is_face(file) and not names - {"annotations"})
+        return [] if exempt else [Violation(file, 1, "has no __all__")]
+    missing = exported(tree) - names
+    return [Violation(file, 1, f"lists `{name}` in __all__, which it lacks") for name in sorted(missing)]
+
+
+def bound_names(tree: ast.Module) -> set[str]:
+    """Return the names that a module binds, at the top and in the branches of its `if` and `try`."""
+    names: set[str] = set()
+    queue: list[ast.AST] = list(tree.body)
+    while queue:
+        node = queue.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+            continue
+        if isinstance(node, ast.alias):
+            names.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        queue += ast.iter_child_nodes(node)
+    return names
 
 
 def check_state(file: str, tree: ast.Module) -> list[Violation]:

@@ -79,6 +79,13 @@ PLANTED_STATE = [
     ),
 ]
 
+PLANTED_NAMES = [
+    ("tuners/planted.py", "def f(): ...", "has no __all__"),
+    ("tuners/planted.py", "__all__ = ['f', 'g']\ndef f(): ...", "lists `g` in __all__, which it lacks"),
+    ("tuners/__init__.py", "from .planted import f", "has no __all__"),
+    ("tuners/__init__.py", "__all__ = ['f']\ndef g():\n    f = 1", "lists `f` in __all__, which it lacks"),
+]
+
 ALLOWED = [
     ("executors/ray/planted.py", "import ray"),
     ("manager/planted.py", "from ..protocol import Frame\nfrom . import loop\nimport psutil"),
@@ -97,14 +104,18 @@ def skeleton(root: Path) -> Path:
     for room in [*RULES["MAY_IMPORT"], "executors/ray", "executors/local"]:
         (root / room).mkdir()
         (root / room / "__init__.py").write_text("")
-    (root / "manager" / "loop.py").write_text("")
-    (root / "executors" / "base.py").write_text("")
-    (root / "store" / "folder.py").write_text("")
+    for file in ("manager/loop.py", "executors/base.py", "store/folder.py"):
+        plant(root, file, "")
     return root
 
 
+def plant(root: Path, file: str, source: str) -> None:
+    """Write a module, with an `__all__` that lists nothing."""
+    (root / file).write_text(source + "\n__all__ = ()\n")
+
+
 def violations(root: Path, file: str, source: str) -> list[str]:
-    (root / file).write_text(source + "\n")
+    plant(root, file, source)
     return [str(violation) for violation in RULES["check_tree"](root)]
 
 
@@ -135,6 +146,20 @@ def test_planted_state_is_seen(tmp_path: Path, source: str, message: str) -> Non
     assert any(message in line for line in found), found
 
 
+@pytest.mark.parametrize(("file", "source", "message"), PLANTED_NAMES)
+def test_missing_or_wrong_list_of_names_is_seen(tmp_path: Path, file: str, source: str, message: str) -> None:
+    root = skeleton(tmp_path)
+    (root / file).write_text(source)
+    assert [str(violation) for violation in RULES["check_tree"](root)] == [f"{file}:1: {message}"]
+
+
+@pytest.mark.parametrize("file", ["tuners/__main__.py", "tuners/__init__.py"])
+def test_module_without_names_to_import_needs_no_list(tmp_path: Path, file: str) -> None:
+    root = skeleton(tmp_path)
+    (root / file).write_text('"""A docstring."""\nfrom __future__ import annotations\n')
+    assert RULES["check_tree"](root) == []
+
+
 @pytest.mark.parametrize(("file", "source"), ALLOWED)
 def test_allowed_code_is_not_reported(tmp_path: Path, file: str, source: str) -> None:
     found = violations(skeleton(tmp_path), file, source)
@@ -143,7 +168,7 @@ def test_allowed_code_is_not_reported(tmp_path: Path, file: str, source: str) ->
 
 def test_planted_cycle_is_seen_and_named(tmp_path: Path) -> None:
     root = skeleton(tmp_path)
-    (root / "tuners" / "one.py").write_text("from .two import x\n")
+    plant(root, "tuners/one.py", "from .two import x")
     found = violations(root, "tuners/two.py", "from . import one")
     assert found == [
         "tuners/one.py:1: import cycle: pitchpipe.tuners.one -> pitchpipe.tuners.two -> pitchpipe.tuners.one"
@@ -159,7 +184,7 @@ def test_planted_cycle_is_seen_and_named(tmp_path: Path) -> None:
 )
 def test_cycle_through_a_function_or_a_type_is_seen_as_well(tmp_path: Path, source: str) -> None:
     root = skeleton(tmp_path)
-    (root / "tuners" / "one.py").write_text("from .two import x\n")
+    plant(root, "tuners/one.py", "from .two import x")
     assert ["import cycle" in found for found in violations(root, "tuners/two.py", source)] == [True]
 
 
@@ -176,16 +201,18 @@ def test_way_round_the_face_of_a_folder_is_seen(tmp_path: Path, source: str) -> 
 
 def test_name_that_no_other_folder_imports_is_not_offered(tmp_path: Path) -> None:
     root = skeleton(tmp_path)
-    (root / "manager" / "planted.py").write_text("from ..store import Folder\n")
-    face = "from .folder import File, Folder\n\n__all__ = ['File', 'Folder']"
-    assert violations(root, "store/__init__.py", face) == [
+    plant(root, "manager/planted.py", "from ..store import Folder")
+    (root / "store/__init__.py").write_text(
+        "from .folder import File, Folder\n\n__all__ = ['File', 'Folder']\n"
+    )
+    assert [str(violation) for violation in RULES["check_tree"](root)] == [
         "store/__init__.py:1: offers `File`, which no other folder imports"
     ]
 
 
 def test_name_that_others_import_is_offered(tmp_path: Path) -> None:
     root = skeleton(tmp_path)
-    (root / "store" / "__init__.py").write_text("from .folder import Folder\n")
+    plant(root, "store/__init__.py", "from .folder import Folder")
     assert violations(root, "manager/planted.py", "from ..store import Folder") == [
         "store/__init__.py:1: `Folder` is imported by others and missing in __all__"
     ]
@@ -194,7 +221,7 @@ def test_name_that_others_import_is_offered(tmp_path: Path) -> None:
 def test_command_ends_with_1_and_prints_the_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = skeleton(tmp_path)
     assert RULES["main"]([str(root)]) == 0
-    (root / "manager" / "planted.py").write_text("\nimport ray\n")
+    plant(root, "manager/planted.py", "\nimport ray")
     assert RULES["main"]([str(root)]) == 1
     assert (
         capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Annealing: draw a point near one of the best trials, ever nearer as results come in.
+"""Annealing: draw a point near one of the best trials, nearer with every result.
 
 After the `anneal` of hyperopt (Bergstra, Yamins and Cox, Making a Science of Model Search, ICML 2013), which NNI offers
 under this name: it has no temperature; what cools down is the width of the neighbourhood.
@@ -15,9 +15,9 @@ from .base import Floats, Ints, LearningTuner
 
 __all__ = ["AnnealTuner"]
 
-_MEAN_RANK = 2.0  # of the trial that is taken; 1 is the best
+_MEAN_RANK = 2.0  # of the trial to start from; 1 is the best
 _COOLING = 0.1  # after n results the neighbourhood has 1 / (1 + 0.1 n) of its first width
-_RANKS = 64  # best trials looked at; that a worse one is wanted has a probability of 1e-19
+_RANKS = 64  # best trials to choose from; a worse one is wanted with a probability of 1e-19
 _PROPOSALS = 50
 _FEW_VALUES = 32
 
@@ -53,7 +53,7 @@ class AnnealTuner(LearningTuner):
         self._counts = np.zeros(self._layout.dimension)  # results in which each parameter was active
         self._cells = np.zeros(self._layout.dimension)
         self._cells[self._layout.numeric] = self._layout.cells
-        # What has few values keeps its own or is drawn anew: it would not get out of a narrow neighbourhood.
+        # A parameter with few values keeps its own or is drawn again: it would not leave a narrow neighbourhood.
         self._kept = self._cells * _FEW_VALUES >= 1
         self._kept[self._layout.choices] = True
 
@@ -89,13 +89,13 @@ class AnnealTuner(LearningTuner):
         return np.where(np.isnan(centre), fresh, units)
 
     def _centre(self, best: Floats) -> Floats:
-        """Return one of the points; what is inactive in it comes from another, NaN if it is so in all of them."""
+        """Return one of the points; what is inactive in it comes from another, or is NaN if inactive in all."""
         centre = self._pick(best)
         while np.isnan(centre).any():
-            told = best[~np.isnan(best[:, np.isnan(centre)]).all(axis=1)]
-            if not len(told):
+            informative = best[~np.isnan(best[:, np.isnan(centre)]).all(axis=1)]
+            if not len(informative):
                 break
-            centre = np.where(np.isnan(centre), self._pick(told), centre)
+            centre = np.where(np.isnan(centre), self._pick(informative), centre)
         return centre
 
     def _pick(self, points: Floats) -> Floats:

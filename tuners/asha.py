@@ -1,31 +1,29 @@
 """Asynchronous successive halving that pauses and promotes: no trial waits for a rung to fill.
 
 Li et al., A System for Massively Parallel Hyperparameter Tuning, MLSys 2020. This is the form of the paper; the one
-that stops trials is the assessor of the same name. New configurations come from any other tuner, which hears of all
-results: with one that learns this is a model-based ASHA (Klein et al., Model-based Asynchronous Hyperparameter and
+that stops trials is the assessor of the same name. New configurations come from another tuner, which receives all
+results; with one that learns, this is a model-based ASHA (Klein et al., Model-based Asynchronous Hyperparameter and
 Neural Architecture Search, arXiv 2003.10865, 2020).
 """
 
 from __future__ import annotations
 
 import heapq
-import inspect
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..plugins import integer, optional_mapping
+from ..plugins import integer
 from .base import Member, ScheduledTuner
-from .registry import create, find
-from .tuner import Tuner
+from .registry import REGISTRY
 
 __all__ = ["ASHATuner"]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class _Climber(Member):
-    """A member, the rung that it is on the way to or waits at, and what the tuner that proposed it calls it."""
+    """A member, the rung that it trains for or waits at, and its parameter id in the tuner that proposed it."""
 
     rung: int = 0
     proposal: int = 0
@@ -33,21 +31,21 @@ class _Climber(Member):
 
 @dataclass(slots=True)
 class _Rung:
-    """All that came to a budget, as (loss, order of arrival), ascending, and those of them that wait there."""
+    """The members that reached a budget, as (loss, order of arrival), ascending, and those that wait there."""
 
     budget: int
     results: list[tuple[float, int]] = field(default_factory=list)
     waiting: list[tuple[float, int, _Climber]] = field(default_factory=list)  # a heap
 
     def arrive(self, member: _Climber) -> None:
-        """Take a member that has reached the budget; one that failed or has done all it can is not promoted."""
+        """Take a member that has reached the budget; a failed or complete one is not promoted."""
         place = (member.loss, len(self.results))
         insort(self.results, place)
         if not (member.failed or member.complete):
             heapq.heappush(self.waiting, (*place, member))
 
     def take_promotable(self, eta: int) -> _Climber | None:
-        """Take out the best that waits, if it is among the best 1 / eta (Li et al. 2020, algorithm 2)."""
+        """Take out the best waiting member if it is among the best 1 / eta (Li et al. 2020, algorithm 2)."""
         if not self.waiting:
             return None
         rank = bisect_left(self.results, self.waiting[0][:2])
@@ -59,8 +57,8 @@ class ASHATuner(ScheduledTuner):
 
     Budgets are intermediate results: `grace_period`, `grace_period` eta, and so on, and `R` for a full run. At
     the end of a rung a trial is paused. Whenever a rung has grown, those that wait there and are now among its best
-    1 / `eta` go on from their checkpoints; other free places go to new configurations. These come from `tuner`, the
-    name of one, with the class_args `tuner_args`; it is given `optimize_mode` and `seed`. Raises ValueError for
+    1 / `eta` continue from their checkpoints; other free places go to new configurations. These come from the tuner
+    named `tuner`, whose class_args are `tuner_args`, `optimize_mode` and `seed`. Raises ValueError for
     other arguments.
 
     >>> tuner = ASHATuner(R=9, eta=3, tuner="Random", seed=1)
@@ -87,7 +85,11 @@ class ASHATuner(ScheduledTuner):
             self._rungs.append(_Rung(budget))
             budget *= self._eta
         self._rungs.append(_Rung(R))
-        self._source = _made(tuner, tuner_args, optimize_mode, seed)
+        self._source = REGISTRY.create_inner(tuner, tuner_args, optimize_mode=optimize_mode, seed=seed)
+        if isinstance(self._source, ScheduledTuner):
+            raise ValueError(
+                f"tuner must be the name of a tuner that does not run trials in stages itself, not {tuner!r}"
+            )
         self._proposals = 0
 
     def update_constraints(self, constraints: Sequence[str]) -> None:
@@ -96,7 +98,7 @@ class ASHATuner(ScheduledTuner):
         self._source.update_constraints(constraints)
 
     def update_search_space(self, search_space: Any) -> None:
-        """Take a search space; members that run go on."""
+        """Take a search space; running members continue."""
         super().update_search_space(search_space)
         self._source.update_search_space(search_space)
 
@@ -148,7 +150,7 @@ class ASHATuner(ScheduledTuner):
     def _new_member(self) -> Member:
         self._proposals += 1
         parameters = self._source.generate_parameters(self._proposals)
-        return _Climber(parameters, self._rungs[0].budget, proposal=self._proposals)
+        return _Climber(parameters=parameters, target=self._rungs[0].budget, proposal=self._proposals)
 
     def _is_paused_at(self, member: Member) -> bool:
         return isinstance(member, _Climber) and member.rung < len(self._rungs) - 1
@@ -164,7 +166,7 @@ class ASHATuner(ScheduledTuner):
             self._promote(promoted)
 
     def _compare_now(self) -> None:
-        """Let the best of the highest rung that anybody waits at go on, so that somebody comes to the end."""
+        """Promote the best of the highest rung with waiting members, so that one gets the full budget."""
         for rung in reversed(self._rungs[:-1]):
             if rung.waiting:
                 if not self._rungs[-1].results:
@@ -174,23 +176,3 @@ class ASHATuner(ScheduledTuner):
     def _promote(self, member: _Climber) -> None:
         member.rung += 1
         self._continue(member, self._rungs[member.rung].budget)
-
-
-def _made(name: Any, arguments: Any, optimize_mode: str, seed: int | None) -> Tuner:
-    """Return the tuner that proposes."""
-    arguments = optional_mapping("tuner_args", arguments)
-    try:
-        cls = find(name) if isinstance(name, str) else None
-    except LookupError as error:
-        raise ValueError(f"tuner: {error}") from error
-    if cls is None or issubclass(cls, ScheduledTuner):
-        raise ValueError(
-            f"tuner must be the name of a tuner that does not run trials in stages itself, not {name!r}"
-        )
-    accepted = inspect.signature(cls).parameters
-    shared = {"optimize_mode": optimize_mode, "seed": seed}
-    given = {**{key: value for key, value in shared.items() if key in accepted}, **arguments}
-    try:
-        return create(name, **given)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"tuner_args: {error}") from error

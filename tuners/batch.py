@@ -1,4 +1,4 @@
-"""Batch: runs a list of configurations that the user wrote down, in order."""
+"""Batch: runs the configurations of a list, in order."""
 
 from __future__ import annotations
 

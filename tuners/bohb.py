@@ -21,12 +21,12 @@ from .models import Mixture, features_of
 
 __all__ = ["BOHBTuner"]
 
-_FLIP = 0.3  # how often a kernel leaves the option of a choice, at one observation; less with more
+_FLIP = 0.3  # how often a kernel leaves the option of a choice, with one observation; less often with more
 _LARGEST_SET = 500  # points in the density of the bad; beyond it, every n-th by rank
-_CANDIDATES_TRIED = 16  # the best candidates that are looked at for a new one that meets the constraints
+_CANDIDATES_TRIED = 16  # the best candidates, to find a new one that meets the constraints
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Model:
     """The settings of the densities: Falkner et al. 2018, section 3.2."""
 
@@ -87,12 +87,13 @@ class BOHBTuner(HyperbandTuner):
         most = integer("max_budget", max_budget, least)
         super().__init__(optimize_mode, most, eta, "parallelism", seed)
         self._s_max = halvings(most / least, self._eta)
+        least_points = min_points_in_model
         self._model = _Model(
-            None if min_points_in_model is None else integer("min_points_in_model", min_points_in_model, 1),
-            number("top_n_percent", top_n_percent, 0, 99.0) / 100,
-            integer("num_samples", num_samples, 1),
-            positive("bandwidth_factor", bandwidth_factor),
-            positive("min_bandwidth", min_bandwidth),
+            min_points=None if least_points is None else integer("min_points_in_model", least_points, 1),
+            good_share=number("top_n_percent", top_n_percent, 0, 99.0) / 100,
+            samples=integer("num_samples", num_samples, 1),
+            widening=positive("bandwidth_factor", bandwidth_factor),
+            narrowest=positive("min_bandwidth", min_bandwidth),
         )
         self._random_fraction = number("random_fraction", random_fraction, 0, 1.0)
         # By budget, what was measured there, ascending: loss, order of arrival, parameters, and their vector.
@@ -100,7 +101,7 @@ class BOHBTuner(HyperbandTuner):
         self._arrivals = 0
 
     def update_search_space(self, search_space: Any) -> None:
-        """Take a search space; members that run go on, and results that are points of it are kept."""
+        """Take a search space; running members continue, and results that are points of it are kept."""
         super().update_search_space(search_space)
         space = ready(self._explored).space
         self._layout = Layout.of(space)
@@ -157,7 +158,7 @@ class BOHBTuner(HyperbandTuner):
         return units[np.argsort(-ratio, kind="stable")]
 
     def _density(self, units: Floats, widening: float) -> Mixture:
-        """Return the kernel density of points, with a little of the sampling distribution, where nothing was seen."""
+        """Return the kernel density of points, with a little of the sampling distribution for places without points."""
         layout, n = self._layout, len(units)
         bandwidth = np.maximum(
             _normal_reference(units[:, layout.numeric], len(layout.numeric)), layout.cells / 2
@@ -174,7 +175,7 @@ class BOHBTuner(HyperbandTuner):
 
 
 def _normal_reference(units: Floats, dimension: int) -> Floats:
-    """Return 1.06 sigma n^(-1 / (4 + d)) for each column, (n, p), without its NaN; 1 where nothing is left."""
+    """Return 1.06 sigma n^(-1 / (4 + d)) for each column, (n, p), ignoring NaN; 1 for a column of NaN only."""
     known = ~np.isnan(units)
     n = known.sum(axis=0)
     filled = np.where(known, units, 0.0)

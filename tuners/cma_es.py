@@ -33,8 +33,8 @@ class CMAESTuner(LearningTuner):
 
     `optimize_mode` is `minimize` or `maximize`, `seed` an integer of at least 0. `population_size` is the
     number of results in a generation (None: by the dimension, 4 + 3 log d), `sigma` the first standard deviation as
-    a part of each range. With `restart` `ipop`, the search begins anew with twice the population when it has
-    converged; None goes on. Any number of trials may run at once: results count in the order they come. Raises
+    a part of each range. With `restart` `ipop`, a converged search starts over with twice the population; with None
+    it continues. Any number of trials may run at once: results count in the order they come. Raises
     ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
 
     >>> tuner = CMAESTuner(seed=1)
@@ -63,13 +63,15 @@ class CMAESTuner(LearningTuner):
         self._axes = _Axes.of(ready(self._explored).space, self._layout)
         self._strategy: _Strategy | None = None
         self._asked: Any = None
-        self._solutions: dict[int, tuple[int, Any]] = {}  # by row: of which search, and what it was there
+        self._solutions: dict[
+            int, tuple[int, Any]
+        ] = {}  # by row: the number of the search, and the solution there
         self._generation: list[tuple[Any, float]] = []
         self._known: dict[Hashable, float] = {}  # losses by point
         self._searches = 0
 
     def _proposals(self) -> Iterator[Floats]:
-        """Yield draws; one that is refused since its result is known counts with that result."""
+        """Yield draws; a draw whose result is known counts with that result."""
         if self._axes.dimension:
             for _ in range(_PROPOSALS):
                 strategy = self._current()
@@ -126,9 +128,9 @@ class CMAESTuner(LearningTuner):
 
 @dataclass(frozen=True, slots=True)
 class _Axes:
-    """Which column of the unit cube is what to a strategy: a range, some values in their order, or some without.
+    """How a strategy sees each column of the unit cube: as a range, as ordered values, or as unordered ones.
 
-    With a value of `stepped` and `choices` come its places in the unit interval.
+    `stepped` and `choices` hold columns and the places of their values in the unit interval.
     """
 
     columns: int
@@ -138,7 +140,7 @@ class _Axes:
 
     @classmethod
     def of(cls, space: SearchSpace, layout: Layout) -> _Axes:
-        """Return the axes of a space; what has a single value is none."""
+        """Return the axes of a space; a parameter with a single value has none."""
         places: list[Floats | None] = [
             None if edges is None or len(edges) > _MOST_VALUES else 0.5 * (edges[1:] + edges[:-1])
             for edges in Embedding.of(space).edges

@@ -399,7 +399,7 @@ class TunerConformance:
 
 
 def _next(tuner: Tuner, parameter_id: int) -> Any:
-    """Return a suggestion, or None when there are no more."""
+    """Return a suggestion, or None when the space is exhausted."""
     try:
         return tuner.generate_parameters(parameter_id)
     except NoMoreTrialError:

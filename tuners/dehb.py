@@ -39,7 +39,7 @@ class _Population:
         return self.vectors[order[self.losses[order] < math.inf]]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class _Bracket:
     """Successive halving: sizes and budgets of its rungs, the rung that it is at, and who was made for that."""
 
@@ -54,9 +54,9 @@ class _Bracket:
         return len(self.made) < self.sizes[self.rung]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class _Challenger(Member):
-    """A member with its vector, where it is measured, and whom it may replace there; `age` is that of the space."""
+    """A member with its vector, its budget level, and the target it may replace there; `age` is that of the space."""
 
     bracket: _Bracket | None = None
     level: int = 0
@@ -69,9 +69,9 @@ class DEHBTuner(ScheduledTuner):
     """Hyperband with evolution: a configuration is bred from the best on the budget below, and replaces a worse one.
 
     Budgets go from `min_budget` to `max_budget` intermediate results by factors of `eta`. The first bracket is
-    random and halves as in Hyperband, going on from checkpoints; in all others every rung gets new configurations: a +
+    random and halves as in Hyperband, continuing from checkpoints. In others every rung gets new configurations: a +
     `mutation_factor` (b - c) for three of the best of the budget below, crossed with a member of the population of
-    its own budget with `crossover_prob` for each parameter. Raises ValueError for other arguments.
+    its own budget with probability `crossover_prob` for each parameter. Raises ValueError for other arguments.
 
     >>> tuner = DEHBTuner(max_budget=9, seed=1)
     >>> tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
@@ -101,7 +101,7 @@ class DEHBTuner(ScheduledTuner):
         self._age = 0
 
     def update_search_space(self, search_space: Any) -> None:
-        """Take a search space; populations begin anew, and what runs in the old one is not their business."""
+        """Take a search space; populations start over, and results of the old space do not enter them."""
         super().update_search_space(search_space)
         self._age += 1
         self._populations = [self._new_population(level) for level in range(self._s_max + 1)]
@@ -114,7 +114,7 @@ class DEHBTuner(ScheduledTuner):
         return _Population(self._rng.random((size, dimension)), np.full(size, math.inf))
 
     def _compare_now(self) -> None:
-        """Let the first bracket, if it is still filling, go on with those that it has."""
+        """Let the first bracket continue with the members that it has, if it is still filling."""
         for bracket in list(self._brackets):
             if bracket.is_first and bracket.rung == 0 and bracket.wants_more and bracket.made:
                 count = len(bracket.made)
@@ -126,7 +126,7 @@ class DEHBTuner(ScheduledTuner):
         if bracket is None:
             s = self._s_max - self._opened % (self._s_max + 1)
             levels = list(range(self._s_max - s, self._s_max + 1))
-            bracket = _Bracket(list(self._plans[s][0]), levels, self._opened == 0)
+            bracket = _Bracket(sizes=list(self._plans[s][0]), levels=levels, is_first=self._opened == 0)
         level = bracket.levels[bracket.rung]
         target_index = self._populations[level].next_target()
         parameters, vector = self._bred(bracket, level, target_index)
@@ -134,14 +134,14 @@ class DEHBTuner(ScheduledTuner):
             self._brackets.append(bracket)
             self._opened += 1
         member = _Challenger(
-            parameters,
-            self._budget(level),
+            parameters=parameters,
+            target=self._budget(level),
             bracket=bracket,
             level=level,
             vector=vector,
             target_index=target_index,
+            age=self._age,
         )
-        member.age = self._age
         bracket.made.append(member)
         return member
 
@@ -166,7 +166,7 @@ class DEHBTuner(ScheduledTuner):
         return parameters, np.where(np.isnan(vector), self._rng.random(dimension), vector)
 
     def _parents(self, bracket: _Bracket, level: int) -> Floats:
-        """Return whom to breed from, random ones where there are fewer than three (Awad et al. 2021, section 4.3)."""
+        """Return the parents, with random ones where there are fewer than three (Awad et al. 2021, section 4.3)."""
         if bracket.rung == 0:
             pool = self._populations[level].best(len(self._populations[level].losses))
         else:
@@ -204,7 +204,7 @@ class DEHBTuner(ScheduledTuner):
             population.losses[member.target_index] = member.loss
 
     def _look_at(self, bracket: _Bracket) -> None:
-        """Go on to the next rung when all that were made for this one have arrived."""
+        """Begin the next rung when all members of this one have arrived."""
         while not bracket.wants_more and all(member.waits for member in bracket.made):
             if bracket.rung == len(bracket.sizes) - 1:
                 if bracket in self._brackets:
@@ -214,7 +214,7 @@ class DEHBTuner(ScheduledTuner):
             bracket.made = self._promoted(bracket) if bracket.is_first else []
 
     def _promoted(self, bracket: _Bracket) -> list[Member]:
-        """Let the best of the first bracket go on to its next rung, and end the others."""
+        """Promote the best of the first bracket to its next rung, and end the others."""
         ranked = sorted(bracket.made, key=lambda member: member.loss)
         best = [member for member in ranked if not member.failed][: bracket.sizes[bracket.rung]]
         for member in ranked:

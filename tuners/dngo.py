@@ -19,10 +19,10 @@ _LARGEST_SET = 1000
 class DNGOTuner(SurrogateTuner):
     """Bayesian optimisation with a neural network: for hundreds of results and more.
 
-    `optimize_mode` is `maximize` or `minimize`, `seed` an integer of at least 0. The network is trained anew
-    for `num_epochs_per_training` epochs when there are a quarter more results than at the last training, at
-    the latest after `trials_per_update`; the regression follows every result. `sample_size` random candidates are
-    looked at for a suggestion. The first `startup` suggestions fill the space. Raises ValueError for other
+    `optimize_mode` is `maximize` or `minimize`, `seed` an integer of at least 0. The network is trained again,
+    for `num_epochs_per_training` epochs, when there are a quarter more results than at the last training, at
+    the latest after `trials_per_update`; the regression uses every result. A suggestion is chosen from `sample_size`
+    random candidates. The first `startup` suggestions fill the space. Raises ValueError for other
     arguments, NoMoreTrialError when a finite space is exhausted.
 
     >>> tuner = DNGOTuner("minimize", seed=1)

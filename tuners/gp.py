@@ -68,7 +68,7 @@ class GPTuner(GaussianProcessTuner):
     `kappa` standard deviations). `nu` is the smoothness of the Matern kernel (0.5, 1.5, 2.5 or infinity), `alpha`
     the noise variance expected beforehand; both noise and length-scales are fitted. `cold_start_num` suggestions fill
     the space first; then `selection_num_warm_up` random candidates and `selection_num_starting_points` near the
-    best results are looked at each time, and the best of them climbed from. Values are in units of standard
+    best results are compared each time, and the search climbs from the best of them. Values are in units of standard
     deviations of the transformed results. Raises ValueError for other arguments, NoMoreTrialError when a finite space
     is exhausted.
 
@@ -105,7 +105,7 @@ class GPTuner(GaussianProcessTuner):
         )
 
     def _acquisition(self, model: Model, training: Training) -> Score:
-        # The lowest mean rather than the lowest result, which may owe its place to noise.
+        # The lowest mean, not the lowest result, which may be noise.
         best = float(model.predict(training.features)[0].min()) - self._xi
 
         def worth(features: Floats) -> Floats:
@@ -120,5 +120,5 @@ class GPTuner(GaussianProcessTuner):
 
 
 def _number(value: Any) -> Any:
-    """Return a number as a float: a config says 1.5 or infinity in several ways."""
+    """Return a number as a float; a config may have an integer."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else value

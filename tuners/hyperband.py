@@ -15,7 +15,7 @@ from .tuner import NoMoreTrialError
 __all__ = ["HyperbandTuner", "bracket_plan", "halvings"]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class _Bracket:
     """Successive halving: `sizes` and `budgets` of its rungs, and the members of the rung that it is at."""
 
@@ -34,13 +34,13 @@ class _Bracket:
         return self.rung == len(self.sizes) - 1
 
     def shrink(self, eta: int) -> None:
-        """Shrink the rungs above as well: no more members will come."""
+        """Shrink this rung and those above: no more members will come."""
         count = len(self.members)
         self.sizes[self.rung :] = [max(1, count // eta**i) for i in range(len(self.sizes) - self.rung)]
 
 
 def halvings(ratio: float, eta: int) -> int:
-    """Return how often a full budget can be divided by eta, `ratio` being that over the least budget.
+    """Return how often a full budget can be divided by eta; `ratio` is the full budget over the least.
 
     >>> halvings(81, 3), halvings(80, 3)
     (4, 3)
@@ -63,11 +63,11 @@ def bracket_plan(s: int, s_max: int, R: int, eta: int) -> tuple[list[int], list[
 
 
 class HyperbandTuner(ScheduledTuner):
-    """Runs brackets of successive halving, one after the other for ever; budgets are intermediate results.
+    """Runs brackets of successive halving one after the other, without end; budgets are intermediate results.
 
-    `R` is the budget of a full run, `eta` says how many compete for one place in the next rung. Bracket s starts
+    `R` is the budget of a full run; `eta` members compete for one place in the next rung. Bracket s starts
     ceil((s_max + 1) / (s + 1) eta^s) configurations with the budget R / eta^s (Li et al. 2018, algorithm 1). At the end
-    of a rung trials are paused; the best go on from their checkpoints, the others are stopped. With `exec_mode`
+    of a rung trials are paused; the best continue from their checkpoints, the others are stopped. With `exec_mode`
     `parallelism` the next bracket opens while the last still waits for results, with `serial` it does not. Raises
     ValueError for other arguments.
 
@@ -110,13 +110,14 @@ class HyperbandTuner(ScheduledTuner):
             raise
         if bracket is None:
             bracket = self._open()
-        member = Member(parameters, bracket.budgets[0])
+        member = Member(parameters=parameters, target=bracket.budgets[0])
         bracket.members.append(member)
         return member
 
     def _open(self) -> _Bracket:
         s = self._s_max - self._opened % (self._s_max + 1)
-        bracket = _Bracket(self._opened, *bracket_plan(s, self._s_max, self._R, self._eta))
+        sizes, budgets = bracket_plan(s, self._s_max, self._R, self._eta)
+        bracket = _Bracket(number=self._opened, sizes=sizes, budgets=budgets)
         self._opened += 1
         self._brackets.append(bracket)
         return bracket
@@ -134,7 +135,7 @@ class HyperbandTuner(ScheduledTuner):
             self._look_at(bracket)
 
     def _look_at(self, bracket: _Bracket) -> None:
-        """Go on to the next rung, as long as all members of this one have arrived."""
+        """Promote from rung to rung while all members of the current one have arrived."""
         while bracket.is_filled and all(member.waits for member in bracket.members):
             if bracket.is_last_rung:
                 self._brackets.remove(bracket)

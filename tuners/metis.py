@@ -22,16 +22,16 @@ _GOOD = 0.25  # of the results are in the density of the good ones
 _BANDWIDTH, _FLIP = 0.1, 0.2
 _DRAWS = 64
 _REFERENCES = 30  # best known points whose means the next result may change
-_SUSPICIOUS = 3.0  # standard deviations between a result and what the others make expect
+_SUSPICIOUS = 3.0  # standard deviations between a result and what the others predict
 
 
 class MetisTuner(GaussianProcessTuner):
-    """Weighs exploitation, exploration, a mixture model and re-sampling by how much the next result would teach.
+    """Weighs exploitation, exploration, a mixture model and re-sampling by the information in the next result.
 
     `optimize_mode` is `maximize` or `minimize`, `seed` an integer of at least 0. The first `cold_start_num`
     suggestions fill the space. Then, with `exploration_probability`, it compares three candidates: the lowest mean,
     the least known point, and the likeliest good one. Otherwise, and with `no_candidates`, it takes the lowest mean.
-    `selection_num_starting_points` random points are looked at for each. Unless `no_resampling`, a result that does
+    Each is chosen from `selection_num_starting_points` random points. Unless `no_resampling`, a result that does
     not fit the others is measured once more (where a continuous parameter is active: other points are never repeated).
     Raises ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
 
@@ -84,7 +84,7 @@ class MetisTuner(GaussianProcessTuner):
         return np.concatenate([candidates[np.argsort(-gains, kind="stable")], lowest[1:]])
 
     def _suspicious(self, model: Posterior, training: Training) -> list[Floats]:
-        """Return the worst misfit that can be repeated and was not yet, if there is one."""
+        """Return the worst misfit that can be repeated and was not yet, or nothing."""
         for units in _misfits(model, training):
             if units.tobytes() not in self._measured_again and self._is_continuous(units):
                 self._measured_again.add(units.tobytes())
@@ -121,9 +121,9 @@ class MetisTuner(GaussianProcessTuner):
 
 
 def _misfits(model: Posterior, training: Training) -> Floats:
-    """Return the points whose results are far from what the others make expect, the worst first; shape (m, d).
+    """Return the points whose results are far from what the others predict, the worst first; shape (m, d).
 
-    Rasmussen and Williams 2006, eq. 5.12: the prediction at a point from all the others, without a fit for each.
+    Rasmussen and Williams 2006, eq. 5.12: the prediction at a point from all the others, without a fit for each point.
     """
     precision = np.einsum("ij,ij->j", model.whitener, model.whitener)
     distance = np.abs(model.alpha) / np.sqrt(precision)

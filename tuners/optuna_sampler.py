@@ -37,12 +37,12 @@ class OptunaMissing(ImportError):
 
 
 class OptunaTuner(LearningTuner):
-    """Asks a sampler of Optuna for every point, and tells it every result.
+    """Gets every point from a sampler of Optuna, and passes every result to it.
 
     `sampler` is the name of a class of `optuna.samplers`, `sampler_args` are its arguments; `seed` (an integer
-    of at least 0) goes to a sampler that takes one. `optimize_mode` is `minimize` or `maximize`. The sampler sees
-    the places of numbers in the unit interval, integers as steps of it, and choices as the indices of their options; of
-    a nested choice it is asked what is active. Points that it repeats are replaced. Raises
+    of at least 0) is passed to a sampler that takes one. `optimize_mode` is `minimize` or `maximize`. The sampler sees
+    the places of numbers in the unit interval, integers as steps of it, and choices as the indices of their options. It
+    is asked only for active parameters. Points that it repeats are replaced. Raises
     OptunaMissing without Optuna, ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
 
     >>> tuner = OptunaTuner("RandomSampler", seed=1)
@@ -61,17 +61,17 @@ class OptunaTuner(LearningTuner):
         super().__init__(optimize_mode, seed)
         self._sampler, self._arguments = sampler, optional_mapping("sampler_args", sampler_args)
         self._seed = int(self._rng.integers(2**32)) if seed is None else seed
-        _sampler(self._sampler, self._arguments, self._seed)  # refuses wrong arguments before anything starts
+        _sampler(self._sampler, self._arguments, self._seed)  # refuses wrong arguments at once
 
     def _begin(self) -> None:
         self._names = _names(ready(self._explored).space.parameters)
         self._study = _study(_sampler(self._sampler, self._arguments, self._seed))
         self._asked: Trial | None = None
         self._numbers: dict[int, int] = {}  # of the trials of the study that run, by row
-        self._told: set[int] = set()  # rows whose result the study has; it takes no other
+        self._reported: set[int] = set()  # rows whose result the study has; it takes no second one
 
     def _proposals(self) -> Iterator[Floats]:
-        """Yield what the sampler says, until something is new."""
+        """Yield the points of the sampler, until one is new."""
         from optuna.trial import TrialState
 
         for _ in range(_PROPOSALS):
@@ -95,7 +95,7 @@ class OptunaTuner(LearningTuner):
         return units
 
     def _suggested(self, parameter_id: int, row: int) -> None:
-        """Have a trial of the study run: the one that was asked for, or one with the point that was taken instead."""
+        """Start a trial of the study: the one asked for, or one with the point that replaced it."""
         trial = self._asked
         if trial is None:
             self._study.enqueue_trial(self._values(row))
@@ -107,9 +107,9 @@ class OptunaTuner(LearningTuner):
     def _settled(self, row: int) -> None:
         from optuna.trial import TrialState, create_trial
 
-        if row in self._told:
+        if row in self._reported:
             return
-        self._told.add(row)
+        self._reported.add(row)
         loss = self._history.loss(row)
         number = self._numbers.pop(row, None)
         if not math.isfinite(loss):
@@ -133,7 +133,7 @@ class OptunaTuner(LearningTuner):
 
 
 def _names(parameters: Sequence[Parameter]) -> list[tuple[str, BaseDistribution]]:
-    """Return, for each column, what the study calls it and what it may be."""
+    """Return the name and the distribution of each column in the study."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     names: list[tuple[str, BaseDistribution]] = []

@@ -1,4 +1,4 @@
-"""PB2: population-based training whose new parameters come from a bandit model of what improved whom, and when.
+"""PB2: population-based training; a bandit model of past improvements chooses the new parameters.
 
 Parker-Holder, Nguyen and Roberts, Provably Efficient Online Hyperparameter Optimization with Population-Based
 Bandits, NeurIPS 2020 (the method)
@@ -20,19 +20,19 @@ from .pbt import Legacy, PBTTuner
 
 __all__ = ["PB2Tuner"]
 
-_LARGEST_SET = 100  # of the latest measurements that the model is fitted to
+_LARGEST_SET = 100  # latest measurements that the model is fitted to
 _CANDIDATES = 500
 _HUGE = 1e150  # squares stay finite
-# Between these, by the marginal likelihood: length-scale, forgetting per generation, share of noise.
+# The marginal likelihood chooses among these: length-scale, forgetting per generation, share of noise.
 _GRID = tuple(itertools.product((0.2, 0.5, 1.2), (0.0, 0.1, 0.4), (0.02, 0.3)))
 
 
 class PB2Tuner(PBTTuner):
-    """Population-based training that models by how much parameters improved their members, and forgets with time.
+    """Population-based training that models how much parameters improved their members; old results count less.
 
     As in PBT, `population_size` members train in generations of `interval` intermediate results, and the worst
-    `fraction` go on from checkpoints of the best. Their parameters are those with the highest upper confidence bound
-    of the improvement that is expected next. `generations` None means until the scripts end. Raises ValueError for
+    `fraction` continue from checkpoints of the best, with the parameters whose next improvement has the highest upper
+    confidence bound. With `generations` None they train until the scripts end. Raises ValueError for
     other arguments.
 
     >>> tuner = PB2Tuner(population_size=2, interval=5, seed=1)
@@ -58,29 +58,28 @@ class PB2Tuner(PBTTuner):
             generations=generations,
             seed=seed,
         )
-        self._before: dict[
-            int, float
-        ] = {}  # by place in the population: the loss that the generation began with
+        # By place in the population: the loss that the generation began with.
+        self._before: dict[int, float] = {}
         # Parameters, generation, and the improvement in it, compared with the others.
         self._measured: list[tuple[dict[str, Any], int, float]] = []
         self._surrogate: tuple[Embedding, _TimeVarying] | None = None  # of this generation
 
     def update_search_space(self, search_space: Any) -> None:
-        """Take a search space; what was measured in another one is left out as far as it is not in this."""
+        """Take a search space; measurements that are not points of it are left out."""
         super().update_search_space(search_space)
         self._surrogate = None
 
     def _note_generation(self) -> None:
-        """Take down who improved by how much, in standard deviations of the generation (section 3.1 of the paper)."""
+        """Record how much each member improved, in standard deviations of the generation (section 3.1)."""
         self._surrogate = None
         placed = [(i, member) for i, member in enumerate(self._members) if math.isfinite(member.loss)]
         gains = np.array([self._before.get(i, 0.0) - member.loss for i, member in placed]).clip(-_HUGE, _HUGE)
         spread = float(gains.std()) if len(gains) else 0.0
         if 0.0 < spread < math.inf:
-            told = (gains - gains.mean()) / spread
+            scaled = (gains - gains.mean()) / spread
             self._measured += [
                 (member.parameters, self._generation, float(gain))
-                for (_, member), gain in zip(placed, told, strict=True)
+                for (_, member), gain in zip(placed, scaled, strict=True)
             ]
             self._measured = self._measured[-_LARGEST_SET:]
         self._before = {i: member.loss for i, member in placed}
@@ -91,7 +90,7 @@ class PB2Tuner(PBTTuner):
             self._before[self._members.index(member)] = legacy.model.loss
 
     def _explore(self, model: Member) -> dict[str, Any]:
-        """Return the parameters with the highest upper confidence bound (eq. 5), others chosen now being believed."""
+        """Return the parameters with the highest upper confidence bound (eq. 5); earlier choices count as measured."""
         space = ready(self._explored).space
         if self._surrogate is None:
             self._surrogate = self._learned(space)
@@ -111,7 +110,7 @@ class PB2Tuner(PBTTuner):
         return super()._explore(model)
 
     def _learned(self, space: SearchSpace) -> tuple[Embedding, _TimeVarying] | None:
-        """Return the model of what was measured, as far as it is in the space; None when nothing is."""
+        """Return the model of the measurements in the space, or None without any."""
         known = [each for each in self._measured if not space.validate(each[0])]
         if not known:
             return None
@@ -122,7 +121,7 @@ class PB2Tuner(PBTTuner):
 
 
 class _TimeVarying:
-    """Gaussian-process regression of what changes with time: k = matern(x, x') (1 - omega)^(|t - t'| / 2).
+    """Gaussian-process regression of a function that changes with time: k = matern(x, x') (1 - omega)^(|t - t'| / 2).
 
     Bogunovic et al. 2016, eq. 4. `features` (n, f), `times` (n,), `targets` (n,) of about unit variance.
     """
@@ -158,7 +157,7 @@ class _TimeVarying:
         return white.T @ self._white, np.sqrt(np.maximum(1.0 - (white * white).sum(axis=0), 1e-12))
 
     def believe(self, features: Floats, time: float) -> None:
-        """Take the mean for what is to be measured: the next choice goes elsewhere (section 3.2 of the paper)."""
+        """Take the mean as the result of these points: the next choice goes elsewhere (section 3.2)."""
         mean, _ = self.predict(features, time)
         self._features = np.concatenate([self._features, features])
         self._times = np.append(self._times, np.full(len(features), time))

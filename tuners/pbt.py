@@ -1,4 +1,4 @@
-"""Population-based training: members train side by side; the worst take over what the best have become, and vary it.
+"""Population-based training: members train side by side; the worst continue from the checkpoints of the best.
 
 Jaderberg et al., Population Based Training of Neural Networks, arXiv 1711.09846, 2017.
 """
@@ -25,7 +25,7 @@ _TRIES = 100
 
 @dataclass(frozen=True, slots=True)
 class Legacy:
-    """What one of the worst goes on with: parameters, the trial whose checkpoint it takes, and its member."""
+    """What one of the worst continues with: parameters, the trial whose checkpoint it takes, and its member."""
 
     parameters: dict[str, Any]
     source: str | None
@@ -35,11 +35,11 @@ class Legacy:
 class PBTTuner(ScheduledTuner):
     """Trains `population_size` members in generations of `interval` intermediate results, all at the same pace.
 
-    Behind each generation the worst `fraction` of the members go on from the checkpoints of some of the best and
-    with their parameters varied: each one is drawn anew with `resample_probability`, else moved by `factor` of its
-    range (by one value where there are few). `generations` None means until the scripts end. With
+    After each generation the worst `fraction` of the members continue from the checkpoints of some of the best, with
+    their parameters varied: each one is drawn again with `resample_probability`, else moved by `factor` of its range
+    (by one value where there are few). With `generations` None they train until the scripts end. With
     `all_checkpoint_dir` a generation is a whole trial, as in NNI: the script finds `load_checkpoint_dir` and
-    `save_checkpoint_dir` below that folder among its parameters, and `interval` is not looked at. Raises
+    `save_checkpoint_dir` below that folder among its parameters, and `interval` has no effect. Raises
     ValueError for other arguments.
 
     >>> tuner = PBTTuner(population_size=2, interval=5, seed=1)
@@ -71,17 +71,17 @@ class PBTTuner(ScheduledTuner):
         self._stage_is_a_trial = self._folder is not None
         self._generation = 1
         self._members: list[Member] = []
-        self._sources: list[int] = []  # of each, whose checkpoint it took over last: its own or another's
+        self._sources: list[int] = []  # of each: the place of the member whose checkpoint it took last
 
     def _compare_now(self) -> None:
-        """Let the population be as large as it is."""
+        """Make do with the members that there are."""
         self._size = min(self._size, len(self._members))
         self._look()
 
     def _new_member(self) -> Member:
         if len(self._members) >= self._size:
             raise NoMoreTrialError("the population is complete")
-        member = Member(self._draw(), self._interval)
+        member = Member(parameters=self._draw(), target=self._interval)
         self._sources.append(len(self._members))
         self._members.append(member)
         return member
@@ -93,14 +93,14 @@ class PBTTuner(ScheduledTuner):
         return self._generation < self._last and not self._stage_is_a_trial
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> Suggestion:
-        """Return a member that goes on as a new trial, or a new member."""
+        """Return a member that continues as a new trial, or a new member."""
         suggestion = super().generate_parameters(parameter_id, **kwargs)
         if self._folder is None:
             return suggestion
         return Suggestion({**suggestion.parameters, **self._checkpoint_folders(self._running[parameter_id])})
 
     def _checkpoint_folders(self, member: Member) -> dict[str, str]:
-        """Return where a script loads a checkpoint, if it is there, and saves its own, as NNI's tuner tells it."""
+        """Return where a script loads a checkpoint, if there is one, and saves its own; the names are NNI's."""
         own = self._members.index(member)
         source, folder = self._sources[own], self._folder or "."
         return {
@@ -123,10 +123,10 @@ class PBTTuner(ScheduledTuner):
         ranked = sorted(self._members, key=lambda member: member.loss)
         count = min(math.ceil(self._fraction * len(ranked)), len(ranked) // 2)
         best = [member for member in ranked[: len(ranked) - count] if member.loss < math.inf][: max(count, 1)]
-        # All that failed begin anew, too: there is nothing of theirs to go on with.
+        # All that failed start over, too: they have no checkpoint to continue from.
         worst = {id(member) for member in ranked[len(ranked) - count :]} | {id(m) for m in ranked if m.failed}
         heirs = [member for member in going if id(member) in worst]
-        legacies = [self._legacy(best) for _ in heirs]  # before anybody's parameters change
+        legacies = [self._legacy(best) for _ in heirs]  # before any parameters change
         self._sources = list(range(len(self._members)))
         for member in going:
             if id(member) not in worst:
@@ -143,12 +143,12 @@ class PBTTuner(ScheduledTuner):
         self._continued.append(member)
 
     def _take_over(self, member: Member, legacy: Legacy) -> None:
-        """Note whom a member takes over from."""
+        """Record which member another takes over from."""
         if legacy.model is not None:
             self._sources[self._members.index(member)] = self._members.index(legacy.model)
 
     def _note_generation(self) -> None:
-        """Learn from a generation that is over; all its members wait, and have the parameters that they had in it."""
+        """Learn from a finished generation; all its members wait, with the parameters that they had in it."""
 
     def _legacy(self, best: list[Member]) -> Legacy:
         """Return what one of the worst exploits: varied parameters, a checkpoint, and its progress."""
@@ -158,7 +158,7 @@ class PBTTuner(ScheduledTuner):
         return Legacy(self._explore(model), model.trial_id, model)
 
     def _explore(self, model: Member) -> dict[str, Any]:
-        """Return other parameters to go on with from where a member is."""
+        """Return varied parameters for continuing from a member's checkpoint."""
         space = ready(self._explored).space
         if space.validate(model.parameters):
             return self._draw()  # the space has changed
@@ -175,8 +175,8 @@ class PBTTuner(ScheduledTuner):
             [1.0 / p.size if p.size and p.size < 1 / self._factor else self._factor for p in space.parameters]
         )
         moved = np.clip(old + self._rng.choice([-1.0, 1.0], len(old)) * steps, 0.0, 1.0)
-        anew = (self._rng.random(len(old)) < self._resample) | np.isnan(old)
-        return space.decode(np.where(anew, fresh, moved))
+        resampled = (self._rng.random(len(old)) < self._resample) | np.isnan(old)
+        return space.decode(np.where(resampled, fresh, moved))
 
 
 def _folder(value: Any) -> str | None:

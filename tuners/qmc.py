@@ -24,7 +24,7 @@ _BLOCK = 64  # points drawn from a sequence at a time; a power of two keeps Sobo
 
 
 class QMCTuner(RandomTuner):
-    """Takes the points of a low-discrepancy sequence in order; results are not looked at.
+    """Takes the points of a low-discrepancy sequence in order; results do not matter.
 
     `sequence` is `sobol`, `halton` or `lhs` (Latin hypercubes of `block` points each, one after the other);
     `scramble` randomises the first two by the seed, without it they are the same for every seed. `optimize_mode`
@@ -71,7 +71,7 @@ class QMCTuner(RandomTuner):
 
 
 class _Points(Iterator[Floats]):
-    """The points of a sequence, each of shape (dimension,); it pickles, and goes on where it was."""
+    """The points of a sequence, each of shape (dimension,); a pickled one continues where it was."""
 
     def __init__(
         self, sequence: str, dimension: int, scramble: bool, block: int, rng: np.random.Generator
@@ -91,16 +91,15 @@ class _Points(Iterator[Floats]):
         return self._ahead[place]
 
     def _draw(self) -> Floats:
-        """Return the next points of the sequence; an engine is made anew, so that none has to be pickled."""
+        """Return the next points of the sequence; every call makes an engine, so that none is pickled."""
         if self._sequence == "lhs":
             return latin_hypercube(self._rng, self._block, self._dimension)
         from scipy.stats import qmc
 
         engines = {"sobol": qmc.Sobol, "halton": qmc.Halton}
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", DeprecationWarning
-            )  # `seed` is the name that every supported scipy has
+            # Every supported scipy has `seed`; the newest deprecate it.
+            warnings.simplefilter("ignore", DeprecationWarning)
             engine = engines[self._sequence](self._dimension, scramble=self._scramble, seed=self._seed)
         if self._given:
             engine.fast_forward(self._given)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from ..plugins import integer, one_of
 from .base import Floats
-from .models import Forest, Model, Score, SurrogateTuner, Training, grow
-from .moves import log_expected_improvement
+from .models import Forest, SurrogateTuner, Training, grow
 
 __all__ = ["SMACTuner"]
 
-_RANDOM_SHARE = 0.1  # of the suggestions: nothing is ever left out for good
+_RANDOM_SHARE = 0.1  # of the suggestions: every region is visited some day
 _LARGEST_SET = 500
 
 
@@ -52,7 +51,3 @@ class SMACTuner(SurrogateTuner):
 
     def _fit(self, training: Training) -> Forest:
         return grow(self._rng, training.features, training.targets, self._trees)
-
-    def _acquisition(self, model: Model, training: Training) -> Score:
-        best = float(training.targets.min())
-        return lambda features: log_expected_improvement(*model.predict(features), best)

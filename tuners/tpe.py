@@ -42,8 +42,8 @@ class TPETuner(LearningTuner):
     `optimize_mode` is `minimize` or `maximize`, `seed` an integer of at least 0. `tpe_args` may
     hold `n_startup_jobs` (random suggestions first), `n_ei_candidates` (draws from l each time),
     `gamma` (of n results, ceil(gamma sqrt(n)) are good), `linear_forgetting` (at most so many are good),
-    `prior_weight` (observations that the search space itself counts for) and `constant_liar_type`
-    (what running trials are taken for: `best`, `mean`, `worst` or None, to ignore them).
+    `prior_weight` (the weight of the search space itself, in observations) and `constant_liar_type`
+    (the result that running trials count with: `best`, `mean`, `worst` or None, to ignore them).
     Raises ValueError for other arguments, NoMoreTrialError when a finite space is exhausted. A failed trial
     and NaN count as the worst result.
 
@@ -145,7 +145,7 @@ def _improvement_weights(losses: Floats, count: int) -> Floats:
     """Return the weights of the good observations: half equal, half by improvement over the next one.
 
     The second half is Watanabe's "expected improvement" weighting (2023, section 3); the equal half keeps one
-    outlier from being everything. Points beyond the losses are running trials, taken for the best.
+    outlier from dominating. Points beyond the losses are running trials, which count as the best.
     """
     good = losses[:-1] if len(losses) > 1 else losses
     gain = np.resize(losses[-1] - good, count)

@@ -61,7 +61,7 @@ class Tuner(CheckpointFolder):
         raise NotImplementedError(f"{type(self).__name__} does not override generate_parameters")
 
     def generate_multiple_parameters(self, parameter_id_list: Sequence[int], **kwargs: Any) -> list[Any]:
-        """Return parameters for each id in order; fewer than ids means that there are no more."""
+        """Return parameters for each id in order; a shorter list means that the space is exhausted."""
         suggestions: list[Any] = []
         for parameter_id in parameter_id_list:
             try:
@@ -117,7 +117,7 @@ class Tuner(CheckpointFolder):
     def trials_stalled(self) -> None:
         """Resume paused trials: none is running and no new one may be made. Those left paused are ended.
 
-        Without this call, a tuner that needs more trials than `max_trial_number` would wait for ever.
+        Without this call, a tuner that needs more trials than `max_trial_number` would wait forever.
         """
 
     def load_checkpoint(self) -> None:

@@ -79,7 +79,7 @@ def results(level: float, count: int = 20) -> list[float]:
 
 
 def experienced(**arguments: Any) -> CurvefittingAssessor:
-    """A rule that has seen a trial come to 0.8."""
+    """Return a rule that has seen a trial come to 0.8."""
     rule = CurvefittingAssessor(**arguments)
     sign = -1.0 if arguments.get("optimize_mode") == "minimize" else 1.0
     rule.assess_trial("old", [sign * value for value in results(0.8)])

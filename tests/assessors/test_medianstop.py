@@ -17,7 +17,7 @@ TRIALS = st.lists(st.tuples(st.lists(VALUES, min_size=1, max_size=6), st.boolean
 
 
 def expected(trials: list, history: list[float], mode: str, start_step: int) -> AssessResult:
-    """The rule as it is told: the best so far against the median of the succeeded trials' averages."""
+    """Apply the rule literally: the best so far against the median of the succeeded trials' averages."""
     step = len(history)
     averages = sorted(sum(t[:step]) / step for t, ok in trials if ok and len(t) >= max(step, start_step))
     if step < start_step or not averages:

@@ -73,7 +73,7 @@ def test_plateau_of_results_in_groups() -> None:
 
 
 def patient(**arguments: Any) -> PatientAssessor:
-    """A patient median rule that knows one trial, which was at 0.8 throughout."""
+    """Return a patient median rule that knows one trial, which was at 0.8 throughout."""
     rule = PatientAssessor(**{"assessor": "Medianstop", "optimize_mode": "maximize", **arguments})
     rule.assess_trial("old", [0.8] * 12)
     rule.trial_end("old", True)
@@ -113,7 +113,7 @@ def test_patient_tells_the_rule_of_every_result_and_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cls", "arguments", "told"),
+    ("cls", "arguments", "message"),
     [
         (ThresholdAssessor, {}, "lower or upper must be given"),
         (ThresholdAssessor, {"lower": 2, "upper": 1}, "lower must not be above upper"),
@@ -130,6 +130,6 @@ def test_patient_tells_the_rule_of_every_result_and_end() -> None:
         (PatientAssessor, {"assessor_args": {"optimize_mode": "minimize"}}, "contradicts 'maximize'"),
     ],
 )
-def test_wrong_arguments_are_refused(cls: Any, arguments: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_wrong_arguments_are_refused(cls: Any, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         cls(**arguments)

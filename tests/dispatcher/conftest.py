@@ -30,14 +30,14 @@ class Manager:
         raise NotImplementedError
 
     def expect(self, command: CommandType) -> Any:
-        """The payload of the next frame other than Processed, which must be this command."""
+        """Return the payload of the next frame other than Processed, which must be this command."""
         while (frame := self.receive()).command is CommandType.Processed:
             pass
         assert frame.command is command, frame
         return loads(frame.payload) if frame.payload else None
 
     def processed(self, queue: str, n: int) -> list[Frame]:
-        """Waits until the queue has handled command `n`; returns the frames that came before."""
+        """Wait until the queue has handled command `n`; return the frames that came before."""
         frames: list[Frame] = []
         while True:
             frame = self.receive()
@@ -99,7 +99,7 @@ class Hosted(Manager):
         return self.joined()
 
     def rest(self) -> list[Frame]:
-        """The frames that were sent and not received."""
+        """Return the frames that were sent and not received."""
         frames = []
         while not self.channel.sent.empty():
             frames.append(self.channel.sent.get())
@@ -164,7 +164,7 @@ class Spawned(Manager):
         return (self.folder / "output").read_text()
 
     def hang_up(self) -> None:
-        """Closes the pipe to the dispatcher, as a manager that dies does."""
+        """Close the pipe to the dispatcher, as a manager that dies does."""
         if self._open:
             self._open = False
             os.close(self.out_fd)
@@ -188,7 +188,7 @@ class Spawned(Manager):
 
 @pytest.fixture
 def host() -> Iterator[Callable[..., Hosted]]:
-    """A function that runs a MsgDispatcher for a tuner and an assessor, a peer of the manager unless told."""
+    """Return a function that runs a MsgDispatcher for a tuner and an assessor; by default the manager is a peer."""
     hosted: list[Hosted] = []
 
     def start(tuner: Any, assessor: Any = None, *, protocol: int | None = 1, **options: Any) -> Hosted:
@@ -205,7 +205,7 @@ def host() -> Iterator[Callable[..., Hosted]]:
 
 @pytest.fixture
 def host_base() -> Iterator[Callable[..., Hosted]]:
-    """The same for a dispatcher that is made already."""
+    """Return the same for an existing dispatcher."""
     hosted: list[Hosted] = []
 
     def start(dispatcher: MsgDispatcherBase, protocol: int | None = 1) -> Hosted:
@@ -222,7 +222,7 @@ def host_base() -> Iterator[Callable[..., Hosted]]:
 
 @pytest.fixture
 def spawn(tmp_path: Path) -> Iterator[Callable[..., Spawned]]:
-    """A function that starts `python -m pitchpipe.dispatcher` for a configuration."""
+    """Return a function that starts `python -m pitchpipe.dispatcher` for a configuration."""
     spawned: list[Spawned] = []
 
     def start(
@@ -241,7 +241,7 @@ def spawn(tmp_path: Path) -> Iterator[Callable[..., Spawned]]:
 
 @pytest.fixture
 def plugin_file(tmp_path: Path) -> Callable[..., dict[str, str]]:
-    """A function that writes a file of plug-ins and returns the configuration for a class in it."""
+    """Return a function that writes a file of plug-ins and returns the configuration for a class in it."""
 
     def write(class_name: str, text: str, folder: str = "plugins") -> dict[str, str]:
         directory = tmp_path / folder

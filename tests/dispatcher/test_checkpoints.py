@@ -43,7 +43,7 @@ class Unsaveable(RandomTuner):
 
 
 def hosted(tuner: Tuner, folder: Path, worth: float = 0.0, assessor: Assessor | None = None) -> Hosted:
-    """A dispatcher that saves itself after every command, or after none (`worth` in seconds of handling)."""
+    """Return a dispatcher that saves itself after every command, or after none (`worth` in seconds of handling)."""
     channel = MemoryChannel()
     dispatcher = MsgDispatcher(tuner, assessor, channel, protocol=1)
     dispatcher.save_into(Saver(folder, worth=worth, spacing=0.0))
@@ -51,7 +51,7 @@ def hosted(tuner: Tuner, folder: Path, worth: float = 0.0, assessor: Assessor | 
 
 
 def checkpoint(one: Hosted) -> dict[str, Any]:
-    """The next announcement of a whole checkpoint; what comes before must be its two marks."""
+    """Return the next announcement of a whole checkpoint; what comes before must be its two marks."""
     marks = {}
     while True:
         frame = one.receive()

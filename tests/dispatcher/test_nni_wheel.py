@@ -94,7 +94,7 @@ def nni(tmp_path_factory: pytest.TempPathFactory) -> Nni:
 
 
 def with_stand_ins(nni: Nni) -> Nni:
-    """Adds a stand-in for each module that nni's dispatcher imports and that is not installed."""
+    """Add a substitute for each module that nni's dispatcher imports and that is not installed."""
     (nni.folder / "stand_ins").mkdir()
     algorithms = "nni.algorithms.hpo.tpe_tuner, nni.algorithms.hpo.medianstop_assessor"
     command = [sys.executable, "-c", f"import nni.__main__, {algorithms}"]
@@ -122,7 +122,7 @@ class Recording:
 
 
 def play(one: Any, recording: Recording) -> Recording:
-    """Sends the bytes of a recording, waiting after each step for as many frames as came then."""
+    """Send the bytes of a recording, waiting after each step for as many frames as came then."""
     played = Recording()
     for data, answers in recording.steps:
         one.send_bytes(data)
@@ -145,7 +145,7 @@ class Conversation:
         return got
 
     def run_trial(self, trial: str, record: Frame, values: list[float]) -> None:
-        """A trial from its first intermediate result to its end."""
+        """Record a trial from its first intermediate result to its end."""
         parameter_id = loads(record.payload)["parameter_id"]
         metrics = [metric(trial, parameter_id, "PERIODICAL", i, value) for i, value in enumerate(values)]
         end = {"trial_job_id": trial, "event": "SUCCEEDED", "hyper_params": record.payload}
@@ -161,7 +161,7 @@ def metric(trial: str, parameter_id: int, kind: str, sequence: int, value: float
 
 
 def converse(one: Any) -> Recording:
-    """An experiment of four trials, the last of which deserves to be stopped."""
+    """Record an experiment of four trials, the last of which deserves to be stopped."""
     talk = Conversation(one)
     talk.step((CommandType.Initialize, SPACE), answers=1)
     talk.step((CommandType.ImportData, [{"parameter": POINT, "value": 0.7}]))
@@ -177,7 +177,7 @@ POINT = {"lr": 0.1, "size": 32, "drop": 0.1, "net": {"_name": "flat"}}
 
 
 def shape(frame: Frame) -> Any:
-    """What two dispatchers must have in common: all but the values that a tuner draws."""
+    """Return what two dispatchers must have in common: all but the values that a tuner draws."""
     if frame.command is not CommandType.NewTrialJob:
         return frame
     record = loads(frame.payload)

@@ -52,7 +52,7 @@ class Odd(Tuner):
 
 @pytest.fixture
 def odd(plugin_file: Callable[..., dict[str, str]]) -> Callable[[str], dict[str, Any]]:
-    """A function that gives the configuration of an Odd tuner."""
+    """Return a function that gives the configuration of an Odd tuner."""
     config = plugin_file("odd.Odd", PLUGIN)
     return lambda what="": {"tuner": {**config, "classArgs": {"what": what}}}
 
@@ -141,7 +141,7 @@ def test_tuner_that_raises_under_another_manager_is_in_the_log(spawn, odd):
 
 
 def hanging(spawn: Callable[..., Any], odd: Callable[[str], dict[str, Any]], **options: Any) -> Any:
-    """A dispatcher whose tuner is inside generate_parameters, and stays there."""
+    """Return a dispatcher whose tuner is inside generate_parameters, and stays there."""
     one = spawn({**odd("hang"), **options})
     os.mkfifo(one.folder / "hanging")
     one.initialize(SPACE)

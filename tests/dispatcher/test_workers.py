@@ -44,7 +44,7 @@ class Log:
 
 @pytest.fixture(params=["own thread", "pool"])
 def make(request: pytest.FixtureRequest) -> Iterator[Callable[[Log], Worker]]:
-    """A function that makes a worker of either kind."""
+    """Return a function that makes a worker of either kind."""
     pool = ThreadPoolExecutor(3)
 
     def worker(log: Log) -> Worker:

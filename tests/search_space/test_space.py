@@ -96,7 +96,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def close(parameter: Parameter, there: float, back: float) -> bool:
-    """Equal to a billionth of the scale of the parameter."""
+    """Return whether two values are equal to a billionth of the scale of the parameter."""
     if parameter.log:
         return math.isclose(there, back, rel_tol=1e-9)
     ends = (parameter.low, parameter.high, parameter.mu, parameter.sigma)
@@ -104,7 +104,7 @@ def close(parameter: Parameter, there: float, back: float) -> bool:
 
 
 def same_point(space: SearchSpace, there: Any, back: Any) -> bool:
-    """Equality that tells types apart, holds NaN equal to itself, and is close for what is continuous."""
+    """Compare points: types differ, NaN equals itself, and continuous values may be close."""
     if repr(there) == repr(back):
         return True
     by_key = {parameter.key: parameter for parameter in space.parameters}
@@ -117,7 +117,7 @@ def same_point(space: SearchSpace, there: Any, back: Any) -> bool:
 
 
 def flatten(point: dict[str, Any], parameters: tuple[Parameter, ...], parent: Any = None) -> Any:
-    """The values by key, worked out from the flat list alone."""
+    """Yield the values by key, worked out from the flat list alone."""
     for index, parameter in enumerate(parameters):
         if parameter.parent == parent:
             value = point[parameter.name]

@@ -40,7 +40,7 @@ def pb2(**arguments: Any) -> Any:
 
 
 def by_number(trial: Trial) -> float:
-    """A result by which the first trials are the worst and every tenth is better than all before."""
+    """Return a result by which the first trials are the worst and every tenth is better than all before."""
     return float(trial.parameter_id * 7 % 10) - trial.parameter_id // 10
 
 
@@ -387,7 +387,7 @@ def test_choices_of_one_generation_keep_apart() -> None:
 
 
 def left_after(tuner: Any) -> float:
-    """The logarithm of the best loss after 12 generations of a training whose best learning rate falls with time."""
+    """Return the log of the best loss after 12 generations of a training whose best learning rate falls with time."""
     losses: dict[str, float] = {}
     saved: dict[str, float] = {}
 

@@ -1,4 +1,4 @@
-"""SMAC and DNGO: they conform, beat random search, and take arguments as told."""
+"""SMAC and DNGO: they conform, beat random search, and take their arguments."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_few_results_of_a_branch_get_it_a_second_look() -> None:
     assert {"1", "2"} <= set(seen)
 
 
-def test_the_network_is_trained_as_often_as_told() -> None:
+def test_the_network_is_trained_as_often_as_configured() -> None:
     trained = []
     tuner = DNGOTuner("minimize", startup=2, trials_per_update=3, num_epochs_per_training=1, seed=0)
     tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})

@@ -1,6 +1,6 @@
-"""The model of `Auto`: Gaussian processes of the warped losses, refitted now and then, with pending points imputed.
+"""The model of `Auto`: Gaussian processes of the warped losses, refitted at intervals, with pending points imputed.
 
-Which losses are compressed, if any, is decided by the evidence for each way of warping them.
+The evidence for each way of warping decides which losses are compressed, if any.
 
     Snelson, Rasmussen and Ghahramani, Warped Gaussian Processes, NIPS 2003
     Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010 (the kriging believer)

@@ -15,7 +15,7 @@ class Warping:
     length_scale: float = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The ingredients of `AutoTuner`; docs/notes/search-quality.md says what each is worth.
 
@@ -27,7 +27,7 @@ class Settings:
     centre_first: bool = True  # start with the middle of every range
     warpings: tuple[Warping, ...] = (Warping(0.5), Warping(0.25), Warping(0.1))
     compare_warpings: bool = True  # use the one with the highest evidence; otherwise they take turns
-    ordered_choices: bool = True  # choices between numbers are ordered as well
+    ordered_choices: bool = True  # choices between numbers are ordered, too
     shared_names: bool = True  # parameters with one name in different branches share what is learned
     largest_set: int = 250  # results that the model is fitted to
     near_set: int = 150  # the same in the trust region: the nearest to the best

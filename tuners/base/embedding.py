@@ -24,7 +24,7 @@ _CORNER = 0.5**0.5  # so that two options are at distance 1
 _STEP = 1e-12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Embedding:
     """The map from units, shape (m, d) with NaN where inactive, to features, shape (m, f).
 

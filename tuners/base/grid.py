@@ -8,7 +8,7 @@ Within an epoch the last parameter varies fastest, and only points with a new co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -70,7 +70,7 @@ class _Continuum:
         return self.count < 1 << _DEEPEST
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Steps:
     """A type with a step q: like a continuum without repeated values, so it ends."""
 
@@ -118,12 +118,11 @@ def _axis(parameter: Parameter) -> _Axis:
     if parameter.q is None:
         return _Continuum()
     values = unit_map(parameter)
-    axis = _Steps([values.to_unit(values.from_unit(0.5))], parameter, [])
+    axis = _Steps(units=[values.to_unit(values.from_unit(0.5))], parameter=parameter, gaps=[])
     axis.gaps = [gap for gap in ((0.0, 0.5), (0.5, 1.0)) if axis.hides(values, *gap)]
     return axis
 
 
-@dataclass(slots=True)
 class GridWalk:
     """Yields the grid points of a space by `next`, as vectors of the unit cube with NaN where inactive.
 
@@ -132,19 +131,16 @@ class GridWalk:
     [0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875]
     """
 
-    space: SearchSpace
-    _axes: list[_Axis] = field(init=False)
-    _branches: frozenset[int] = field(init=False)
-    _point: list[int | None] | None = None
-    _epoch: int = 1
-    _ended: bool = False
-
-    def __post_init__(self) -> None:
-        self._axes = [_axis(parameter) for parameter in self.space.parameters]
-        self._branches = frozenset(p.parent[0] for p in self.space.parameters if p.parent)
+    def __init__(self, space: SearchSpace) -> None:
+        self.space = space
+        self._axes = [_axis(parameter) for parameter in space.parameters]
+        self._branches = frozenset(p.parent[0] for p in space.parameters if p.parent)
+        self._point: list[int | None] | None = None
+        self._epoch = 1
+        self._ended = False
 
     def next(self) -> NDArray[np.float64] | None:
-        """Return the next point, shape (d,), or None when there are no more."""
+        """Return the next point, shape (d,), or None at the end."""
         while not self._ended:
             self._point = self._following()
             if self._point is not None:

@@ -27,9 +27,8 @@ class History:
         self._ranked = np.empty(0, dtype=np.int64)
         self._sorted_losses = np.empty(0)
         self._count_ranked = 0
-        self._unranked: dict[
-            int, float
-        ] = {}  # rows whose loss came or changed, with the loss they are ranked by
+        # Rows whose loss came or changed, with the loss they are ranked by.
+        self._unranked: dict[int, float] = {}
 
     def add(self, units: Floats) -> int:
         """Add a point without a loss, shape (d,), NaN where inactive; returns its row."""

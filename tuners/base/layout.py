@@ -16,7 +16,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """Columns of the unit cube of a space with d parameters, p of them numeric and c choices.
 

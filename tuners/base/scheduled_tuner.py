@@ -22,7 +22,7 @@ from .non_repeating_tuner import NonRepeatingTuner
 __all__ = ["Member", "ScheduledTuner"]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Member:
     """One configuration that is trained in stages; `count` is the number of its intermediate results so far."""
 

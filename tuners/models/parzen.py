@@ -1,8 +1,8 @@
-"""Parzen estimators over a tree-shaped search space, whole batches at a time.
+"""Parzen estimators over a tree-shaped search space, in batches.
 
 Every density here is relative to the sampling distribution of the space, which is uniform on the unit cube:
-1 means "as likely as in random search". So a parameter that is inactive, or of which a component knows
-nothing, contributes the factor 1, and branches of a nested choice with different parameters stay comparable.
+1 means "as likely as in random search". So a parameter that is inactive, or that a component does not have,
+contributes the factor 1, and branches of a nested choice with different parameters stay comparable.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..base import Bools, Floats, History, Ints, Layout
 __all__ = ["Mixture", "ParzenHistory", "features_of", "log_normaliser"]
 
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
-_ONE_THREAD = 200_000  # multiplications; OpenBLAS shares out a product from 262,144 on
+_ONE_THREAD = 200_000  # multiplications; OpenBLAS uses several threads from 262,144 on
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mixture:
     """Product kernels around k observations, and the sampling distribution itself as the last component.
 
@@ -79,11 +79,11 @@ class Mixture:
 
         p = len(self.layout.numeric)
         features = self.features[component]
-        centre, told = features[:, p : 2 * p], (features[:, :p] > 0) & known[:, None]
+        centre, observed = features[:, p : 2 * p], (features[:, :p] > 0) & known[:, None]
         below, above = ndtr(-centre / self.bandwidth), ndtr((1 - centre) / self.bandwidth)
         u = units[:, self.layout.numeric]
         x = centre + self.bandwidth * ndtri(below + u * (above - below))
-        units[:, self.layout.numeric] = np.where(told, np.clip(x, 0.0, 1.0), u)
+        units[:, self.layout.numeric] = np.where(observed, np.clip(x, 0.0, 1.0), u)
 
     def _place_options(self, rng: np.random.Generator, units: Floats, known: Bools, component: Ints) -> None:
         codes = self.codes[component]
@@ -93,7 +93,7 @@ class Mixture:
 
 
 class ParzenHistory(History):
-    """A history that keeps, for every point, what the kernels ask for, so that it is not worked out each time."""
+    """A history that stores the features of every point for the kernels."""
 
     def __init__(self, layout: Layout) -> None:
         super().__init__(layout)
@@ -151,7 +151,7 @@ def _log_sum(exponents: Floats, weights: Floats) -> Floats:
 
 
 def _product(left: Floats, right: Floats) -> Floats:
-    """Return `left @ right.T`, in pieces for one thread of BLAS: several wait long on a busy machine."""
+    """Return `left @ right.T`, in pieces for one thread of BLAS: several threads wait long on a busy machine."""
     step = max(_ONE_THREAD // max(left.size, 1), 1)
     product = np.empty((len(left), len(right)))
     for i in range(0, len(right), step):

@@ -19,9 +19,9 @@ _DEEPEST = 40
 _LEAST_VARIANCE = 1e-10
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Forest:
-    """Trees as flat arrays over all nodes; the roots come first, the right child is behind the left one.
+    """Trees as flat arrays over all nodes; the roots come first, the right child follows the left one.
 
     `column` is -1 for a leaf. `mean` and `variance` are those of the targets that reached a node.
     """
@@ -90,7 +90,8 @@ def grow(
             break
         below += 2 * int(inner.sum())
         level = level.next(features, column, cut)
-    return Forest(trees, *(np.concatenate(parts) for parts in zip(*grown, strict=True)))
+    column, cut, left, mean, variance = (np.concatenate(parts) for parts in zip(*grown, strict=True))
+    return Forest(trees=trees, column=column, threshold=cut, left=left, mean=mean, variance=variance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from ..base import Embedding, Floats, Ints, LearningTuner, latin_hypercube, ready
-from ..moves import Everywhere, Region, climb, neglected_branch
+from ..moves import Everywhere, Region, climb, log_expected_improvement, neglected_branch
 from .output_warping import warped
 
 __all__ = ["Model", "Score", "SurrogateTuner", "Training"]
@@ -53,9 +53,9 @@ class Training:
 class SurrogateTuner(LearningTuner):
     """Fits a model to the results and suggests the candidate with the highest acquisition function.
 
-    A subclass defines the fit (`_fit`) and the acquisition function (`_acquisition`). The first `startup` suggestions
-    are a Latin hypercube. Running trials count with the mean of the model. A model learns from at most `limit`
-    results: the best half, the newest quarter, and a random quarter.
+    A subclass defines the fit (`_fit`), and may define another acquisition function (`_acquisition`). The first
+    `startup` suggestions are a Latin hypercube. Running trials count with the mean of the model. A model learns from at
+    most `limit` results: the best half, the newest quarter, and a random quarter.
     """
 
     def __init__(self, optimize_mode: str, seed: int | None, startup: int, limit: int) -> None:
@@ -67,9 +67,10 @@ class SurrogateTuner(LearningTuner):
     def _fit(self, training: Training) -> Model:
         """Return a model of the training data."""
 
-    @abstractmethod
     def _acquisition(self, model: Model, training: Training) -> Score:
-        """Return the function of features, (m, f), to maximise."""
+        """Return the function of features, (m, f), to maximise: the expected improvement on the best result."""
+        best = float(training.targets.min())
+        return lambda features: log_expected_improvement(*model.predict(features), best)
 
     def _begin(self) -> None:
         self._embedding = Embedding.of(ready(self._explored).space)

@@ -1,6 +1,6 @@
 """Hill-climbing for the highest score in a region: many points at first, then changes of the best of them.
 
-There are no gradients in spaces of choices, integers and branches; for numbers the steps become small enough.
+Spaces of choices, integers and branches have no gradients; for numbers the steps become small enough.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def neglected_branch(
 ) -> Branch | None:
     """Return a branch to search again: an option of a random choice, more likely the fewer points have it.
 
-    Choices between two options are left to the model, unless something is nested in them; None if there are no others.
+    Choices between two options are left to the model, unless something is nested in them; None without any other.
     """
     parents = {parent for _, parent, _ in layout.children}
     many = layout.choices[layout.options > 2]

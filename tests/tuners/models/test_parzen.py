@@ -37,7 +37,14 @@ def mixture(
     widths = np.full(len(layout.numeric), bandwidth)
     weights = np.arange(1.0, len(points) + 2)
     features = features_of(layout, units, widths)
-    return Mixture(layout, features, layout.codes(units), weights / weights.sum(), widths, flip)
+    return Mixture(
+        layout=layout,
+        features=features,
+        codes=layout.codes(units),
+        weights=weights / weights.sum(),
+        bandwidth=widths,
+        flip=flip,
+    )
 
 
 def uniform_points(layout: Layout, count: int) -> Any:
