@@ -61,7 +61,7 @@ def rerun(job: Job, *, debug: bool = False) -> Rerun:
 
     Raise `Failure` if it cannot be started.
     """
-    os.makedirs(job.shelf)
+    os.makedirs(job.checkpoint_folder)
     Path(job.parameters_file).write_text(job.parameters, encoding="utf-8")
     Path(job.spool).touch()
     if job.run.kind == "command":

@@ -158,10 +158,10 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         agents = {order.agent for order in orders}
         links = {agent: self._connect(agent, spawn=False) for agent in sorted(agents)}
         for agent in [agent for agent, link in links.items() if link is None]:
-            await self.end_strays(agent)
+            await self.end_orphans(agent)
         for order in orders:
             if links[order.agent] is None:
-                self._bury_or_start(order)
+                self._finalize_or_start(order)
         for agent, link in links.items():
             if link is not None:
                 self._take_up(agent, link)
@@ -190,7 +190,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         for link in self._links.values():
             link.flush()
 
-    async def end_strays(self, agent: str) -> None:
+    async def end_orphans(self, agent: str) -> None:
         """Kill what a lost agent's attempts left running, where that can be done: none of it may report any more."""
 
     async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
@@ -246,7 +246,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         _log.log(level, "agent %s is lost: %s", agent, _OF_AGENT.sub("", reason))
         orders = [order for order in self._orders.values() if order.agent == agent]
         for order in orders:
-            self._bury(order, reason)
+            self._finalize_lost(order, reason)
         if not orders and self._setup is not None:
             self._emit([AgentLost(self.setup.clock(), agent, cause=f"agent {agent} lost")])
 
@@ -272,13 +272,13 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         link.poll(0)
         return link
 
-    def _bury_or_start(self, order: AttemptOrder) -> None:
+    def _finalize_or_start(self, order: AttemptOrder) -> None:
         """Start an attempt that left no trace, as its agent may never have been made; else deliver its end."""
         if order.start_time is None and not self._left_by(order):
             self._forget((order.trial_id, order.attempt))
             self.start_trial(order)
         else:
-            self._bury(order, "its agent is gone")
+            self._finalize_lost(order, "its agent is gone")
 
     def _left_by(self, order: AttemptOrder) -> list[dict[str, Any]]:
         """Return the events that the spool of an attempt holds."""
@@ -287,7 +287,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             return []  # nothing was ever reported, or the node with the spool is gone
         return read_spool(path, order.trial_id, order.attempt, order.first_sequence, order.mark)
 
-    def _bury(self, order: AttemptOrder, reason: str) -> None:
+    def _finalize_lost(self, order: AttemptOrder, reason: str) -> None:
         """Deliver the spool of an attempt whose agent is gone; if it does not hold the end, the attempt is lost."""
         key, left = (order.trial_id, order.attempt), self._left_by(order)
         events = list(self._translate(left, f"spool {spool_path(self.setup, order).name}", len(left)))

@@ -113,7 +113,7 @@ class TrialExecutor(ABC):
     def expect_losses(self) -> None:  # noqa: B027  (a hook: there may be nothing to lose)
         """Everything is about to be killed on purpose: that agents are lost is no news any more."""
 
-    def troubles(self) -> Sequence[str]:
+    def warnings(self) -> Sequence[str]:
         """Return what is out of order at present where trials run, as sentences."""
         return ()
 

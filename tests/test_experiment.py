@@ -537,7 +537,7 @@ sleep 600
 def test_running_experiment_can_be_asked_as_one_from_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LocalTrialExecutor, "troubles", lambda executor: ["a node is lost"])
+    monkeypatch.setattr(LocalTrialExecutor, "warnings", lambda executor: ["a node is lost"])
     asking = Asking(tmp_path / "exp")
     result = experiment(
         PRINTING, tmp_path, GRID, tuner={"name": "GridSearch"}, trial_concurrency=1, callbacks=[asking]

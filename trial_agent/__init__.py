@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .checkpoint import Checkpoint
+    from .checkpoint_store import Keeping
     from .command_line import StartError, arguments_of, with_interpreter
     from .core import LAST_RESORT, Agent
     from .environ import REPORTS, TOKEN, base_environment, mark
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
         report_intermediate_result,
         save_checkpoint,
     )
-    from .shelf import Keeping
     from .spool import SpoolReader, read_spool, spool_name
     from .syncing import sync, sync_tree, write_whole
     from .trainable import FunctionTrainable, Trainable, TrialFunction, wrap_function
@@ -54,7 +54,7 @@ _HOMES = {
     "FunctionTrial": ".function_trial",
     "Guard": ".guard",
     "Job": ".job",
-    "Keeping": ".shelf",
+    "Keeping": ".checkpoint_store",
     "LAST_RESORT": ".core",
     "LineFile": ".line_file",
     "MessageDecoder": ".messages",

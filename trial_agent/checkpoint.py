@@ -119,15 +119,15 @@ def _is_ours(source: str) -> bool:
     return os.path.basename(os.path.dirname(os.path.abspath(source))) == "checkpoints"
 
 
-def save(shelf: str, attempt: int, fill: Fill) -> str | None:
-    """Make a whole checkpoint in the folder `shelf` and return its name; None when `fill` put nothing there.
+def save(checkpoints: str, attempt: int, fill: Fill) -> str | None:
+    """Make a whole checkpoint in the folder `checkpoints` and return its name; None when `fill` put nothing there.
 
     >>> import tempfile
-    >>> shelf = tempfile.mkdtemp()
-    >>> [save(shelf, 2, lambda folder: write_data(folder, {"epoch": epoch})) for epoch in range(2)]
+    >>> checkpoints = tempfile.mkdtemp()
+    >>> [save(checkpoints, 2, lambda folder: write_data(folder, {"epoch": epoch})) for epoch in range(2)]
     ['2-1', '2-2']
     """
-    draft = os.path.join(shelf, f".{attempt}-{os.urandom(6).hex()}")
+    draft = os.path.join(checkpoints, f".{attempt}-{os.urandom(6).hex()}")
     try:
         os.mkdir(draft)
     except FileNotFoundError:
@@ -135,7 +135,7 @@ def save(shelf: str, attempt: int, fill: Fill) -> str | None:
     try:
         fill(draft)
         if os.listdir(draft):
-            return _publish(draft, shelf, attempt)
+            return _publish(draft, checkpoints, attempt)
     except BaseException:
         remove(draft)
         raise
@@ -143,14 +143,14 @@ def save(shelf: str, attempt: int, fill: Fill) -> str | None:
     return None
 
 
-def _publish(draft: str, shelf: str, attempt: int) -> str:
+def _publish(draft: str, checkpoints: str, attempt: int) -> str:
     """Give a draft the next free name; several processes may do so at once."""
     prefix = f"{attempt}-"
-    ends = [name[len(prefix) :] for name in os.listdir(shelf) if name.startswith(prefix)]
+    ends = [name[len(prefix) :] for name in os.listdir(checkpoints) if name.startswith(prefix)]
     number = 1 + max((int(end) for end in ends if end.isdecimal()), default=0)
     while True:
         try:
-            os.rename(draft, os.path.join(shelf, f"{prefix}{number}"))
+            os.rename(draft, os.path.join(checkpoints, f"{prefix}{number}"))
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise

@@ -66,7 +66,7 @@ class CommandTrial:
         self._spool = Path(job.spool)
         self._mark = environ.mark(str(self._spool))
         self._reader = SpoolReader(job.trial, job.attempt, job.first_sequence, tools.clock)
-        self._shelf = job.checkpoints()
+        self._checkpoints = job.checkpoints()
         self._asked: deque[float] = deque()  # the graces of the kills that were asked for
         self._is_pause = True  # unless a kill was asked for
         self._killed_at: float | None = None  # monotonic time at which grace ends
@@ -97,7 +97,7 @@ class CommandTrial:
             self._follow(process, tree, follower)
             self._end(process, tree)
             follower.read_all(self._tools.outbox.wait_for_room)
-        self._shelf.tidy()
+        self._checkpoints.tidy()
         return self._record(self._outcome(process.returncode))
 
     def _send(self, found: list[Event]) -> None:
@@ -106,9 +106,9 @@ class CommandTrial:
         if not any(event["e"] == "checkpoint" for event in found):
             outbox.put_all(self._synced(found))
             return
-        found = [self._shelf.admit(event) if event["e"] == "checkpoint" else event for event in found]
+        found = [self._checkpoints.admit(event) if event["e"] == "checkpoint" else event for event in found]
         outbox.put_all(self._synced(found))
-        self._shelf.prune(outbox.last, outbox.confirmed, outbox.sent)
+        self._checkpoints.prune(outbox.last, outbox.confirmed, outbox.sent)
 
     def _synced(self, found: list[Event]) -> list[Event]:
         """Force the spool to the disk if the experiment asks for it; return the events, and any problem with that."""
@@ -123,7 +123,7 @@ class CommandTrial:
     def _start(self) -> subprocess.Popen[bytes]:
         job, run = self.job, self.job.run
         job.check()
-        os.makedirs(job.shelf, exist_ok=True)
+        os.makedirs(job.checkpoint_folder, exist_ok=True)
         Path(job.parameters_file).write_text(job.parameters, encoding="utf-8")
         set_aside(self._spool)
         LineFile(str(self._spool)).close()  # there before the watch, and before a shell script looks for it
@@ -190,7 +190,7 @@ class CommandTrial:
             if self._killed_at is None:
                 tree.signal_group(signal.SIGTERM)  # at once; then the processes that left the group
                 tree.signal_group(signal.SIGCONT)
-                tree.signal_strays(signal.SIGTERM)
+                tree.signal_orphans(signal.SIGTERM)
             self._killed_at = deadline if self._killed_at is None else min(deadline, self._killed_at)
         if self._killed_at is not None and time.monotonic() >= self._killed_at:
             tree.kill(self._killed_at)

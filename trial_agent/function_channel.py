@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from . import checkpoint, sdk
+from .checkpoint_store import CheckpointStore
 from .job import Job
 from .line_file import LineFile
 from .outbox import Outbox
-from .shelf import Shelf
 from .spool import Interpreter
 from .syncing import sync_tree
 
@@ -45,7 +45,7 @@ class FunctionChannel:
         self.pausing = False
         self._job = job
         self._interpreter = Interpreter(job.trial, job.attempt, job.first_sequence)
-        self._shelf: Shelf | None = None
+        self._checkpoints: CheckpointStore | None = None
         self._spool = spool
         self._outbox = outbox
         self._clock = clock
@@ -82,20 +82,20 @@ class FunctionChannel:
         self._wait_for_room()
         self._check_open()
         job = self._job
-        name = checkpoint.save(job.shelf, job.attempt, fill)
+        name = checkpoint.save(job.checkpoint_folder, job.attempt, fill)
         if name is None:
             return
         if job.run.synced:  # before its name is in the spool
-            sync_tree(os.path.join(job.shelf, name), job.run.folder)
+            sync_tree(os.path.join(job.checkpoint_folder, name), job.run.folder)
         now = self._clock()
         with self._lock:
-            if self._shelf is None:
-                self._shelf = job.checkpoints()
+            if self._checkpoints is None:
+                self._checkpoints = job.checkpoints()
             event = self._interpreter.checkpoint(name, now)
             self._append(f'"checkpoint": "{name}", "sequence": {event["sequence"]}, "time": {now!r}')
             outbox = self._outbox
-            outbox.put(self._shelf.admit(event), urgent=False)
-            self._shelf.prune(outbox.last, outbox.confirmed, outbox.sent)
+            outbox.put(self._checkpoints.admit(event), urgent=False)
+            self._checkpoints.prune(outbox.last, outbox.confirmed, outbox.sent)
 
     def record_end(self, outcome: dict[str, Any]) -> None:
         """Write down how the attempt ended."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..protocol import CHECKPOINT_GONE
 from . import environ
-from .shelf import Keeping, Shelf
+from .checkpoint_store import CheckpointStore, Keeping
 from .spool import spool_name
 
 __all__ = ["Job", "RunSpec"]
@@ -110,14 +110,16 @@ class Job:
         return os.path.join(self.run.folder, "trials", str(self.sequence_id))
 
     @property
-    def shelf(self) -> str:
+    def checkpoint_folder(self) -> str:
         """The folder of the trial's checkpoints."""
         return os.path.join(self.folder, "checkpoints")
 
-    def checkpoints(self) -> Shelf:
+    def checkpoints(self) -> CheckpointStore:
         """Return the trial's checkpoints, as this attempt sees them."""
         root = self.run.folder if self.run.synced else None
-        return Shelf(self.shelf, self.attempt, self.keeping, self.checkpoint, synced_root=root)
+        return CheckpointStore(
+            self.checkpoint_folder, self.attempt, self.keeping, self.checkpoint, synced_root=root
+        )
 
     @property
     def spool(self) -> str:
@@ -145,7 +147,7 @@ class Job:
             environ.REPORTS: self.spool,
             environ.PARAMETERS: self.parameters_file,
             environ.OUTPUT_DIRECTORY: self.folder,
-            environ.CHECKPOINTS: self.shelf,
+            environ.CHECKPOINTS: self.checkpoint_folder,
             **({} if self.checkpoint is None else {environ.CHECKPOINT: self.checkpoint}),
             **({} if self.budget is None else {environ.BUDGET: repr(self.budget)}),
             environ.EXPERIMENT_ID: self.run.experiment,

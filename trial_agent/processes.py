@@ -41,7 +41,7 @@ class ProcessTree:
         except (ProcessLookupError, PermissionError):  # macOS answers EPERM for a group of zombies
             pass
 
-    def signal_strays(self, number: int) -> None:
+    def signal_orphans(self, number: int) -> None:
         """Signal the members that left the group."""
         for pid in self.members():
             if _group_of(pid) != self.group:

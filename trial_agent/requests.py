@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from .checkpoint_store import Keeping
 from .job import RunSpec
 from .messages import Message
-from .shelf import Keeping
 
 __all__ = [
     "Hello",

@@ -118,7 +118,7 @@ class SpoolChannel:
         budget = environment.get(environ.BUDGET)
         self.budget = None if budget is None else float(budget)
         self._attempt = int(environment.get(environ.ATTEMPT, "1"))
-        self._shelf = environment.get(environ.CHECKPOINTS, "checkpoints")
+        self._checkpoints = environment.get(environ.CHECKPOINTS, "checkpoints")
         self._parameters = environment.get(environ.PARAMETERS)
         self._spool = LineFile(environment[environ.REPORTS])
 
@@ -135,7 +135,7 @@ class SpoolChannel:
 
     def save(self, fill: Fill) -> None:
         """Make the checkpoint, then append its name: with that line it counts."""
-        name = save_folder(self._shelf, self._attempt, fill)
+        name = save_folder(self._checkpoints, self._attempt, fill)
         if name is not None:
             self._spool.append(f'{{"checkpoint": "{name}", "time": {time.time()!r}}}')
 

@@ -76,7 +76,7 @@ class LocalAgentLink(SocketLink):
 
     async def why_lost(self, reason: str) -> str:
         """Return how our child ended, if the agent is one and ended by itself, else `reason`; end it if it lives."""
-        await self._executor.end_strays(self._agent)
+        await self._executor.end_orphans(self._agent)
         if self._killing is not None:
             await self._killing
         ended_by_itself = self._process is not None and await _has_ended(self._process, _EXIT_MARGIN)

@@ -92,7 +92,7 @@ class LocalTrialExecutor(AgentTrialExecutor):
                 return
         super().start_trial(order)
 
-    async def end_strays(self, agent: str) -> None:
+    async def end_orphans(self, agent: str) -> None:
         """Kill the processes of a lost agent's attempts; its watchdog may be late or dead, too."""
         if self.setup.run.is_function:
             return

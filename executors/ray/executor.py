@@ -108,11 +108,11 @@ class RayTrialExecutor(AgentTrialExecutor, ConnectionListener):
             await in_daemon_thread(self._kill_remaining_agents)
         await self._connection.close()
 
-    async def end_strays(self, agent: str) -> None:
+    async def end_orphans(self, agent: str) -> None:
         """Kill what a missing agent has left running, wherever it was, and fetch its files."""
         await self._care_of(agent).sweep()
 
-    def troubles(self) -> Sequence[str]:
+    def warnings(self) -> Sequence[str]:
         """Return that the cluster does not reply, while it does not."""
         return [self._connection.warning] if self._connection.warning else []
 

@@ -49,7 +49,7 @@ def test_arrays_and_what_only_cloudpickle_can_write_come_back(tmp_path: Path) ->
 def test_folder_is_copied_with_what_is_in_it(tmp_path: Path) -> None:
     (tmp_path / "state" / "deep").mkdir(parents=True)
     (tmp_path / "state" / "deep" / "model.bin").write_bytes(b"12")
-    checkpoint = saved(tmp_path / "shelf", tmp_path / "state")
+    checkpoint = saved(tmp_path / "checkpoints", tmp_path / "state")
     (tmp_path / "state" / "deep" / "model.bin").write_bytes(b"changed")
     assert (Path(checkpoint.path) / "deep" / "model.bin").read_bytes() == b"12"
     with pytest.raises(ValueError, match="holds files, not a dict"):
@@ -58,7 +58,9 @@ def test_folder_is_copied_with_what_is_in_it(tmp_path: Path) -> None:
 
 def test_single_file_is_copied(tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(b"12")
-    assert (Path(saved(tmp_path / "shelf", str(tmp_path / "model.bin"))) / "model.bin").read_bytes() == b"12"
+    assert (
+        Path(saved(tmp_path / "checkpoints", str(tmp_path / "model.bin"))) / "model.bin"
+    ).read_bytes() == b"12"
 
 
 @pytest.mark.parametrize("data", [3, None, [1], b"model"])
@@ -72,13 +74,13 @@ def test_empty_folder_and_one_with_a_name_of_ours_are_refused(tmp_path: Path) ->
     state = tmp_path / "state"
     state.mkdir()
     with pytest.raises(ValueError, match="nothing to save"):
-        saved(tmp_path / "shelf", state)
+        saved(tmp_path / "checkpoints", state)
     (state / "checkpoint.json").touch()
     with pytest.raises(ValueError, match=r"must not hold a file checkpoint\.json"):
-        saved(tmp_path / "shelf", state)
+        saved(tmp_path / "checkpoints", state)
     with pytest.raises(FileNotFoundError):
-        saved(tmp_path / "shelf", tmp_path / "missing")
-    assert list((tmp_path / "shelf").iterdir()) == []
+        saved(tmp_path / "checkpoints", tmp_path / "missing")
+    assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
 def test_failed_save_leaves_nothing_and_the_earlier_ones_alone(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_kill_waits_for_those_who_go_by_themselves(leader: subprocess.Popen[byte
     tree = tree_of(leader)
     members = tree.members()
     tree.signal_group(signal.SIGTERM)
-    tree.signal_strays(signal.SIGTERM)
+    tree.signal_orphans(signal.SIGTERM)
     before = time.monotonic()
     assert tree.kill(before + 600) == []
     assert time.monotonic() - before < 60

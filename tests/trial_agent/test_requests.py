@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pitchpipe.trial_agent import MessageDecoder, RunSpec, encode_message
+from pitchpipe.trial_agent.checkpoint_store import Keeping
 from pitchpipe.trial_agent.requests import (
     Hello,
     Kill,
@@ -18,7 +19,6 @@ from pitchpipe.trial_agent.requests import (
     decode_request,
     encode_request,
 )
-from pitchpipe.trial_agent.shelf import Keeping
 
 ATTEMPT = {"trial": "AbCdE", "attempt": 1}
 START = Start(

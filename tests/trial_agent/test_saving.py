@@ -78,7 +78,7 @@ def pause(attempt: int = 1) -> dict[str, Any]:
     return {"op": "pause", "trial": "AbCdE", "attempt": attempt}
 
 
-def shelf(agent: LocalAgent) -> list[str]:
+def checkpoint_names(agent: LocalAgent) -> list[str]:
     return sorted(os.listdir(agent.trial_file("checkpoints")))
 
 
@@ -141,8 +141,8 @@ def test_only_so_many_checkpoints_stay(agent: LocalAgent) -> None:
     client = agent.command(script(agent, text))
     client.tell(start(keep={"keep": 2, "rank_by": "score", "mode": "maximize"}))
     client.until_ended()
-    assert set(shelf(agent)) >= {"1-2", "1-3", "1-6"}
-    assert len(shelf(agent)) <= 5  # two may wait for the manager to know later ones
+    assert set(checkpoint_names(agent)) >= {"1-2", "1-3", "1-6"}
+    assert len(checkpoint_names(agent)) <= 5  # two may wait for the manager to know later ones
     assert Checkpoint(str(agent.trial_file("checkpoints/1-6"))).to_dict() == {"epoch": 5}
 
 
@@ -181,7 +181,7 @@ def test_script_killed_while_it_saves_leaves_the_last_whole_checkpoint(agent: Lo
     events = client.until_ended()
     assert events[-1]["signal"] == 9
     assert told(events) == [(0, "1"), ("1-1", 1, 1.0), (1, "2")]
-    assert shelf(agent) == ["1-1"]
+    assert checkpoint_names(agent) == ["1-1"]
     assert Checkpoint(str(agent.trial_file("checkpoints/1-1"))).to_dict() == {"epoch": 0}
 
 
@@ -205,7 +205,7 @@ def test_agent_killed_while_a_function_saves_leaves_the_last_whole_checkpoint(ag
     events = read_spool(agent.folder / "agents" / f"{agent.id}.jsonl", "AbCdE", 1)
     assert told(events) == [(0, "1"), ("1-1", 1, 1.0), (1, "2")]
     assert Checkpoint(str(agent.trial_file("checkpoints/1-1"))).to_dict() == {"epoch": 0}
-    assert [name for name in shelf(agent) if not name.startswith(".")] == ["1-1"]
+    assert [name for name in checkpoint_names(agent) if not name.startswith(".")] == ["1-1"]
 
 
 def resumable(parameters: Parameters) -> int:
@@ -234,22 +234,22 @@ def test_function_goes_on_from_its_checkpoint_with_the_next_number(agent: LocalA
     spool = agent.folder / "agents" / f"{agent.id}.jsonl"
     assert [e for e in read_spool(spool, "AbCdE", 1) if e["e"] != "ended"] == first[1:-1]
     assert read_spool(spool, "AbCdE", 2, 2) == second[1:]
-    assert set(shelf(agent)) >= {"1-2", "2-1"}
+    assert set(checkpoint_names(agent)) >= {"1-2", "2-1"}
 
 
 def test_function_leaves_the_checkpoint_it_came_from_alone(tmp_path: Path) -> None:
     run = RunSpec("function", "exp", str(tmp_path))
-    shelf = tmp_path / "trials" / "0" / "checkpoints"
-    (shelf / "1-4").mkdir(parents=True)
-    (shelf / "1-4" / "checkpoint.json").write_text('{"sequence": 4, "value": null, "time": 1.0}')
-    job = Job("AbCdE", 2, 0, "{}", run, 4, checkpoint=str(shelf / "1-4"))
+    folder = tmp_path / "trials" / "0" / "checkpoints"
+    (folder / "1-4").mkdir(parents=True)
+    (folder / "1-4" / "checkpoint.json").write_text('{"sequence": 4, "value": null, "time": 1.0}')
+    job = Job("AbCdE", 2, 0, "{}", run, 4, checkpoint=str(folder / "1-4"))
     spool, outbox = LineFile(str(tmp_path / "spool")), Outbox()
     channel = FunctionChannel(job, spool, outbox)
     for epoch in range(3):
         channel.save(lambda folder, epoch=epoch: write_data(folder, {"epoch": epoch}))
         outbox.take(outbox.last)
     spool.close()
-    assert sorted(os.listdir(shelf)) == ["1-4", "2-2", "2-3"]
+    assert sorted(os.listdir(folder)) == ["1-4", "2-2", "2-3"]
 
 
 @pytest.mark.parametrize("kind", ["command", "function"])
@@ -438,4 +438,4 @@ def test_checkpoints_that_an_interrupted_agent_did_not_describe_still_count(agen
     events = client.until_ended(attempt=2)
     assert told(events) == [(3, "30"), ("2-1", 4, 30.0), (0, "4")]
     assert json.loads(agent.trial_file("checkpoints/2-1/checkpoint.json").read_text())["sequence"] == 4
-    assert shelf(agent) == ["1-1", "2-1"]
+    assert checkpoint_names(agent) == ["1-1", "2-1"]

@@ -57,11 +57,11 @@ def test_folder_of_an_agents_own_that_others_could_change_is_refused(
 
 
 def test_what_is_packed_arrives_without_checkpoints_that_are_being_made(tmp_path: Path) -> None:
-    shelf = tmp_path / "there" / "trials" / "3" / "checkpoints"
+    checkpoints = tmp_path / "there" / "trials" / "3" / "checkpoints"
     for name in ("1-1", ".1-abc"):
-        (shelf / name).mkdir(parents=True)
-        (shelf / name / ".hidden").write_text(name)
-    (shelf.parent / "stdout").write_text("new")
+        (checkpoints / name).mkdir(parents=True)
+        (checkpoints / name / ".hidden").write_text(name)
+    (checkpoints.parent / "stdout").write_text("new")
     here = tmp_path / "here"
     (here / "trials" / "3").mkdir(parents=True)
     (here / "trials" / "3" / "stdout").write_text("old, and longer")

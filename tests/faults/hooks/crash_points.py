@@ -65,7 +65,7 @@ POINTS: dict[str, Point] = {
     "agent:before-end-recorded": Point(_A + "core", "Agent._look_idle", False, 1),
     "agent:end-recorded": Point(_A + "events", "ended", False, 2),
     "agent:checkpoint-named": Point(_A + "checkpoint", "save", True, 4, _FUNCTION),
-    "agent:checkpoint-told": Point(_A + "shelf", "Shelf.prune", False, 3),
+    "agent:checkpoint-told": Point(_A + "checkpoint_store", "CheckpointStore.prune", False, 3),
     "dispatcher:handled": Point(_D + "base", "MsgDispatcherBase.process_command", True, 10),
     "dispatcher:before-sending": Point(_D + "channel", "FdChannel.flush", False, 10),
     "dispatcher:after-sending": Point(_D + "channel", "FdChannel.flush", True, 10),

@@ -15,7 +15,7 @@ from .checkpoint import ABOUT, remove
 from .events import Event, problem
 from .syncing import sync_tree, write_whole
 
-__all__ = ["Keeping", "Shelf"]
+__all__ = ["CheckpointStore", "Keeping"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class _Entry:
     told: int = 0  # the number of its event; 0 for what an earlier attempt saved
 
 
-class Shelf:
+class CheckpointStore:
     """The folder with the checkpoints of a trial, during one attempt; not thread-safe.
 
     These are never removed: the latest, the one this attempt was restored from (its path is `restored`), and those

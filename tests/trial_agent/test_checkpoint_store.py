@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pitchpipe.trial_agent import Keeping, events
-from pitchpipe.trial_agent.shelf import Shelf
+from pitchpipe.trial_agent.checkpoint_store import CheckpointStore
 
 
 class Saver:
@@ -18,7 +18,7 @@ class Saver:
         self.folder = folder
         folder.mkdir(exist_ok=True)
         path = None if restored is None else str(folder / restored)
-        self.shelf = Shelf(str(folder), attempt, Keeping.of(keeping), path)
+        self.store = CheckpointStore(str(folder), attempt, Keeping.of(keeping), path)
         self.attempt = attempt
         self.number = 0
 
@@ -28,9 +28,9 @@ class Saver:
         (self.folder / name).mkdir()
         time = self.attempt * 100.0 + self.number
         event = events.checkpoint("AbCdE", self.attempt, name, self.number, value, time)
-        answer = self.shelf.admit(event)
+        answer = self.store.admit(event)
         confirmed = self.number if confirmed is None else confirmed
-        self.shelf.prune(self.number, confirmed, max(sent, confirmed))
+        self.store.prune(self.number, confirmed, max(sent, confirmed))
         return answer
 
     @property
@@ -110,11 +110,11 @@ def test_latest_one_stays_before_anybody_knows_it(tmp_path: Path) -> None:
 
 
 def test_the_latest_of_several_that_are_admitted_at_once_stays(tmp_path: Path) -> None:
-    shelf = Shelf(str(tmp_path), 1, Keeping(), None)
+    store = CheckpointStore(str(tmp_path), 1, Keeping(), None)
     for number in (1, 2, 3):
         (tmp_path / f"1-{number}").mkdir()
-        shelf.admit(events.checkpoint("AbCdE", 1, f"1-{number}", number, None, float(number)))
-    shelf.prune(3, 0, 0)
+        store.admit(events.checkpoint("AbCdE", 1, f"1-{number}", number, None, float(number)))
+    store.prune(3, 0, 0)
     assert os.listdir(tmp_path) == ["1-3"]
 
 
@@ -148,11 +148,11 @@ def test_description_says_where_to_go_on(tmp_path: Path) -> None:
 
 
 def test_hard_link_to_a_description_keeps_what_it_says(tmp_path: Path) -> None:
-    saver = Saver(tmp_path / "shelf")
-    (tmp_path / "shelf" / "1-1").mkdir()
-    (tmp_path / "shelf" / "1-1" / "checkpoint.json").write_text("mine")
-    os.link(tmp_path / "shelf" / "1-1" / "checkpoint.json", tmp_path / "link")
-    saver.shelf.admit(events.checkpoint("AbCdE", 1, "1-1", 0, None, 1.0))
+    saver = Saver(tmp_path / "store")
+    (tmp_path / "store" / "1-1").mkdir()
+    (tmp_path / "store" / "1-1" / "checkpoint.json").write_text("mine")
+    os.link(tmp_path / "store" / "1-1" / "checkpoint.json", tmp_path / "link")
+    saver.store.admit(events.checkpoint("AbCdE", 1, "1-1", 0, None, 1.0))
     assert (tmp_path / "link").read_text() == "mine"
 
 
@@ -160,9 +160,9 @@ def test_missing_folder_and_a_name_used_twice_are_problems(tmp_path: Path) -> No
     saver = Saver(tmp_path)
     event = saver.save()
     assert event["e"] == "checkpoint"
-    again = saver.shelf.admit(event)
+    again = saver.store.admit(event)
     assert (again["e"], "saved before" in again["message"]) == ("problem", True)
-    missing = saver.shelf.admit(events.checkpoint("AbCdE", 1, "1-7", 0, None, 1.0))
+    missing = saver.store.admit(events.checkpoint("AbCdE", 1, "1-7", 0, None, 1.0))
     assert (missing["e"], "there is no folder" in missing["message"]) == ("problem", True)
 
 
@@ -173,15 +173,15 @@ def test_what_was_never_finished_goes(tmp_path: Path) -> None:
     saver = Saver(tmp_path, attempt=2, restored="1-4")
     saver.save()
     assert saver.names == [".2-draft", "1-4", "2-1", "2-half"]  # the attempt itself may still write
-    saver.shelf.tidy()
+    saver.store.tidy()
     assert saver.names == ["1-4", "2-1"]
 
 
 def test_empty_folder_goes_at_the_end(tmp_path: Path) -> None:
-    saver = Saver(tmp_path / "shelf")
-    saver.shelf.tidy()
+    saver = Saver(tmp_path / "store")
+    saver.store.tidy()
     assert not saver.folder.exists()
-    saver.shelf.tidy()
+    saver.store.tidy()
 
 
 def test_damaged_description_is_that_of_no_checkpoint(tmp_path: Path) -> None:
