@@ -58,7 +58,7 @@ def test_experiment_has_figures_before_it_runs(tmp_path: Path) -> None:
 
 def test_figures_of_a_folder_that_is_gone_say_so(result: ExperimentResult, tmp_path: Path) -> None:
     shutil.copytree(result.folder, tmp_path / "copy")
-    copy = ExperimentResult("copy", "DONE", tmp_path / "copy", {}, None)
+    copy = ExperimentResult(id="copy", status="DONE", folder=tmp_path / "copy", counts={}, best=None)
     assert copy.plot_history().data
     shutil.rmtree(tmp_path / "copy")
     with pytest.raises(StoreError, match=r"does not exist|cannot be read"):

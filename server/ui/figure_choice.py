@@ -62,7 +62,7 @@ def draw(
 ) -> go.Figure:
     """Draw the chosen figure of an experiment; `others` are experiments to compare it with.
 
-    >>> draw(Choice("pareto"), figures.example_table(), (), "light").data[1].name
+    >>> draw(Choice(figure="pareto"), figures.example_table(), (), "light").data[1].name
     'on the front'
     """
     if choice.figure == "contour":

@@ -48,4 +48,4 @@ def test_results_of_the_first_version_count_as_sent_to_the_dispatcher(tmp_path: 
     store = Store.open(tmp_path / "experiment.db")
     (trial,) = store.trials()
     store.close()
-    assert (trial.told, trial.next_sequence) == (5, 5)
+    assert (trial.next_unsent, trial.next_sequence) == (5, 5)
