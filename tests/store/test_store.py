@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,12 +19,30 @@ from hypothesis import strategies as st
 from pitchpipe.runner.changes import Changes, MetricRow
 from pitchpipe.runner.trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from pitchpipe.store.conversation import Conversation
-from pitchpipe.store.folder import ExperimentFolder
-from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.schema import SCHEMA_VERSION
 from pitchpipe.store.store import ExperimentRow, NoRoomError, Store, StoreError, Tick
 
 ROW = ExperimentRow("exp", "a name", "INITIALIZED", {"trialConcurrency": 2}, "secret", 12.5)
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """Return the connections that are opened from now on: some settings hold for one connection only."""
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def remember(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(*arguments, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", remember)
+    return opened
+
+
+def change(path: Path, statement: str, *values: object) -> None:
+    """Change a database as another program would."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(statement, values)
 
 
 @pytest.fixture
@@ -157,7 +177,9 @@ def test_viewer_reads_while_the_manager_writes_and_cannot_write(store: Store) ->
     viewer.close()
 
 
-def test_finished_database_is_one_file_that_can_be_read_where_nothing_can_be_written(tmp_path: Path) -> None:
+def test_finished_database_is_one_file_that_can_be_read_where_nothing_can_be_written(
+    tmp_path: Path, connections: list[sqlite3.Connection]
+) -> None:
     store = Store.create(tmp_path / "experiment.db", ROW, ("default",))
     store.commit(tick(a_trial(0)))
     store.close()
@@ -167,12 +189,12 @@ def test_finished_database_is_one_file_that_can_be_read_where_nothing_can_be_wri
     assert [path.name for path in tmp_path.iterdir()] == ["experiment.db"]
     again = Store.open(tmp_path / "experiment.db")
     again.commit(tick(a_trial(1)))
-    assert again._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connections[-1].execute("PRAGMA journal_mode").fetchone() == ("wal",)
     again.close()
 
 
 def test_database_of_a_newer_version_is_refused(store: Store, tmp_path: Path) -> None:
-    store._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    change(store.path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     for opening in (Store.open, Store.view):
         with pytest.raises(StoreError, match="newer Pitchpipe"):
             opening(store.path)
@@ -188,21 +210,21 @@ def test_damaged_database_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["{", "[]", b"\xff\xfe\xfd"])
 @pytest.mark.parametrize("column", ["config", "snapshot"])
 def test_row_that_is_not_json_is_damage(store: Store, column: str, value: str | bytes) -> None:
-    store._db.execute(f"UPDATE experiment SET {column} = ?", (value,))
+    change(store.path, f"UPDATE experiment SET {column} = ?", value)
     with pytest.raises(StoreError, match=rf"experiment\.db is damaged \({column}"):
         store.experiment()
 
 
-def test_text_that_is_not_utf8_is_told_in_words(store: Store) -> None:
+def test_text_that_is_not_utf8_is_explained(store: Store) -> None:
     """Python's own sqlite3 raises this error: it has no code."""
-    store._db.execute("UPDATE experiment SET name = CAST(x'ff' AS TEXT)")
+    change(store.path, "UPDATE experiment SET name = CAST(x'ff' AS TEXT)")
     with pytest.raises(StoreError, match=r"experiment\.db"):
         store.experiment()
 
 
 @pytest.mark.parametrize("table", ["commands", "replies", "dispatcher_checkpoints"])
 def test_conversation_that_cannot_be_read_is_a_store_error(store: Store, table: str) -> None:
-    store._db.execute(f"DROP TABLE {table}")
+    change(store.path, f"DROP TABLE {table}")
     reading = {
         "commands": store.commands,
         "replies": store.replies,
@@ -212,22 +234,15 @@ def test_conversation_that_cannot_be_read_is_a_store_error(store: Store, table: 
         reading[table]()
 
 
-def test_database_without_tables_holds_no_experiment(tmp_path: Path) -> None:
-    """As a process leaves it that was killed, or had no room, when it made the tables."""
-    (tmp_path / "experiment.db").touch()
-    with pytest.raises(StoreError, match="holds no experiment: it was never started"):
-        Store.view(tmp_path / "experiment.db")
-    with pytest.raises(StoreError, match="holds no experiment: it was never started"):
-        Store.open(tmp_path / "experiment.db")
-
-
-def test_deleted_database_is_not_waited_for(store: Store, tmp_path: Path) -> None:
-    store._db.execute("PRAGMA max_page_count = 1")
+def test_deleted_database_is_not_waited_for(
+    connections: list[sqlite3.Connection], store: Store, tmp_path: Path
+) -> None:
+    connections[-1].execute("PRAGMA max_page_count = 1")
     for path in tmp_path.iterdir():
         path.unlink()
-    with pytest.raises(StoreError, match="was moved or deleted") as told:
+    with pytest.raises(StoreError, match="was moved or deleted") as raised:
         store.commit(tick(*(a_trial(number, error="x" * 4000) for number in range(50))))
-    assert not isinstance(told.value, NoRoomError)
+    assert not isinstance(raised.value, NoRoomError)
 
 
 def test_commit_to_a_database_whose_folder_was_deleted_fails(store: Store, tmp_path: Path) -> None:
@@ -249,47 +264,17 @@ def test_watched_database_is_missed_without_a_commit(store: Store, tmp_path: Pat
         asyncio.run(watched())
 
 
-def killed(folder: Path) -> Path:
-    """Return the log of a database whose writer was killed, beside that database."""
-    store = Store.create(folder / "origin.db", ROW, ("default",))
-    store.commit(tick(a_trial(0)))
-    for end in ("", "-wal"):
-        shutil.copy(folder / f"origin.db{end}", folder / f"experiment.db{end}")
-    store.close()
-    return folder / "experiment.db-wal"
-
-
-def readers() -> list[Any]:
-    return [Store.view, Store.open, lambda path: ExperimentView(ExperimentFolder(path.parent)).summary()]
-
-
-@pytest.mark.parametrize("reader", readers(), ids=["view", "resume", "read model"])
-@pytest.mark.parametrize(
-    ("offset", "what"), [(0, "its header is not valid"), (60, "none of its commits can be read")]
-)
-def test_damaged_log_is_named_and_left_as_it_is(offset: int, what: str, reader: Any, tmp_path: Path) -> None:
-    log = killed(tmp_path)
-    Store.view(tmp_path / "experiment.db").close()  # a whole one is fine
-    data = log.read_bytes()
-    data = data[:offset] + b"\xff" * 30 + data[offset + 30 :]
-    log.write_bytes(data)
-    (tmp_path / "experiment.db-shm").unlink(missing_ok=True)
-    with pytest.raises(
-        StoreError, match=f"experiment.db-wal, which holds the last commits, is damaged .{what}"
-    ):
-        reader(tmp_path / "experiment.db")
-    assert log.read_bytes() == data
-
-
 def test_missing_database_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="not the folder of an experiment"):
         Store.open(tmp_path / "experiment.db")
 
 
-def test_full_disk_is_told_in_words_and_leaves_the_last_tick(store: Store) -> None:
+def test_full_disk_is_explained_and_leaves_the_last_tick(
+    connections: list[sqlite3.Connection], store: Store
+) -> None:
     store.commit(tick(a_trial(0)))
-    (pages,) = store._db.execute("PRAGMA page_count").fetchone()
-    store._db.execute(f"PRAGMA max_page_count = {pages}")
+    (pages,) = connections[-1].execute("PRAGMA page_count").fetchone()
+    connections[-1].execute(f"PRAGMA max_page_count = {pages}")
     big = [a_trial(number, error="x" * 4000) for number in range(1, 50)]
     with pytest.raises(StoreError, match=r"is full: make room and resume"):
         store.commit(tick(*big))
@@ -300,13 +285,13 @@ def test_full_disk_is_told_in_words_and_leaves_the_last_tick(store: Store) -> No
     ("config", "synchronous"), [({}, 1), ({"durability": "process"}, 1), ({"durability": "power"}, 2)]
 )
 def test_every_writing_connection_syncs_as_the_configuration_says(
-    config: dict[str, Any], synchronous: int, tmp_path: Path
+    config: dict[str, Any], synchronous: int, tmp_path: Path, connections: list[sqlite3.Connection]
 ) -> None:
     row = replace(ROW, config=config)
     store = Store.create(tmp_path / "experiment.db", row, ("default",))
     for _ in range(3):
-        assert store._db.execute("PRAGMA synchronous").fetchone() == (synchronous,)
-        assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connections[-1].execute("PRAGMA synchronous").fetchone() == (synchronous,)
+        assert connections[-1].execute("PRAGMA journal_mode").fetchone() == ("wal",)
         store.close()
         store = Store.open(tmp_path / "experiment.db")
     store.close()
@@ -325,13 +310,3 @@ def test_gap_in_the_commands_is_damage(numbers: tuple[int, ...], store: Store) -
     store.commit(tick(replies=[(1, "ID", "{}")]))
     with pytest.raises(StoreError, match="commands: one is missing"):
         store.conversation()
-
-
-def test_database_whose_log_was_lost_says_so(store: Store, tmp_path: Path) -> None:
-    copy = tmp_path / "copy" / "experiment.db"
-    copy.parent.mkdir()
-    copy.write_bytes(store.path.read_bytes())  # without experiment.db-wal, which holds all so far
-    with pytest.raises(StoreError, match=r"never started, or experiment\.db-wal beside it was lost"):
-        Store.view(copy)
-    with ExperimentView(copy.parent) as view, pytest.raises(StoreError, match=r"experiment\.db-wal"):
-        view.summary()

@@ -59,19 +59,3 @@ def test_csv_is_what_pandas_writes(made: MadeExperiment, rule: tuple[Any, Any, A
 def test_python_has_the_numbers_themselves(made: MadeExperiment, rule: tuple[Any, Any, Any, str]) -> None:
     (row,) = result_of(made.folder.path).trials
     assert repr((row["parameters"]["x"], row["final"]["more"])) == repr((rule[1], rule[1]))
-
-
-def test_infinite_best_is_the_same_everywhere(made: MadeExperiment) -> None:
-    made.commit(a_trial(0, value=INF), a_trial(1, value=-INF), a_trial(2, value=0.5))
-    best = result_of(made.folder.path).best
-    assert best is not None
-    assert (best.sequence_id, best.value) == (1, -INF)  # type: ignore[union-attr]
-    with ExperimentView(made.folder) as view:
-        assert view.best()[0]["value"] == -INF
-
-
-def test_trial_is_not_shorter_than_nothing_when_the_clock_was_set_back(made: MadeExperiment) -> None:
-    made.commit(a_trial(0, start_time=100.0, end_time=99.986))
-    with ExperimentView(made.folder) as view:
-        assert view.trial(0)["duration"] == 0.0
-    assert result_of(made.folder.path).trials[0]["duration"] == 0.0

@@ -1,0 +1,73 @@
+"""Intermediate results: since a cursor, and thinned out."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitchpipe.store.reading.trial_query import QueryError
+from pitchpipe.store.reading.view import ExperimentView
+
+from ...server.made_stores import MadeExperiment, a_trial, results
+
+
+def test_results_come_once_with_a_cursor(made: MadeExperiment, view: ExperimentView) -> None:
+    trial = a_trial(0, "RUNNING")
+    made.commit(trial, metrics=results(trial, [1.0, 2.0, 3.0]))
+    first = view.metrics(0, limit=2)
+    second = view.metrics(0, first.cursor)
+    assert [row["value"] for row in first.results + second.results] == [1.0, 2.0, 3.0]
+    assert (first.has_more, second.has_more) == (True, False)
+    made.commit(trial, metrics=results(trial, [4.0], first=3))
+    assert [row["sequence"] for row in view.metrics(0, second.cursor).results] == [3]
+    with pytest.raises(QueryError):
+        view.metrics(0, "nonsense")
+
+
+def test_results_that_a_later_attempt_reports_again_replace_the_earlier(
+    made: MadeExperiment, view: ExperimentView
+) -> None:
+    trial = a_trial(0, "RUNNING")
+    made.commit(trial, metrics=results(trial, [1.0, 2.0, 3.0]))
+    seen = view.metrics(0)
+    trial.attempt, trial.next_sequence = 2, 1
+    made.commit(trial, superseded=[(0, 1, 1)])
+    rewound = view.metrics(0, seen.cursor)
+    assert (rewound.keep_below, rewound.results) == (1, [])
+    made.commit(trial, metrics=results(trial, [20.0, 30.0, 40.0], first=1, attempt=2))
+    again = view.metrics(0, seen.cursor)
+    assert (again.keep_below, [row["value"] for row in again.results]) == (1, [20.0, 30.0, 40.0])
+    assert view.metrics(0, again.cursor).results == []
+
+
+def test_thinning_keeps_the_spikes_and_the_ends(made: MadeExperiment, view: ExperimentView) -> None:
+    trial = a_trial(0, "RUNNING")
+    values = [1.0] * 1000
+    values[0], values[500], values[501], values[999] = 0.5, 99.0, -99.0, 0.7
+    made.commit(trial, metrics=results(trial, values))
+    curve = view.curve(0, points=20)
+    assert len(curve.sequences) <= 24
+    assert {0, 500, 501, 999} <= set(curve.sequences)
+    assert curve.total == 1000
+    assert view.curve(0).values == values
+
+
+def test_metric_of_reported_dicts_and_what_is_no_number(made: MadeExperiment, view: ExperimentView) -> None:
+    trial = a_trial(0, "RUNNING")
+    made.commit(trial, metrics=results(trial, [{"default": 1, "loss": 3}, 2.5, float("nan"), {"default": 4}]))
+    assert view.curve(0).values == [1.0, 2.5, None, 4.0]
+    assert view.curve(0, "loss").values == [3.0, None, None, None]
+    assert [curve.total for curve in view.curves([0, 7])] == [4, 0]
+
+
+def test_step_has_the_trials_that_reported_a_number_then(
+    filled: MadeExperiment, view: ExperimentView
+) -> None:
+    assert view.step(0) == {3: 0.7, 4: 0.9}
+    assert view.step(1) == {4: 0.8}
+    assert view.step(1, "accuracy") == {4: 0.2}
+    assert view.step(2) == {}
+
+
+def test_results_are_those_of_one_trial_or_all(filled: MadeExperiment, view: ExperimentView) -> None:
+    assert view.results("T0003") == {3: {0: 0.7}}
+    assert view.results().keys() == {3, 4}

@@ -1,0 +1,49 @@
+"""Failed trials, grouped and described."""
+
+from __future__ import annotations
+
+from pitchpipe.runner.trial import FailureKind
+from pitchpipe.store.reading.failures import FailedTrial, FailureGroup
+from pitchpipe.store.reading.view import ExperimentView
+
+from ...server.made_stores import MadeExperiment, a_trial
+
+
+def test_failures_that_differ_in_numbers_are_one_group(made: MadeExperiment, view: ExperimentView) -> None:
+    made.commit(
+        *(a_trial(n, "FAILED", reason=f"ValueError: bad value 0.{n}") for n in range(3)),
+        a_trial(3, "FAILED", reason="exit code 3"),
+    )
+    groups = view.failures()
+    assert [(group.count, group.sequence_ids) for group in groups] == [(3, [0, 1, 2]), (1, [3])]
+
+
+def group(reason: str, error: str | None, exit_code: int | None) -> FailureGroup:
+    return FailureGroup(
+        kind="USER_ERROR", reason=reason, error=error, exit_code=exit_code, attempt=2, sequence_ids=[7]
+    )
+
+
+def test_failed_trial_has_the_lines_before_the_last_and_its_ending() -> None:
+    failed = FailedTrial.of(group("exit code 3", "one\ntwo\nthree\n\nfour\nValueError: bad\n", 1))
+    assert failed.lines == ("two", "three", "four")
+    assert str(failed) == "exit code 3: ValueError: bad"
+    assert (failed.sequence_id, failed.facts) == (7, "USER_ERROR, exit code 1, 2 attempts")
+    assert failed.has_output
+
+
+def test_failed_trial_does_not_repeat_what_its_reason_says() -> None:
+    failed = FailedTrial.of(group("killed by SIGKILL", None, -9))
+    assert (str(failed), failed.ending, failed.has_output) == ("killed by SIGKILL", "", False)
+    assert FailedTrial.of(group("KeyError: 'lr'", "KeyError: 'lr'", None)).last_line == ""
+
+
+def test_retries_count_the_failures_that_had_a_next_attempt(
+    made: MadeExperiment, view: ExperimentView
+) -> None:
+    made.commit(
+        a_trial(0, attempt=3, failed={FailureKind.USER_ERROR: 2}),
+        a_trial(1, "FAILED", attempt=2, failed={FailureKind.USER_ERROR: 2}),
+        a_trial(2, "FAILED", attempt=1, failed={FailureKind.USER_ERROR: 1}),
+    )
+    assert view.retries() == {"USER_ERROR": 3}

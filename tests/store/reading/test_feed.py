@@ -1,0 +1,56 @@
+"""The feed reports what has changed since a cursor."""
+
+from __future__ import annotations
+
+from pitchpipe.store.reading.database import Database
+from pitchpipe.store.reading.feed import Feed
+
+from ...server.made_stores import MadeExperiment, a_trial, results
+
+
+def test_events_are_what_has_changed(made: MadeExperiment) -> None:
+    db, now = Database(made.folder.database), [0.0]
+    feed = Feed(db, lambda: now[0])
+
+    def events(cursor: str | None = None) -> tuple[str, list[tuple[object, ...]]]:
+        now[0] += 1.0
+        page = feed.since(cursor)
+        return page.cursor, [
+            tuple(e[k] for k in e if k not in ("n", "time", "trial_id", "attempt")) for e in page.events
+        ]
+
+    cursor, found = events()
+    assert found == []
+    trial = a_trial(0, "RUNNING")
+    made.commit(trial, metrics=results(trial, [1.0, 2.0]))
+    cursor, found = events(cursor)
+    assert found == [("results", 0, 0, 2), ("trial", 0, "RUNNING")]
+    made.commit(trial, metrics=results(trial, [3.0], first=2), status="STOPPING", reason="enough")
+    _, found = events(cursor)
+    assert found == [("experiment", "STOPPING", "enough"), ("results", 0, 2, 3)]
+    assert feed.since("00000000.5").reset
+    assert not feed.since(cursor).reset
+    db.close()
+
+
+def test_database_is_read_again_only_after_a_while(made: MadeExperiment) -> None:
+    db, now = Database(made.folder.database), [0.0]
+    feed = Feed(db, lambda: now[0])
+    cursor = feed.since().cursor
+    made.commit(a_trial(0))
+    assert feed.since(cursor).events == []
+    now[0] = 1.0
+    assert [event["kind"] for event in feed.since(cursor).events] == ["trial"]
+    db.close()
+
+
+def test_events_come_in_pages(made: MadeExperiment) -> None:
+    db, now = Database(made.folder.database), [0.0]
+    feed = Feed(db, lambda: now[0])
+    cursor = feed.since().cursor
+    made.commit(*map(a_trial, range(3)))
+    now[0] = 1.0
+    first = feed.since(cursor, limit=2)
+    second = feed.since(first.cursor, limit=2)
+    assert [[event["sequence_id"] for event in page.events] for page in (first, second)] == [[0, 1], [2]]
+    db.close()

@@ -1,0 +1,93 @@
+"""Trials are filtered, sorted and paged, and no text gets into the SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitchpipe.store.reading.trial_query import Condition, QueryError, TrialQuery
+from pitchpipe.store.reading.view import ExperimentView
+
+from ...server.made_stores import MadeExperiment
+
+
+def numbers(view: ExperimentView, **asked: object) -> list[int]:
+    return [trial["sequence_id"] for trial in view.trials(TrialQuery(**asked)).trials]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({}, [0, 1, 2, 3, 4]),
+        ({"descending": True}, [4, 3, 2, 1, 0]),
+        ({"sort": "value"}, [1, 3, 0, 2, 4]),
+        ({"sort": "value", "descending": True}, [0, 3, 1, 2, 4]),
+        ({"sort": "value.default", "offset": 1, "limit": 2}, [3, 0]),
+        ({"sort": "parameters.lr", "descending": True}, [4, 2, 1, 3, 0]),
+        ({"sort": "last"}, [3, 0, 1, 2, 4]),
+        ({"sort": "intermediate_results", "descending": True}, [4, 3, 0, 1, 2]),
+        ({"statuses": ["SUCCEEDED"]}, [0, 1, 3]),
+        ({"kinds": ["USER_ERROR"]}, [2]),
+        ({"search": "keyerror"}, [2]),
+        ({"search": "T0003"}, [3]),
+        ({"search": "4"}, [3, 4]),  # a number, and what has it in its parameters
+        ({"limit": 0}, []),
+    ],
+)
+def test_trials_are_filtered_sorted_and_paged(
+    filled: MadeExperiment, view: ExperimentView, asked: dict[str, object], expected: list[int]
+) -> None:
+    assert numbers(view, **asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("parameters.lr<0.1", [0, 3]),
+        ("parameters.units = 32", [3]),
+        ("parameters.model.depth >= 4", [3]),
+        ("parameters.model.a.b = 1", []),
+        ("value <= 0.3", [1, 3]),
+        ("value = null", [2, 4]),
+        ("reason ~ KEY", [2]),
+        ("status != SUCCEEDED", [2, 4]),
+        ("duration > 9", [0, 1, 2, 3, 4]),
+    ],
+)
+def test_conditions_compare_fields(
+    filled: MadeExperiment, view: ExperimentView, condition: str, expected: list[int]
+) -> None:
+    assert numbers(view, conditions=[Condition.parse(condition)]) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["lr", "", "lr <> 3", "parameters. < 1", "nothing < 1", 'parameters.a"b < 1', "value < null"]
+)
+def test_conditions_that_make_no_sense_are_refused(
+    made: MadeExperiment, view: ExperimentView, text: str
+) -> None:
+    with pytest.raises(QueryError):
+        view.trials(TrialQuery(conditions=[Condition.parse(text)]))
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_no_text_breaks_out_of_the_statement(name: str, text: str) -> None:
+    db = sqlite3.connect(":memory:")
+    db.execute(
+        "CREATE TABLE trials (sequence_id, trial_id, record, reason, error, final, status, kind, next_sequence)"
+    )
+    query = TrialQuery(
+        conditions=[Condition(f"parameters.{name}", "=", text)], search=text, sort=f"final.{name}"
+    )
+    try:
+        where, values = query.where()
+        order, more = query.order()
+    except QueryError:
+        return
+    assert (
+        db.execute(f"SELECT 1 FROM trials t WHERE {where} ORDER BY {order}", [*values, *more]).fetchall()
+        == []
+    )

@@ -1,0 +1,41 @@
+"""Trials as plain dicts."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitchpipe.results import result_of
+from pitchpipe.store.reading.trial_rows import read_matching
+from pitchpipe.store.reading.view import ExperimentView
+
+from ...server.made_stores import MadeExperiment, a_trial
+
+
+def test_trial_is_returned_whole(filled: MadeExperiment, view: ExperimentView) -> None:
+    found = view.trial("T0002")
+    assert found == view.trial(2)
+    assert (found["error"], found["exit_code"], found["kind"]) == (
+        "Traceback\nKeyError: 'lr'",
+        1,
+        "USER_ERROR",
+    )
+    assert view.trial(4)["last"] is None  # its last result is no number
+    with pytest.raises(LookupError, match="no trial 'T9'"):
+        view.trial("T9")
+
+
+def test_trial_is_not_shorter_than_nothing_when_the_clock_was_set_back(made: MadeExperiment) -> None:
+    made.commit(a_trial(0, start_time=100.0, end_time=99.986))
+    with ExperimentView(made.folder) as view:
+        assert view.trial(0)["duration"] == 0.0
+    assert result_of(made.folder.path).trials[0]["duration"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("2", [2]), ("T0002", [2]), ("T000", [0, 1, 2, 3, 4]), ("0002", [2]), ("9", []), ("%", [])],
+)
+def test_word_matches_a_number_an_id_or_the_beginning_of_one(
+    filled: MadeExperiment, view: ExperimentView, word: str, expected: list[int]
+) -> None:
+    assert [number for number, _ in read_matching(view.database, word)] == expected

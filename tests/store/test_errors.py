@@ -1,0 +1,138 @@
+"""What goes wrong with a database, in words: which file, what it is, what to do."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.runner.changes import Changes
+from pitchpipe.runner.trial import Trial
+from pitchpipe.store.errors import NoRoomError, StoreError, check_wal, explain, understood
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.reading.view import ExperimentView
+from pitchpipe.store.store import ExperimentRow, Store, Tick
+
+ROW = ExperimentRow("exp", "a name", "INITIALIZED", {}, "secret", 12.5)
+TRIAL = Trial(
+    trial_id="T0000",
+    sequence_id=0,
+    parameter_id=0,
+    record='{"parameters": {"x": 1}}',
+    created=1.0,
+)
+TICK = Tick(changes=Changes({TRIAL.trial_id: TRIAL}, []), status="RUNNING")
+
+
+def killed(folder: Path) -> Path:
+    """Return the log of a database whose writer was killed, beside that database."""
+    store = Store.create(folder / "origin.db", ROW, ("default",))
+    store.commit(TICK)
+    for end in ("", "-wal"):
+        shutil.copy(folder / f"origin.db{end}", folder / f"experiment.db{end}")
+    store.close()
+    return folder / "experiment.db-wal"
+
+
+def readers() -> list[Any]:
+    return [Store.view, Store.open, lambda path: ExperimentView(ExperimentFolder(path.parent)).summary()]
+
+
+@pytest.mark.parametrize("reader", readers(), ids=["view", "resume", "read model"])
+@pytest.mark.parametrize(
+    ("offset", "what"), [(0, "its header is not valid"), (60, "none of its commits can be read")]
+)
+def test_damaged_log_is_named_and_left_as_it_is(offset: int, what: str, reader: Any, tmp_path: Path) -> None:
+    log = killed(tmp_path)
+    Store.view(tmp_path / "experiment.db").close()  # a whole one is fine
+    data = log.read_bytes()
+    data = data[:offset] + b"\xff" * 30 + data[offset + 30 :]
+    log.write_bytes(data)
+    (tmp_path / "experiment.db-shm").unlink(missing_ok=True)
+    with pytest.raises(
+        StoreError, match=f"experiment.db-wal, which holds the last commits, is damaged .{what}"
+    ):
+        reader(tmp_path / "experiment.db")
+    assert log.read_bytes() == data
+
+
+def test_database_whose_log_was_lost_says_so(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "experiment.db", ROW, ("default",))
+    copy = tmp_path / "copy" / "experiment.db"
+    copy.parent.mkdir()
+    copy.write_bytes(store.path.read_bytes())  # without experiment.db-wal, which holds all so far
+    with pytest.raises(StoreError, match=r"never started, or experiment\.db-wal beside it was lost"):
+        Store.view(copy)
+    with ExperimentView(copy.parent) as view, pytest.raises(StoreError, match=r"experiment\.db-wal"):
+        view.summary()
+    store.close()
+
+
+def test_database_without_tables_holds_no_experiment(tmp_path: Path) -> None:
+    """As a process leaves it that was killed, or had no room, when it made the tables."""
+    (tmp_path / "experiment.db").touch()
+    with pytest.raises(StoreError, match="holds no experiment: it was never started"):
+        Store.view(tmp_path / "experiment.db")
+    with pytest.raises(StoreError, match="holds no experiment: it was never started"):
+        Store.open(tmp_path / "experiment.db")
+
+
+@pytest.mark.parametrize("length", [0, 31])
+def test_log_without_a_whole_header_holds_no_commits(length: int, tmp_path: Path) -> None:
+    (tmp_path / "experiment.db-wal").write_bytes(b"x" * length)
+    check_wal(tmp_path / "experiment.db")
+
+
+def test_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "experiment.db-wal").mkdir()
+    with pytest.raises(StoreError, match=r"experiment\.db-wal cannot be read: Is a directory"):
+        check_wal(tmp_path / "experiment.db")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "what"),
+    [
+        ("database disk image is malformed", StoreError, "is damaged (database disk image is malformed)"),
+        ("file is not a database", StoreError, "restore it from a copy"),
+        ("database or disk is full", NoRoomError, "is full: make room and resume the experiment"),
+        ("disk I/O error", NoRoomError, "perhaps the disk or its quota is used up"),
+        ("attempt to write a readonly database", NoRoomError, "check the disk and the folder's permissions"),
+        ("no such table: trials", StoreError, "experiment.db: no such table: trials"),
+    ],
+)
+def test_error_of_sqlite_says_what_to_do(text: str, kind: type, what: str, tmp_path: Path) -> None:
+    path = tmp_path / "experiment.db"
+    path.touch()
+    error = explain(path, sqlite3.OperationalError(text))
+    assert type(error) is kind
+    assert what in str(error)
+
+
+def test_view_is_never_short_of_space(tmp_path: Path) -> None:
+    path = tmp_path / "experiment.db"
+    path.touch()
+    error = explain(path, sqlite3.OperationalError("disk I/O error"), is_view=True)
+    assert (type(error), str(error)) == (StoreError, f"{path} cannot be read: disk I/O error")
+
+
+def test_database_that_is_gone_was_moved(tmp_path: Path) -> None:
+    error = explain(tmp_path / "experiment.db", sqlite3.OperationalError("disk I/O error"))
+    assert "was moved or deleted while it was in use" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [(ValueError("no number"), "status: no number"), (KeyError("lr"), "status: no 'lr'")],
+)
+def test_value_that_is_not_understood_is_damage(error: Exception, what: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreError) as raised, understood(tmp_path / "experiment.db", "status"):
+        raise error
+    assert f"experiment.db is damaged ({what}): restore it from a copy" in str(raised.value)
+
+
+def test_other_errors_pass(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="gone"), understood(tmp_path / "experiment.db", "status"):
+        raise OSError("gone")
