@@ -94,3 +94,17 @@ def test_silence_and_loss_of_an_idle_agent_name_the_agent(executor: Executor):
     executor.on_silent("1-0", True)
     executor.on_lost("1-0", "its agent is gone")
     assert executor.causes == ["agent 1-0", "agent 1-0 lost"]
+
+
+def test_loss_of_an_agent_is_a_warning_unless_it_is_killed_on_purpose(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    executor = Executor(tmp_path)
+    caplog.set_level("INFO", logger="pitchpipe")
+    executor.on_lost("1-0", "its agent was killed by signal 9")
+    executor.kill()
+    executor.on_lost("2-0", "its agent ended with exit code 1")
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", "agent 1-0 is lost: killed by signal 9"),
+        ("INFO", "agent 2-0 is lost: ended with exit code 1"),
+    ]

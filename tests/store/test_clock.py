@@ -30,8 +30,11 @@ def test_marks_that_cannot_be_compared_show_no_jump(before: dict[str, object]) -
 
 
 def test_mark_of_a_system_without_boot_ids_cannot_be_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pitchpipe.store.clock._BOOT_ID", tmp_path / "missing")
+    def refuse(path: Path) -> str:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(Path, "read_text", refuse)
     mark = clock_mark()
     assert clock_jump(mark, {**mark, "offset": mark["offset"] + 3600.0}) == 0.0

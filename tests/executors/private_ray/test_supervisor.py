@@ -12,7 +12,7 @@ from pitchpipe.executors.base import ExecutorError
 from pitchpipe.executors.private_ray.lease import RayLease, acquire, ray_status, stop_ray
 from pitchpipe.executors.private_ray.places import SupervisorFiles, session_processes
 
-from ..ray_support import eventually, lives, shared_memory
+from ..ray_support import lives, shared_memory
 
 PATIENCE = 20.0
 
@@ -74,33 +74,3 @@ def test_supervisor_that_is_asked_to_end_leaves_no_trace_whatever_its_leases():
         await lease.close()
 
     asyncio.run(check())
-
-
-@pytest.mark.ray
-def test_ray_that_does_not_start_is_an_error_in_words_and_leaves_only_its_log(runtime_directory):
-    with pytest.raises(ExecutorError, match=r"did not start: .*ray-keeper\.log"):
-        asyncio.run(acquire(0.0, {"CPU": -1}))
-    assert {path.name for path in runtime_directory.iterdir()} <= {"ray-keeper.log", "ray-keeper.lock", "cwd"}
-
-
-@pytest.mark.ray
-def test_supervisor_that_is_killed_while_its_ray_starts_is_replaced():
-    async def check() -> None:
-        acquiring = asyncio.create_task(acquire(0.0))
-        place = SupervisorFiles.current()
-        await asyncio.to_thread(eventually, place.read_state)
-        killed = place.read_state()
-        assert killed is not None
-        assert killed.address == ""
-        os.kill(killed.pid, signal.SIGKILL)
-        lease = await acquiring
-        assert lease.supervisor_pid != killed.pid
-        await lease.close()
-        await asyncio.to_thread(eventually, lambda: not Path(killed.temp_dir).exists())
-
-    asyncio.run(check())
-
-
-def test_there_is_no_status_without_a_supervisor():
-    assert ray_status() is None
-    assert stop_ray() is False

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,10 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pitchpipe.executors.base import ExecutorError
-from pitchpipe.executors.local.executor import LocalTrialExecutor
+from pitchpipe.executors.base import Deliver, ExecutorError, RunSetup, TrialExecutor
+from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, CheckpointSaved, Reported
-from pitchpipe.runner.ledger import Request
+from pitchpipe.runner.ledger import Request, Totals
 from pitchpipe.runner.verdicts import is_checkpoint_gone
 
 from .bench import PATIENCE, Bench, Session
@@ -332,15 +333,40 @@ def test_request_that_can_never_be_met_is_refused_in_words(real_bench: Bench) ->
         asyncio.run(check())
 
 
-def test_loss_of_an_agent_is_a_warning_unless_it_is_killed_on_purpose(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    executor = LocalTrialExecutor()
-    caplog.set_level("INFO", logger="pitchpipe")
-    executor.on_lost("1-0", "its agent was killed by signal 9")
-    executor.kill()
-    executor.on_lost("2-0", "its agent ended with exit code 1")
-    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("WARNING", "agent 1-0 is lost: killed by signal 9"),
-        ("INFO", "agent 2-0 is lost: ended with exit code 1"),
-    ]
+class Minimal(TrialExecutor):
+    """An executor with nothing but what is required; `stopped` are the attempts that it stopped."""
+
+    def __init__(self) -> None:
+        self.stopped: list[tuple[str, int]] = []
+
+    async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
+        return Totals()
+
+    async def attach(self, orders: Sequence[AttemptOrder]) -> None:
+        return
+
+    def start_trial(self, order: AttemptOrder) -> None:
+        return
+
+    def stop_trial(self, trial_id: str, attempt: int) -> None:
+        self.stopped.append((trial_id, attempt))
+
+    def acknowledge(self) -> None:
+        return
+
+    async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
+        return b""
+
+    async def close(self) -> None:
+        return
+
+
+def test_executor_that_cannot_pause_stops_the_attempt() -> None:
+    executor = Minimal()
+    executor.pause_trial("T0", 2)
+    assert executor.stopped == [("T0", 2)]
+
+
+def test_executor_without_agents_has_nothing_to_confirm_or_to_warn_of() -> None:
+    executor = Minimal()
+    assert (executor.take_cursors(), executor.warnings(), executor.has_virtual_clock) == ({}, (), False)

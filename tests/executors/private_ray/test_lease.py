@@ -1,0 +1,143 @@
+"""What a manager sees of the supervisor: its lease, its status, its end. Most supervisors here are a few lines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.executors.base import ExecutorError
+from pitchpipe.executors.private_ray.lease import acquire, ray_status, stop_ray
+from pitchpipe.executors.private_ray.places import SupervisorFiles, SupervisorState
+
+from ..ray_support import eventually
+
+PATIENCE = 20.0
+GRANTED = {"address": "here:1", "token_path": "/token", "pid": 7}
+
+
+class FakeSupervisor:
+    """Gives each operation its reply; without one it closes the connection."""
+
+    def __init__(self, **replies: dict[str, Any]) -> None:
+        self.replies = replies
+        self.requests: list[dict[str, Any]] = []
+        self.talks: list[asyncio.Task[Any] | None] = []
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.talks.append(asyncio.current_task())
+        while line := await reader.readline():
+            self.requests.append(json.loads(line))
+            reply = self.replies.get(self.requests[-1]["op"])
+            if reply is None:
+                break
+            writer.write(json.dumps(reply).encode() + b"\n")
+        writer.close()
+        await writer.wait_closed()
+
+    @contextlib.asynccontextmanager
+    async def serving(self) -> AsyncIterator[FakeSupervisor]:
+        server = await asyncio.start_unix_server(self.talk, SupervisorFiles.current().socket)
+        async with server:
+            try:
+                yield self
+            finally:
+                await asyncio.gather(*filter(None, self.talks))
+
+
+def test_lease_is_given_back() -> None:
+    async def check() -> FakeSupervisor:
+        async with FakeSupervisor(lease=GRANTED, release={"leaving": False}).serving() as supervisor:
+            lease = await acquire(300.0, {"CPU": 4})
+            assert (lease.address, lease.token_path, lease.supervisor_pid) == ("here:1", "/token", 7)
+            await lease.close()
+            return supervisor
+
+    asked, released = asyncio.run(check()).requests
+    assert (asked["idle_timeout"], asked["resources"]) == (300.0, {"CPU": 4})
+    assert asked["versions"].keys() == {"Ray", "Python", "environment"}
+    assert released == {"op": "release"}
+
+
+def test_refusal_of_the_supervisor_is_an_error_in_its_words() -> None:
+    async def check() -> None:
+        async with FakeSupervisor(lease={"error": "was started with 3 widget"}).serving():
+            await acquire(0.0)
+
+    with pytest.raises(ExecutorError, match="was started with 3 widget"):
+        asyncio.run(check())
+
+
+def test_lease_can_be_closed_when_the_supervisor_ends_in_place_of_a_reply() -> None:
+    async def check() -> None:
+        async with FakeSupervisor(lease=GRANTED).serving():
+            lease = await acquire(0.0)
+            assert not await lease.is_lost(within=0.01)
+            await lease.close()
+
+    asyncio.run(check())
+
+
+def test_status_is_the_supervisors_reply() -> None:
+    async def check() -> dict[str, Any] | None:
+        async with FakeSupervisor(status={"pid": 7, "leases": 2}).serving():
+            return await asyncio.to_thread(ray_status)
+
+    assert asyncio.run(check()) == {"pid": 7, "leases": 2}
+
+
+def test_status_while_ray_starts_is_known_without_a_reply() -> None:
+    files = SupervisorFiles.current()
+    files.write_state(SupervisorState(pid=7, created=0.0, temp_dir="/x"))
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(str(files.socket))
+        deaf.listen()
+        assert ray_status() == {"pid": 7, "starting": True}
+
+
+def test_stop_asks_the_supervisor_and_removes_its_files() -> None:
+    async def check() -> FakeSupervisor:
+        async with FakeSupervisor(stop={"leaving": True}).serving() as supervisor:
+            assert await asyncio.to_thread(stop_ray) is True
+            return supervisor
+
+    assert asyncio.run(check()).requests == [{"op": "stop"}]
+    assert not SupervisorFiles.current().socket.exists()
+
+
+def test_there_is_no_status_without_a_supervisor():
+    assert ray_status() is None
+    assert stop_ray() is False
+
+
+@pytest.mark.ray
+def test_ray_that_does_not_start_is_an_error_in_words_and_leaves_only_its_log(runtime_directory):
+    with pytest.raises(ExecutorError, match=r"did not start: .*ray-keeper\.log"):
+        asyncio.run(acquire(0.0, {"CPU": -1}))
+    assert {path.name for path in runtime_directory.iterdir()} <= {"ray-keeper.log", "ray-keeper.lock", "cwd"}
+
+
+@pytest.mark.ray
+def test_supervisor_that_is_killed_while_its_ray_starts_is_replaced():
+    async def check() -> None:
+        acquiring = asyncio.create_task(acquire(0.0))
+        place = SupervisorFiles.current()
+        await asyncio.to_thread(eventually, place.read_state)
+        killed = place.read_state()
+        assert killed is not None
+        assert killed.address == ""
+        os.kill(killed.pid, signal.SIGKILL)
+        lease = await acquiring
+        assert lease.supervisor_pid != killed.pid
+        await lease.close()
+        await asyncio.to_thread(eventually, lambda: not Path(killed.temp_dir).exists())
+
+    asyncio.run(check())
