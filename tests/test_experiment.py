@@ -34,6 +34,7 @@ from pitchpipe.executors.local.executor import LocalTrialExecutor
 from pitchpipe.manager.control import ask_manager, read_running, stop_experiment
 from pitchpipe.manager.experiments import resume_experiment
 from pitchpipe.manager.hooks.stoppers import StopperError
+from pitchpipe.manager.turn import TurnLoop
 from pitchpipe.registry import NotRegistered, make_env, registered
 from pitchpipe.store.folder import ExperimentFolder, FolderError
 from pitchpipe.store.store import StoreError
@@ -366,28 +367,25 @@ def test_unfinished_trials_go_on_or_are_cancelled(tmp_path: Path) -> None:
         directory = tmp_path / str(go_on)
         search = experiment(square, directory, max_trial_number=1)
         search.add_trial({"x": 2})
-        asyncio.run(killed_at_first_start(search))
+        killed_at_first_start(search)
         result = Experiment.restore(directory / "exp", resume_unfinished=go_on).run()
         assert result.counts == ({"SUCCEEDED": 1} if go_on else {"USER_CANCELED": 1})
 
 
-async def killed_at_first_start(search: Experiment) -> None:
+def killed_at_first_start(search: Experiment) -> None:
     """Run a search whose manager dies between the first commit and what it would do about it."""
-    search.create()
-    manager = search._manager
 
     class Killed(Exception):
         pass
 
-    def die(order: Any) -> None:
+    def die(executor: LocalTrialExecutor, order: Any) -> None:
         raise Killed
 
-    manager.executor.start_trial = die
-    manager._write_end = lambda loop: None
-    with pytest.raises(Killed):
-        await manager.run()
-    manager.store.close()
-    manager.folder.disown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalTrialExecutor, "start_trial", die)
+        patch.setattr(TurnLoop, "may_write_end", False)
+        with pytest.raises(Killed):
+            search.run()
 
 
 def test_stopper_is_kept_with_the_experiment(tmp_path: Path) -> None:

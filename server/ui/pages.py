@@ -47,7 +47,8 @@ def add_pages(app: FastAPI, experiments: Experiments) -> None:
         tailwind=False,
         binding_refresh_interval=None,
         show_welcome_message=False,
-        reconnect_timeout=10.0,
+        # A browser that is busy or asleep for less than this keeps its page, with what was typed into it.
+        reconnect_timeout=30.0,
     )
     pages.on_startup(_warm_up)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import sys
 from pathlib import Path
 
@@ -140,15 +141,13 @@ def test_check_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     fifo = tmp_path / "alive"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    child = f"import signal; f = open({str(fifo)!r}, 'wb', 0); f.write(b'x'); signal.pause()"
-    code = (
-        f"import signal, subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}]); signal.pause()"
-    )
-    (finding,) = check_parameters({}, [sys.executable, "-c", code], timeout=2.5).findings
-    assert finding.message == "the tuner and the assessor were not ready after 2.5 s"
+    # A shell starts in a millisecond: the child writes long before the check is ended.
+    hanging = f"{{ printf x; exec sleep 600; }} > {shlex.quote(str(fifo))} & exec sleep 600"
+    (finding,) = check_parameters({}, ["sh", "-c", hanging], timeout=3.0).findings
+    assert finding.message == "the tuner and the assessor were not ready after 3 s"
     assert os.read(reader, 1) == b"x"
     # The end of the file is readable once no process has it open for writing.
-    assert select.select([reader], [], [], 10)[0]
+    assert select.select([reader], [], [], 60)[0]
     assert os.read(reader, 1) == b""
     os.close(reader)
 

@@ -45,7 +45,7 @@ async def give_up(folder: Path) -> None:
     peers: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
     server = await asyncio.start_unix_server(lambda *peer: peers.put_nowait(peer), folder / "a")
     heard = Heard()
-    link = Link("0-0", folder / "a", Hello(), heard, timeout=0.3)
+    link = Link("0-0", folder / "a", Hello(), heard, timeout=0.3, new=True)  # silent from its first batch on
     reader, writer = await peers.get()
     assert MessageDecoder().feed(await reader.read(1000))[0]["op"] == "hello"
     writer.write(batch(1))

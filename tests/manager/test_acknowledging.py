@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.agents import AgentLink, AgentTrialExecutor, Listener
 from pitchpipe.executors.base import Deliver, RunSetup
+from pitchpipe.manager.dispatcher_link.process import DispatcherProcess
 from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.ledger import Totals
@@ -20,30 +20,31 @@ from pitchpipe.store.store import NoRoomError, Store, StoreError, Tick
 from pitchpipe.trial_agent import Request, Start, events
 from pitchpipe.trial_agent.outbox import Outbox
 
-PATIENCE = 30.0
+PATIENCE = 90.0
+NOW = 1000.0
 
 
 class Agent(AgentLink):
     """An agent that reports when the test says so, from the outbox that real agents have."""
 
-    def __init__(self, name: str, listener: Listener) -> None:
+    def __init__(self, name: str, listener: Listener, changed: asyncio.Event) -> None:
         self.outbox = Outbox(self._hand_out)
         self.reported: list[tuple[int, int]] = []
         self.handed_out = 0
-        self._name, self._listener = name, listener
+        self._name, self._listener, self._changed = name, listener, changed
         self._polled_after: int | None = None
         self._order: Start
 
     def send(self, request: Request) -> None:
         if isinstance(request, Start):
             self._order = request
-            self.outbox.put(events.started(request.trial, request.attempt, 1, time.time()))
+            self.outbox.put(events.started(request.trial, request.attempt, 1, NOW))
 
     def report(self) -> None:
         sequence = len(self.reported)
         self.reported.append((self._order.sequence_id, sequence))
         who = self._order.trial, self._order.attempt
-        self.outbox.put(events.report(*who, "intermediate", sequence, "0.5", time.time()))
+        self.outbox.put(events.report(*who, "intermediate", sequence, "0.5", NOW))
 
     def kept(self) -> set[tuple[int, int]]:
         """Return the results that the next manager could still get."""
@@ -53,6 +54,7 @@ class Agent(AgentLink):
     def poll(self, after: int) -> None:
         self._polled_after = after
         self._hand_out()
+        self._changed.set()
 
     def _hand_out(self) -> None:
         if self._polled_after is None:
@@ -65,6 +67,7 @@ class Agent(AgentLink):
     def _deliver(self, batch: list[Any], cursor: int) -> None:
         self._listener.on_batch(self._name, {"events": batch, "cursor": cursor})
         self.handed_out = cursor
+        self._changed.set()
 
     async def ask(self, request: Request) -> dict[str, Any]:
         raise ConnectionError("it answers nothing")
@@ -77,31 +80,34 @@ class Agent(AgentLink):
 
 
 class Agents(AgentTrialExecutor):
-    """The executor of these agents."""
+    """The executor of these agents; `changed` is set whenever one of them was used."""
 
     def __init__(self) -> None:
         super().__init__()
         self.agents: list[Agent] = []
+        self.changed = asyncio.Event()
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
         self._setup, self._deliver = setup, deliver
         return Totals()
 
     def _connect(self, agent: str, *, spawn: bool) -> AgentLink | None:
-        self.agents.append(Agent(agent, self))
+        self.agents.append(Agent(agent, self, self.changed))
+        self.changed.set()
         return self.agents[-1]
 
 
 class Disk:
-    """Stands between a manager and its store: commits find room, or do not, or fail."""
+    """The way from a manager to its store: commits find room, or do not, or fail; each sets `changed`."""
 
-    def __init__(self, manager: Manager) -> None:
+    def __init__(self, manager: Manager, changed: asyncio.Event) -> None:
         self.has_room = True
         self.rooms_left: int | None = None  # so many commits succeed, then the disk fails
-        self._commit = manager.store.commit
+        self._commit, self._changed = manager.store.commit, changed
         manager.store.commit = self.commit  # type: ignore[method-assign]
 
     def commit(self, tick: Tick) -> None:
+        self._changed.set()
         if self.rooms_left == 0:
             raise StoreError("the disk is gone")
         if not self.has_room:
@@ -111,10 +117,11 @@ class Disk:
             self.rooms_left -= 1
 
 
-async def until(condition: Callable[[], Any]) -> None:
+async def until(changed: asyncio.Event, condition: Callable[[], Any]) -> None:
     async with asyncio.timeout(PATIENCE):
         while not condition():
-            await asyncio.sleep(0.001)
+            changed.clear()
+            await changed.wait()
 
 
 def committed(directory: Path) -> set[tuple[int, int]]:
@@ -136,49 +143,57 @@ def experiment(tmp_path: Path) -> tuple[Manager, Agents]:
     executor = Agents()
     config = ExperimentConfig.from_dict(data, needs_command=False)
     manager = create_experiment(
-        config, directory=tmp_path, experiment_id="exp", executor=executor, clock=time.time
+        config, directory=tmp_path, experiment_id="exp", executor=executor, clock=lambda: NOW
     )
     return manager, executor
 
 
-async def fill_the_disk(manager: Manager, disk: Disk, agents: Sequence[Agent]) -> None:
+async def fill_the_disk(manager: Manager, disk: Disk, executor: Agents) -> None:
     """One agent's result waits for room in a turn, another's comes in behind it."""
+    first, second = executor.agents
     disk.has_room = False
-    agents[0].report()
-    await until(manager.warnings)
-    agents[1].report()
-    await until(lambda: agents[1].handed_out == agents[1].outbox.last)
+    first.report()
+    await until(executor.changed, manager.warnings)
+    second.report()
+    await until(executor.changed, lambda: second.handed_out == second.outbox.last)
 
 
-def held_turn_is_written(_manager: Manager, disk: Disk) -> None:
+def held_turn_is_written(disk: Disk, _dispatcher: DispatcherProcess) -> None:
     disk.has_room, disk.rooms_left = True, 1
 
 
-def dispatcher_reads_again(manager: Manager, disk: Disk) -> None:
-    manager._dispatcher.on_drained()
+def dispatcher_reads_again(disk: Disk, dispatcher: DispatcherProcess) -> None:
+    dispatcher.on_drained()
     disk.rooms_left = 0
 
 
 @pytest.mark.parametrize("what_happens", [held_turn_is_written, dispatcher_reads_again])
 def test_result_that_came_while_there_was_no_room_is_kept_until_it_is_committed(
-    what_happens: Callable[[Manager, Disk], None],
+    what_happens: Callable[[Disk, DispatcherProcess], None],
     experiment: tuple[Manager, Agents],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("pitchpipe.store.disk_space._TRY_AGAIN", 0.01)
+    start, dispatchers = DispatcherProcess.start, list[DispatcherProcess]()
+
+    async def noted_start(process: DispatcherProcess, *args: Any) -> None:
+        dispatchers.append(process)
+        await start(process, *args)
+
+    monkeypatch.setattr(DispatcherProcess, "start", noted_start)
     manager, executor = experiment
-    disk = Disk(manager)
+    disk, changed = Disk(manager, executor.changed), executor.changed
 
     async def main() -> None:
         running = asyncio.ensure_future(manager.run())
-        await until(lambda: len(executor.agents) == 2)
+        await until(changed, lambda: len(executor.agents) == 2)
         for agent in executor.agents:
-            await until(lambda agent=agent: agent.outbox.confirmed == agent.outbox.last > 0)
+            await until(changed, lambda agent=agent: agent.outbox.confirmed == agent.outbox.last > 0)
             agent.report()
-        await until(lambda: len(committed(tmp_path)) == 2)
-        await fill_the_disk(manager, disk, executor.agents)
-        what_happens(manager, disk)
+        await until(changed, lambda: len(committed(tmp_path)) == 2)
+        await fill_the_disk(manager, disk, executor)
+        what_happens(disk, *dispatchers)
         await running
 
     with pytest.raises(StoreError, match="the disk is gone"):

@@ -183,6 +183,7 @@ def test_the_experiment_has_retries_pauses_and_exchanges(whole: tuple[dict[str, 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # only bounds a hang: each of the copies starts a dispatcher
 def test_killed_at_any_commit_the_experiment_comes_to_the_same_story(
     whole: tuple[dict[str, Any], CopyingStore],
 ) -> None:

@@ -18,10 +18,9 @@ from .made_stores import MadeExperiment, a_trial
 
 @pytest.fixture
 def view(made: MadeExperiment, monkeypatch: pytest.MonkeyPatch) -> ExperimentView:
-    monkeypatch.setattr("pitchpipe.store.reading.feed._COST", 0.0)
-    opened = ExperimentView(made.folder)
-    opened._feed._clock = iter(range(1000)).__next__  # each poll is a moment later
-    return opened
+    for pause in ("_PERIOD", "_COST"):
+        monkeypatch.setattr(f"pitchpipe.store.reading.feed.{pause}", 0.0)  # each poll looks
+    return ExperimentView(made.folder)
 
 
 async def messages_of(messages: AsyncIterator[bytes | None]) -> list[str]:

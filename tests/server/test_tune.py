@@ -22,11 +22,11 @@ from .made_stores import MadeExperiment, a_trial, results
 def when(found: Callable[[], Any]) -> Any:
     """Return what `found` returns, once that is true."""
     moment = threading.Event()
-    for _ in range(600):
+    for _ in range(1200):
         if value := found():
             return value
         moment.wait(0.05)
-    raise AssertionError("it did not happen in 30 seconds")
+    raise AssertionError("it did not happen in a minute")
 
 
 @pytest.mark.slow

@@ -77,9 +77,10 @@ def test_no_more_trials_run_at_once_than_fit_and_see_the_devices_that_ray_gave_t
     shared_ray: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
-    now = f"{sys.executable} -c 'import time; print(time.monotonic())'"
-    command = f"echo $CUDA_VISIBLE_DEVICES > seen.$PITCHPIPE_TRIAL_ID; {now} >> seen.$PITCHPIPE_TRIAL_ID; "
-    command += f"sleep 0.3; {now} >> seen.$PITCHPIPE_TRIAL_ID; {REPORT}"
+    # The first trial waits for a second; each stays for a while, so that a third would be seen beside two.
+    command = "echo $CUDA_VISIBLE_DEVICES > seen.$PITCHPIPE_TRIAL_ID; echo 1 >> changes; "
+    command += "until [ $(wc -l < changes) -ge 2 ]; do sleep 0.02; done; "
+    command += f"sleep 0.3; echo -1 >> changes; {REPORT}"
     (tmp_path / "code").mkdir()
     options = {"trial_code_directory": "code", "trial_gpu_number": 0.5, "trial_resources": {"widget": 1}}
     write_config(tmp_path, command, trial_concurrency=4, max_trial_number=6, **options)
@@ -87,11 +88,11 @@ def test_no_more_trials_run_at_once_than_fit_and_see_the_devices_that_ray_gave_t
         [*RUN, "--json", "--quiet"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    seen = [path.read_text().split() for path in (tmp_path / "code").glob("seen.*")]
+    seen = [path.read_text().strip() for path in (tmp_path / "code").glob("seen.*")]
     assert len(seen) == 6
-    assert {device for device, _, _ in seen} <= {"0", "1"}
-    changes = [(float(start), 1) for _, start, _ in seen] + [(float(end), -1) for _, _, end in seen]
-    assert max(accumulate(change for _, change in sorted(changes))) == 2
+    assert set(seen) <= {"0", "1"}
+    changes = [int(change) for change in (tmp_path / "code" / "changes").read_text().split()]
+    assert max(accumulate(changes)) == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -7,7 +7,8 @@ import json
 import os
 import re
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from pitchpipe.manager.dispatcher_link.history import user_imports
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_status import ExperimentStatus
-from pitchpipe.store.store import Store, StoreError
+from pitchpipe.store.store import NoRoomError, Store, StoreError
 
 from ...runner.invariants import broken_invariants
 from ..test_exact_resume import CopyingStore, manager_of, run, story
@@ -289,9 +290,17 @@ ASKED = [
 ]
 
 
-def seal(store: Store, *, on: bool) -> None:
-    """Let nothing be written, or let it be written again."""
-    store._db.execute(f"PRAGMA query_only = {int(on)}")
+@contextmanager
+def no_room(store: Store) -> Iterator[None]:
+    """Let no tick and no change be written meanwhile."""
+
+    def refuse(*args: Any) -> None:
+        raise NoRoomError(f"{store.path} cannot be written (no room)")
+
+    with pytest.MonkeyPatch.context() as patch:
+        for write in ("commit", "accept"):
+            patch.setattr(store, write, refuse)
+        yield
 
 
 def what_was_made(directory: Path) -> tuple[list[Any], dict[str, Any], int]:
@@ -315,21 +324,20 @@ def test_change_that_is_refused_for_want_of_room_is_not_made_later(
     refusals: list[str] = []
 
     async def ask() -> None:
-        while waits and not manager.warnings():
-            await asyncio.sleep(0.001)
-        with pytest.raises(
-            ControlError, match=r"the change was not made: .*make room and try again"
-        ) as refused:
-            LiveChanges(manager).operations()[name](request_)
+        with no_room(manager.store):
+            while waits and not manager.warnings():
+                await asyncio.sleep(0)
+            with pytest.raises(
+                ControlError, match=r"the change was not made: .*make room and try again"
+            ) as refused:
+                LiveChanges(manager).operations()[name](request_)
         refusals.append(refused.value.kind)
-        seal(manager.store, on=False)
 
     async def main() -> None:
         asking: list[asyncio.Task[None]] = []
 
         def on_tick() -> None:
             if not asking and two_ended(manager.runner):
-                seal(manager.store, on=True)
                 asking.append(asyncio.ensure_future(ask()))
 
         manager.watch(on_tick)
@@ -411,13 +419,13 @@ def test_experiment_without_room_is_stopped_all_the_same(tmp_path: Path) -> None
 
     def fill_and_stop(operations: Operations) -> Any:
         assert manager.runner is not None
-        seal(manager.store, on=True)
+        until_the_end.enter_context(no_room(manager.store))
         with pytest.raises(ControlError, match="the change was not made"):
             operations["kill"]({"trial": next(iter(manager.runner.live))})
         return operations["stop"]({})
 
     intervention = Intervention(manager, one_runs, fill_and_stop)
-    with pytest.raises(StoreError, match=r"experiment\.db"):
+    with ExitStack() as until_the_end, pytest.raises(StoreError, match=r"experiment\.db"):
         run(manager)
     assert intervention.answer == {}
     store = Store.view(manager.folder.database)

@@ -152,6 +152,12 @@ def test_selected_trials_are_compared_and_copied(
     assert page.locator("mark").filter(has_text="32").count() == 1
 
 
+def test_page_of_a_busy_browser_is_kept(gallery: str, context: Any) -> None:
+    """A browser that answers too late is disconnected, and its page is then reloaded: what was typed is gone."""
+    response = context.request.get(f"{gallery}/_nicegui_ws/socket.io/?EIO=4&transport=polling")
+    assert json.loads(response.text()[1:])["pingTimeout"] >= 10_000  # milliseconds
+
+
 def test_page_of_a_missing_thing_says_so(gallery: str, context: Any) -> None:
     for path, sentence in {
         "unknown": "there is no experiment &#39;unknown&#39;",
