@@ -37,7 +37,9 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
     """Return the problems of all fields except the search space; malformed fields have defaults in `config`."""
     findings = []
     if needs_command and not _given(draft, "trial_command"):
-        findings.append(Finding(("trial_command",), MISSING, "trial_command: python train.py"))
+        findings.append(
+            Finding(path=("trial_command",), message=MISSING, hint="trial_command: python train.py")
+        )
     for name in ("tuner", "assessor"):
         section = getattr(config, name)
         if section is not None:
@@ -51,16 +53,23 @@ def _given(draft: Draft, name: str) -> bool:
 
 def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
     if section.name is None and section.class_name is None:
-        return [Finding((name,), "needs a name, or class_name and code_directory")]
+        return [Finding(path=(name,), message="needs a name, or class_name and code_directory")]
     if section.name is not None and section.class_name is not None:
         return [
-            Finding((name, "class_name"), "name and class_name exclude each other", "keep one", at_key=True)
+            Finding(
+                path=(name, "class_name"),
+                message="name and class_name exclude each other",
+                hint="keep one",
+                at_key=True,
+            )
         ]
     if section.class_name is not None and section.code_directory is None:
         hint = "code_directory: . for the folder of this file"
-        return [Finding((name,), "class_name needs a code_directory", hint)]
+        return [Finding(path=(name,), message="class_name needs a code_directory", hint=hint)]
     if section.name is not None and section.code_directory is not None:
-        return [Finding((name, "code_directory"), "belongs to class_name, not to name", at_key=True)]
+        return [
+            Finding(path=(name, "code_directory"), message="belongs to class_name, not to name", at_key=True)
+        ]
     return []
 
 
@@ -70,9 +79,15 @@ def _check_objectives(draft: Draft) -> list[Finding]:
     names = [item.get("name", "default") if isinstance(item, dict) else None for item in items]
     if names and None not in names and "default" not in names:
         what = "no objective is named default, which the tuner and the assessor use"
-        return [Finding(("objectives", 0, "name"), what, 'report {"default": ...} and name it default')]
+        return [
+            Finding(
+                path=("objectives", 0, "name"),
+                message=what,
+                hint='report {"default": ...} and name it default',
+            )
+        ]
     return [
-        Finding(("objectives", index, "name"), f"there is another objective named {shown(name)}")
+        Finding(path=("objectives", index, "name"), message=f"there is another objective named {shown(name)}")
         for index, name in enumerate(names)
         if name is not None and name in names[:index]
     ]
@@ -90,12 +105,14 @@ def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
         mode = section.class_args.get("optimize_mode") if section is not None else None
         place: Path = (name, "class_args", "optimize_mode")
         if mode in DIRECTIONS and first is not None and mode != first[1]:
-            findings.append(Finding(place, f"{mode} contradicts {first[1]} of", also=first[0]))
+            findings.append(Finding(path=place, message=f"{mode} contradicts {first[1]} of", also=first[0]))
         elif mode in DIRECTIONS:
             first = first or (place, mode)
         elif mode is not None and section is not None and section.name is not None:
             hint = did_you_mean(mode, DIRECTIONS)
-            findings.append(Finding(place, f"must be minimize or maximize, not {shown(mode)}", hint))
+            findings.append(
+                Finding(path=place, message=f"must be minimize or maximize, not {shown(mode)}", hint=hint)
+            )
     return findings
 
 
@@ -107,7 +124,9 @@ def _check_gpus(config: ConfigFields) -> list[Finding]:
         and not config.trial_gpu_number
     ):
         place = ("training_service", "max_trial_number_per_gpu")
-        return [Finding(place, "needs trial_gpu_number", "trial_gpu_number: 1", at_key=True)]
+        return [
+            Finding(path=place, message="needs trial_gpu_number", hint="trial_gpu_number: 1", at_key=True)
+        ]
     return []
 
 
@@ -119,5 +138,5 @@ def check_space(config: ConfigFields) -> list[Finding]:
     for problem in check(config.search_space, config.constraints):
         of_constraint = problem.path[:1] == ("constraints",) and isinstance((*problem.path, "")[1], int)
         path = problem.path if of_constraint else ("search_space", *problem.path)
-        findings.append(Finding(tuple(path), problem.message, problem.hint))
+        findings.append(Finding(path=tuple(path), message=problem.message, hint=problem.hint))
     return findings

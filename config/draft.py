@@ -86,7 +86,7 @@ class Draft:
 
     def add(self, path: Path, message: str, hint: str = "", at_key: bool = False) -> None:
         """Note a problem at a canonical path; the user's path is kept, so that later moves do not change it."""
-        self.note(Finding(path, message, hint, at_key))
+        self.note(Finding(path=path, message=message, hint=hint, at_key=at_key))
 
     def note(self, finding: Finding) -> None:
         """Note a finding whose paths are canonical."""
@@ -146,7 +146,9 @@ def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[s
             draft.add((*at, key), "unknown field", _unknown_hint(key, known.values(), at), at_key=True)
         elif name in seen:
             other = draft.origins[*at, name]
-            draft.findings.append(Finding((*origin, key), "is the same field as", at_key=True, also=other))
+            draft.findings.append(
+                Finding(path=(*origin, key), message="is the same field as", at_key=True, also=other)
+            )
         else:
             seen.add(name)
             draft.origins[*at, name] = (*origin, key)

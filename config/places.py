@@ -36,10 +36,11 @@ class Places:
     def _locate(self, finding: Finding) -> ConfigProblem:
         message = finding.message
         if finding.also is not None:
-            line = self._position(finding.also, True)[1]
-            message += f" {dotted(finding.also)}" + (f" (line {line})" if line else "")
+            other = self._position(finding.also, True)[1]
+            message += f" {dotted(finding.also)}" + (f" (line {other})" if other else "")
+        file, line, column = self._position(finding.path, finding.at_key)
         return ConfigProblem(
-            *self._position(finding.path, finding.at_key), finding.path, message, finding.hint
+            file=file, line=line, column=column, path=finding.path, message=message, hint=finding.hint
         )
 
     def _position(self, path: Path, at_key: bool) -> tuple[str | None, int | None, int | None]:

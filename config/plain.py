@@ -35,7 +35,7 @@ def _copy(value: Any, path: Path, findings: list[Finding]) -> Any:
         return os.fspath(value)
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return _copy(value.tolist(), path, findings)
-    findings.append(Finding(path, f"{type(value).__name__} cannot be stored as JSON"))
+    findings.append(Finding(path=path, message=f"{type(value).__name__} cannot be stored as JSON"))
     return None
 
 
@@ -45,7 +45,7 @@ def _copy_mapping(value: Mapping[Any, Any], path: Path, findings: list[Finding])
         if isinstance(key, str):
             result[str(key)] = _copy(item, (*path, key), findings)
         else:
-            findings.append(Finding(path, f"the key {key!r} is not text"))
+            findings.append(Finding(path=path, message=f"the key {key!r} is not text"))
     return result
 
 

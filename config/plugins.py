@@ -71,12 +71,14 @@ def check_parameters(
     except subprocess.TimeoutExpired:
         hint = "is its import or its constructor waiting for something?"
         slow = f"the tuner and the assessor were not ready after {timeout:g} s"
-        return PluginCheck([Finding(("tuner",), slow, hint)])
+        return PluginCheck([Finding(path=("tuner",), message=slow, hint=hint)])
     except OSError as error:
-        return PluginCheck([Finding(("tuner",), f"the check of the tuner could not start: {error}")])
+        return PluginCheck(
+            [Finding(path=("tuner",), message=f"the check of the tuner could not start: {error}")]
+        )
     reply = _reply(output)
     if reply is None:
-        return PluginCheck([Finding(("tuner",), _failure(code, errors))])
+        return PluginCheck([Finding(path=("tuner",), message=_failure(code, errors))])
     return PluginCheck([_finding(item) for item in reply["problems"]], reply.get("directions") or {})
 
 
@@ -138,7 +140,9 @@ def _failure(code: int, errors: str) -> str:
 
 def _finding(problem: Mapping[str, Any]) -> Finding:
     return Finding(
-        _path(problem.get("path") or ["tuner"]), str(problem["message"]), str(problem.get("hint") or "")
+        path=_path(problem.get("path") or ["tuner"]),
+        message=str(problem["message"]),
+        hint=str(problem.get("hint") or ""),
     )
 
 

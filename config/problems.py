@@ -23,7 +23,7 @@ Path = tuple[str | int, ...]
 MISSING = "required field is missing"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """A problem at a path of the config, before its place in a file is known.
 
@@ -37,12 +37,12 @@ class Finding:
     also: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigProblem:
     """One problem for the user: file, line and column (from 1, None without a file), path, message, hint.
 
-    >>> str(ConfigProblem("a.yml", 12, 3, ("trial_comand",), "unknown field", "did you mean trial_command?"))
-    'a.yml:12:3: trial_comand: unknown field (did you mean trial_command?)'
+    >>> str(ConfigProblem(file="a.yml", line=12, column=3, path=("trial_comand",), message="unknown field"))
+    'a.yml:12:3: trial_comand: unknown field'
     """
 
     file: str | None

@@ -217,7 +217,10 @@ class _NodeReader:
             return self._problem(node, path, f"{node.value!r} is not a valid {kind}")
 
     def _problem(self, node: Node, path: Path, message: str, hint: str = "") -> None:
-        self.problems.append(ConfigProblem(self.shown, *_start(node), path, message, hint))
+        line, column = _start(node)
+        self.problems.append(
+            ConfigProblem(file=self.shown, line=line, column=column, path=path, message=message, hint=hint)
+        )
 
 
 def _integer(text: str) -> int:

@@ -59,7 +59,7 @@ def _finding(error: Mapping[str, Any]) -> Finding:
     if path[-1] == "[key]":
         path = path[:-1]
     message, hint = _sentence(error)
-    return Finding(path, message, hint)
+    return Finding(path=path, message=message, hint=hint)
 
 
 def _sentence(error: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,8 +1,8 @@
 """The base of every dispatcher: it reads commands, queues them for two workers, and ends on command.
 
-Each queue is first in, first out; a handler that raises ends the dispatcher with a report; and every wait is
-bounded once the end has begun. Commands are numbered from 1 as they come; between peers, a worker acknowledges
-what it has handled (Processed) after all that it sent for it.
+Queues are first in, first out. A handler that raises ends the dispatcher with a report. Every wait is bounded once
+the dispatcher is ending. Commands are numbered from 1 as they arrive; between peers, a worker acknowledges a command
+(Processed) after everything that it sent for it.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Ending(Enum):
 
 
 class MsgDispatcherBase(Recoverable):
-    """Routes commands to `handle_...` methods; subclass it and override those that are needed.
+    """Routes commands to `handle_...` methods; subclass it and override the ones you need.
 
-    `protocol` is the version that the manager announced, None for a manager that announced none. With
-    `threads` the queues share a pool of that many threads. A subclass that is an algorithm of its own (an
-    advisor) has all its handlers called on the default worker, one at a time.
+    `protocol` is the version that the manager announced, or None if it announced none. If `threads` is not 0, the
+    queues share a pool of that many threads. In a subclass that is itself an algorithm (an advisor), all handlers run
+    on the default worker, one at a time.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class MsgDispatcherBase(Recoverable):
         return self.default_worker, self.assessor_worker
 
     def connect(self, channel: Channel, protocol: int | None) -> None:
-        """Give the channel to a dispatcher that was made without one (an advisor); before `run`."""
+        """Set the channel of a dispatcher made without one (an advisor); call this before `run`."""
         self.channel, self.protocol = channel, protocol
 
     # the main thread
@@ -125,7 +125,7 @@ class MsgDispatcherBase(Recoverable):
                 if frame.command is CommandType.Terminate:
                     return Ending.TERMINATED
                 if frame.command is CommandType.Ping and self.protocol is not None:
-                    self.send(CommandType.Ping)  # a sign of life, of this thread alone; it has no number
+                    self.send(CommandType.Ping)  # a sign of life of this thread alone; pings are not numbered
                     continue
                 self._received += 1
                 self._accept(frame)
@@ -142,7 +142,7 @@ class MsgDispatcherBase(Recoverable):
         self.enqueue_command(frame.command, loads(frame.payload) if frame.payload else "")
 
     def enqueue_command(self, command: CommandType, data: Any) -> None:
-        """Queue a command with its decoded payload for each worker that is to handle it."""
+        """Queue a command with its decoded payload for each worker that handles it."""
         for worker in self.route(command, data):
             worker.put(self._received, command, data)
             length = worker.queue.qsize()
@@ -150,7 +150,7 @@ class MsgDispatcherBase(Recoverable):
                 self._warn_of_queue(worker.name, length)
 
     def route(self, command: CommandType, data: Any) -> tuple[Worker, ...]:
-        """Return the workers that are to handle a command."""
+        """Return the workers that handle a command."""
         return (self.default_worker,)
 
     def _warn_of_queue(self, name: str, length: int) -> None:
@@ -178,13 +178,13 @@ class MsgDispatcherBase(Recoverable):
     # checkpoints
 
     def save_into(self, saver: Saver) -> None:
-        """Let the saver make checkpoints of `state_of` each queue; before `run`."""
+        """Save checkpoints of what `state_of` returns for each queue; call this before `run`."""
         self._checkpointing = Checkpointing(saver, self._workers, self._channel, self.state_of)
 
     def restore(self, n: int, halves: Mapping[str, Mapping[str, Any]]) -> None:
-        """Restore the state after command `n`, as `state_of` returned it for each queue; before `run`.
+        """Restore the state after command `n`, as `state_of` returned it for each queue; call this before `run`.
 
-        The next command that comes is n + 1. The manager is notified that the dispatcher is initialized.
+        The next command is n + 1. `run` notifies the manager that the dispatcher is initialized.
         """
         self._received = n
         self._was_restored = True
@@ -194,16 +194,16 @@ class MsgDispatcherBase(Recoverable):
 
     def state_of(self, queue: str) -> Mapping[str, Any]:
         """Return what must be saved for a queue, on its worker; raise `NotImplementedError` if it cannot be saved."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what its state is")
+        raise NotImplementedError(f"{type(self).__name__} does not implement state_of")
 
     def take_state(self, queue: str, state: Mapping[str, Any]) -> None:
         """Restore what `state_of` returned for a queue."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what its state is")
+        raise NotImplementedError(f"{type(self).__name__} does not implement take_state")
 
     # the workers
 
     def _collecting(self, handle: Callable[[CommandType, Any], None]) -> Callable[[CommandType, Any], None]:
-        """Return `handle` with its output collected, which is written at once after the command."""
+        """Wrap `handle` so that its output is collected, and written at once after the command."""
 
         def collecting(command: CommandType, data: Any) -> None:
             self._in_command.now = True
@@ -249,7 +249,7 @@ class MsgDispatcherBase(Recoverable):
         self._channel.interrupt()
 
     def _report(self, error: BaseException, n: int) -> None:
-        """Log a failure and send the first one, which is the one to show, to a peer."""
+        """Log a failure; send the first one, which is the one to show, to a peer."""
         with self._failure_lock:
             first = not self.worker_exceptions
             self.worker_exceptions.append(error)
@@ -270,19 +270,19 @@ class MsgDispatcherBase(Recoverable):
         return self.channel
 
     def send(self, command: CommandType, payload: str = "") -> None:
-        """Send a command to the manager: with the command being handled, or at once from other threads."""
+        """Send a command to the manager: with the rest of the current command's output; from other threads, at once."""
         self._channel.send(command, payload)
         if not getattr(self._in_command, "now", False):
             self._channel.flush()
 
     def capabilities(self) -> str:
-        """Return the payload of Initialized: to a peer, what this dispatcher speaks and wants; else nothing."""
+        """Return the payload of Initialized: for a peer, the protocol version and the queues that want results."""
         if self.protocol is None:
             return ""
         return dumps({"protocol": PROTOCOL_VERSION, "periodical_queues": self.periodical_queues()})
 
     def periodical_queues(self) -> list[str]:
-        """Return the queues that intermediate results go to; none when they are not used."""
+        """Return the queues that receive intermediate results; an empty list if they are not used."""
         return ["default"]
 
     # handlers: each receives the decoded payload
@@ -296,7 +296,7 @@ class MsgDispatcherBase(Recoverable):
         raise NotImplementedError("handle_request_trial_jobs")
 
     def handle_update_search_space(self, data: Any) -> None:
-        """Set a changed search space."""
+        """Replace the search space."""
         raise NotImplementedError("handle_update_search_space")
 
     def handle_import_data(self, data: list[Any]) -> None:

@@ -1,7 +1,7 @@
-"""Channels: how frames come to a dispatcher and leave it.
+"""Channels: how a dispatcher receives and sends frames.
 
-A dispatcher is given one, so several dispatchers can live in one process. Sent frames are collected until
-`flush`, so that all a command brings about leaves in one write.
+Each dispatcher gets a channel, so several can live in one process. Frames are collected until `flush`, so all
+output of a command leaves in one write.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _CHUNK = 1 << 18
 
 
 class Channel(Protocol):
-    """What a dispatcher needs of its connection to the manager."""
+    """What a dispatcher needs from its connection to the manager."""
 
     def receive(self) -> Frame | None:
         """Wait for the next frame and return it; None at the end of the stream and after `interrupt`."""
         ...
 
     def send(self, command: CommandType, payload: str = "") -> None:
-        """Take a frame to be sent by the next `flush`, from any thread."""
+        """Queue a frame for the next `flush`; from any thread."""
         ...
 
     def flush(self) -> None:
-        """Send what was taken, in the order of the calls; raise `ChannelClosed` when the manager no longer reads."""
+        """Send the queued frames in order; raise `ChannelClosed` when the manager no longer reads."""
         ...
 
     def interrupt(self) -> None:
-        """Make `receive`, now or later, return None at once; from any thread."""
+        """Make the current or the next `receive` return None at once; from any thread."""
         ...
 
 
@@ -46,7 +46,7 @@ class FdChannel:
 
     def __init__(self, in_fd: int, out_fd: int) -> None:
         self._in, self._out = in_fd, out_fd
-        os.set_blocking(out_fd, True)  # whatever the manager uses itself
+        os.set_blocking(out_fd, True)  # whatever mode the manager set
         self._decoder = FrameDecoder()
         self._frames: deque[Frame] = deque()
         self._fault: FrameError | None = None
@@ -83,13 +83,13 @@ class FdChannel:
             self._fault = error
 
     def send(self, command: CommandType, payload: str = "") -> None:
-        """Take a frame to be sent by the next `flush`."""
+        """Queue a frame for the next `flush`."""
         data = encode_frame(command, payload)
         with self._unsent_lock:
             self._unsent.append(data)
 
     def flush(self) -> None:
-        """Write what was taken, waiting for the pipe when it is full."""
+        """Write the queued frames, waiting while the pipe is full."""
         with self._write_lock:
             with self._unsent_lock:
                 data = memoryview(b"".join(self._unsent))
@@ -147,7 +147,7 @@ class MemoryChannel:
         self.sent.put(Frame(command, payload))
 
     def flush(self) -> None:
-        """Do nothing: `send` has sent."""
+        """Do nothing: `send` sends at once."""
 
     def interrupt(self) -> None:
         """Make `receive` return None."""

@@ -1,4 +1,4 @@
-"""The check of a configuration before anything starts: its plug-ins, and whether they take its space."""
+"""The check of a configuration before anything starts: its plug-ins, and whether they accept its search space."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check(config: Mapping[str, Any]) -> list[Problem]:
 
 
 def directions(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the default directions of the tuner and the assessor, without those that have none or are given one.
+    """Return the default directions of the tuner and the assessor, for those that have one and are given none.
 
     >>> directions({"tuner": {"name": "TPE"}, "assessor": {"name": "Medianstop"}})
     {'tuner': 'minimize', 'assessor': 'maximize'}
@@ -85,6 +85,6 @@ def _space_problems(tuner: Any, space: Any, constraints: tuple[str, ...]) -> lis
             Problem(("searchSpace", *problem.path), problem.message, problem.hint)
             for problem in error.problems
         ]
-    except Exception as error:  # noqa: BLE001 - a plug-in's refusal, of whatever type, is what is asked for
+    except Exception as error:  # noqa: BLE001 - a plug-in may refuse with any exception
         return [Problem(("searchSpace",), f"{type(tuner).__name__} refuses it: {error!r}")]
     return []

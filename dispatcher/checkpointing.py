@@ -21,8 +21,8 @@ _log = logging.getLogger(__name__)
 class Checkpointing:
     """Makes the checkpoints of one dispatcher; `state_of(queue)` is called on the worker of that queue.
 
-    For each half the manager gets a Checkpoint frame with its queue, in order with what that queue sends, and after
-    both halves one with the path, so that it knows which replies a checkpoint covers.
+    For each half the manager receives a Checkpoint frame with the queue, in order with the queue's other frames, and
+    after both halves one with the path. So it knows which replies a checkpoint covers.
     """
 
     def __init__(
@@ -35,14 +35,14 @@ class Checkpointing:
         self._saver, self._workers, self._channel, self._state_of = saver, workers, channel, state_of
 
     def save_if_due(self, n: int, now: float) -> None:
-        """Have each worker save its half after command `n`, which is the last that has come."""
+        """If a checkpoint is due, have each worker save its half after command `n`, the last one received."""
         if self._saver.is_due(self._handled_s(), now):
             self._saver.begin(n, self._handled_s(), len(self._workers))
             for worker in self._workers:
                 worker.put_task(self._save_half)
 
     def save_at_end(self, n: int) -> None:
-        """Save what took time to learn; the workers have ended."""
+        """Save the final state if that is worth it; the workers have ended."""
         if self._saver.is_worth_it(self._handled_s(), WORTH_AT_END_S):
             self._saver.begin(n, self._handled_s(), len(self._workers))
             for worker in self._workers:
@@ -55,18 +55,18 @@ class Checkpointing:
         saver = self._saver
         if saver.problem is not None:
             return
-        self._tell(queue=worker.name, n=saver.n)
+        self._notify(queue=worker.name, n=saver.n)
         path = saver.add(worker.name, lambda: self._state_of(worker.name))
         if path is not None:
-            self._tell(path=path, n=saver.n)
+            self._notify(path=path, n=saver.n)
         elif saver.problem is not None:
             role = _ROLES[worker.name]
             _log.warning(
-                "The %s cannot be saved (%r): after a restart it is sent everything again",
+                "The %s cannot be saved (%r): after a restart it receives all commands again",
                 role,
                 saver.problem,
             )
         self._channel.flush()
 
-    def _tell(self, **payload: Any) -> None:
+    def _notify(self, **payload: Any) -> None:
         self._channel.send(CommandType.Checkpoint, dumps(payload))

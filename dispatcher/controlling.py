@@ -15,8 +15,8 @@ class DispatcherControl(TrialControl):
     """A `TrialControl` that sends to the manager.
 
     `send(command, payload)` sends with the command being handled; `is_peer()` says whether the manager knows
-    Pitchpipe's own commands; `changed(trial_job_id, parameters)` is called with new parameters. Every frame says that
-    it is the tuner's: verdicts of the assessor come from another queue.
+    Pitchpipe's own commands; `changed(trial_job_id, parameters)` is called with new parameters. Every frame is
+    marked as the tuner's, because verdicts of the assessor come from another queue.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""What can go wrong in a dispatcher, by whose fault it is.
+"""The errors of a dispatcher, by who is at fault.
 
 DispatcherError
-├── PluginNotLoaded       a tuner or assessor that the configuration names cannot be had
+├── PluginNotLoaded       a tuner or assessor that the configuration names cannot be loaded
 ├── PluginFailed          a method of a plug-in raised
-├── PluginReturnedInvalid         a method of a plug-in returned what it must not
+├── PluginReturnedInvalid a method of a plug-in returned an invalid value
 ├── UnsupportedCommand    the manager sent what a dispatcher does not handle
 └── ChannelClosed         the manager no longer reads
 """
@@ -33,7 +33,7 @@ class DispatcherError(Exception):
 
 
 class PluginNotLoaded(DispatcherError):
-    """A plug-in cannot be had; `problems` say why, each with a path into the configuration."""
+    """A plug-in cannot be loaded; `problems` say why, each with a path into the configuration."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -49,7 +49,7 @@ class PluginFailed(DispatcherError):
 
 
 class PluginReturnedInvalid(DispatcherError):
-    """A method of a plug-in returned what it must not; the message shows the value."""
+    """A method of a plug-in returned an invalid value; the message shows the value."""
 
     def __init__(self, plugin: str, method: str, value: Any, why: str) -> None:
         self.plugin, self.method, self.value = plugin, method, value

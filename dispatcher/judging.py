@@ -31,7 +31,7 @@ class Judging:
         self.peer = peer
         self._send = send
         self._histories: dict[str, History] = {}
-        self._condemned: set[str] = set()  # each is sent once, however many results still come
+        self._condemned: set[str] = set()  # each gets one verdict, however many results follow
         self._ended = Recent()
 
     def state(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class Judging:
             setattr(self, name, state[name])
 
     def metric(self, trial_job_id: str, sequence: int, value: str) -> None:
-        """Take an intermediate result (JSON text) and, when the history grew, have the trial judged."""
+        """Take an intermediate result (JSON text); judge the trial if its history grew."""
         if trial_job_id in self._condemned or trial_job_id in self._ended:
             return
         try:
@@ -68,7 +68,7 @@ class Judging:
             self.plugin.call("trial_end", trial_job_id, success)
 
     def _judge(self, trial_job_id: str, history: History) -> None:
-        self._reason_of_plugin("__setattr__", "reason", None)  # an old one is not this verdict's
+        self._reason_of_plugin("__setattr__", "reason", None)  # an earlier one is of another verdict
         # A copy, because assessors may keep or change it.
         verdict = _plain(self.plugin.call("assess_trial", trial_job_id, history.values.copy()))
         if verdict is True:
@@ -116,5 +116,5 @@ def _plain(verdict: Any) -> Any:
     if isinstance(verdict, Enum):
         verdict = verdict.value
     if getattr(getattr(verdict, "dtype", None), "kind", "") == "b" and verdict.shape == ():
-        return bool(verdict)  # numpy's, as comparisons of numpy numbers give
+        return bool(verdict)  # a numpy bool, which comparisons of numpy numbers return
     return verdict

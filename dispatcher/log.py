@@ -30,7 +30,7 @@ def level_of(name: str | None) -> int:
 
 
 def configure_logging(directory: str | None, level: str | None) -> None:
-    """Send the root logger, and all that is written to standard output, to `directory`/dispatcher.log.
+    """Send the root logger, and everything written to standard output, to `directory`/dispatcher.log.
 
     Without a directory both go to standard error.
     """
@@ -40,7 +40,7 @@ def configure_logging(directory: str | None, level: str | None) -> None:
         target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     if sys.stdout is not None:
         sys.stdout.flush()
-    os.dup2(target, 1)  # the descriptor itself: prints of C code and of child processes, too
+    os.dup2(target, 1)  # the descriptor itself, for the output of C code and child processes
     sys.stdout = os.fdopen(1, "w", buffering=1, errors="backslashreplace", closefd=False)
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(logging.Formatter(_FORMAT, "%Y-%m-%d %H:%M:%S"))

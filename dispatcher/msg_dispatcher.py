@@ -19,7 +19,7 @@ __all__ = ["MsgDispatcher"]
 
 _SPACES = (CommandType.Initialize, CommandType.UpdateSearchSpace)
 
-_STOPPED = ("EARLY_STOPPED", "USER_CANCELED")  # ends that say nothing against the parameters
+_STOPPED = ("EARLY_STOPPED", "USER_CANCELED")  # ends for which the parameters are not to blame
 
 _log = logging.getLogger(__name__)
 
@@ -27,8 +27,9 @@ _log = logging.getLogger(__name__)
 class MsgDispatcher(MsgDispatcherBase):
     """Hosts a tuner on the default worker and an assessor on the assessor worker.
 
-    Intermediate results go to the assessor (and to a tuner that wants them), the end of a trial to both, all
-    else to the tuner. `constraints` are those of the search space; parameters that violate them are not sent.
+    Intermediate results go to the assessor (and to a tuner that wants them), the end of a trial to both,
+    everything else to the tuner. `constraints` are those of the search space; parameters that violate them are not
+    sent.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class MsgDispatcher(MsgDispatcherBase):
             self.tuner.connect_trials(control)
 
     def state_of(self, queue: str) -> dict[str, Any]:
-        """Return a plug-in, and what the dispatcher knows on its behalf."""
+        """Return the plug-in of a queue, with what the dispatcher keeps for it."""
         if queue == "default":
             return {
                 "tuner": self.tuner,
@@ -105,7 +106,7 @@ class MsgDispatcher(MsgDispatcherBase):
                 plugin.load_checkpoint()
 
     def save_checkpoint(self) -> None:
-        """Let both plug-ins write state of their own."""
+        """Let both plug-ins write their own state."""
         for plugin in (self.tuner, self.assessor):
             if plugin is not None:
                 plugin.save_checkpoint()
@@ -120,7 +121,7 @@ class MsgDispatcher(MsgDispatcherBase):
         if command is CommandType.TrialEnd:
             return (assessor, default)
         if command is CommandType.AddCustomizedTrialJob:
-            # Here already, because the assessor queue must know of it before what comes next.
+            # Done here, because the assessor queue needs it before the next command.
             self.recover_parameter_id(data)
         elif command in _SPACES and self._judging is not None:
             return (assessor, default) if self._judging.plugin.has("update_search_space") else (default,)
@@ -161,7 +162,7 @@ class MsgDispatcher(MsgDispatcherBase):
         self._suggesting.watch = None if is_own(self.tuner) else OutsideWatch(data)
 
     def handle_request_trial_jobs(self, data: int) -> None:
-        """Have the tuner suggest."""
+        """Have the tuner suggest parameters."""
         self._suggesting.request(data)
 
     def handle_import_data(self, data: list[Any]) -> None:
@@ -169,7 +170,7 @@ class MsgDispatcher(MsgDispatcherBase):
         self._suggesting.import_data(data)
 
     def handle_add_customized_trial(self, data: list[Any]) -> None:
-        """Do nothing: `route` took the records of the earlier run."""
+        """Do nothing: `route` has taken the records of the earlier run."""
 
     def handle_report_metric_data(self, data: dict[str, Any]) -> None:
         """Pass a final result to the tuner, and an intermediate one if it is routed here."""
@@ -182,7 +183,7 @@ class MsgDispatcher(MsgDispatcherBase):
             _log.error("A metric of type %s is not supported (trial %s)", kind, data.get("trial_job_id"))
 
     def handle_trial_end(self, data: dict[str, Any]) -> None:
-        """Tell the tuner that a trial ended."""
+        """Pass the end of a trial to the tuner."""
         record = loads(data["hyper_params"]) if data.get("hyper_params") else {}
         event = data["event"]
         self._suggesting.trial_end(

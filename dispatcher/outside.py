@@ -1,4 +1,4 @@
-"""Warns once when a third-party tuner suggests a point outside the search space: allowed, but hardly intended."""
+"""Warns once when a third-party tuner suggests a point outside the search space: allowed, but rarely intended."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class OutsideWatch:
         try:
             self._space = self._space or SearchSpace.parse(self._json)
         except SearchSpaceError:
-            self._looks = False  # the tuner reads search spaces of its own kind
+            self._looks = False  # the tuner has its own format of search spaces
             return
         if problems := self._space.validate(parameters):
             self._looks = False
             where = ".".join(map(str, problems[0].path))
             _log.warning(
-                "The tuner proposes what is not in the search space (logged once): %s%s",
+                "The tuner proposes a point outside the search space (logged once): %s%s",
                 f"{where}: " if where else "",
                 problems[0].message,
             )

@@ -1,4 +1,4 @@
-"""A loaded plug-in as the dispatcher calls it: what goes wrong inside is reported as its fault."""
+"""A loaded plug-in as the dispatcher calls it: errors inside it are reported as its fault."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Plugin:
         self.role, self.instance = role, instance
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Return what the method returns; raise `PluginFailed` from whatever it raised, exit() included."""
+        """Return what the method returns; raise `PluginFailed` from anything that it raises, even exit()."""
         try:
             return getattr(self.instance, method)(*args, **kwargs)
         except BaseException as error:
@@ -30,7 +30,7 @@ class Plugin:
             raise PluginFailed(self.role, method, error, getattr(module, "__file__", None) or "") from error
 
     def has(self, method: str) -> bool:
-        """Return whether the plug-in has such a method."""
+        """Return whether the plug-in has this method."""
         return callable(getattr(self.instance, method, None))
 
     def invalid(self, method: str, value: Any, why: str) -> PluginReturnedInvalid:

@@ -1,6 +1,6 @@
-"""From the configuration to a tuner or an assessor: by name, or by class from the user's folder.
+"""Loads the tuner or the assessor of a configuration: by name, or by class from the user's folder.
 
-Everything that can be wrong comes as problems whose paths point into the configuration.
+Errors are problems whose paths point into the configuration.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _REGISTRIES: dict[str, Any] = {"tuner": TUNERS, "assessor": ASSESSORS}
 def load_plugin(role: str, config: Mapping[str, Any], injected: Mapping[str, Any]) -> Any:
     """Return a new "tuner" or "assessor"; raise `PluginNotLoaded` if there is none.
 
-    `injected` are arguments that are given to a class whose signature has them unless the configuration does. A
-    direction that is the class's own default is not given: a class may write its default in another form, an enum say.
+    `injected` are arguments for a class whose signature has them, unless the configuration gives them. A direction that
+    is the class's own default is left out: the class may write its default in another form, such as an enum.
 
     >>> load_plugin("tuner", {"name": "Random"}, {"seed": 1, "optimize_mode": "minimize"}).__class__.__name__
     'RandomTuner'
@@ -42,7 +42,7 @@ def load_plugin(role: str, config: Mapping[str, Any], injected: Mapping[str, Any
 
 
 def find_class(role: str, config: Mapping[str, Any]) -> type:
-    """Return the class that `name`, or `className` with `codeDirectory`, means; raise `PluginNotLoaded`."""
+    """Return the class that `name`, or `className` with `codeDirectory`, names; raise `PluginNotLoaded`."""
     if config.get("name"):
         return _named(role, str(config["name"]))
     class_name = config.get("className")
@@ -68,10 +68,10 @@ def construct(role: str, cls: type, class_args: Mapping[str, Any]) -> Any:
 
 
 def _refusal(role: str, cls: type, class_args: Mapping[str, Any], error: Exception) -> list[Problem]:
-    """Return why a constructor raised: the registry can say which argument is at fault."""
+    """Return the problems behind a constructor's error, with the argument at fault if it is known."""
     try:
         problems = check(cls, class_args)
-    except Exception:  # noqa: BLE001 - it fails as it just did, and `error` is reported
+    except Exception:  # noqa: BLE001 - the same failure again: `error` is reported
         problems = []
     return _below(role, problems or [Problem((), f"{cls.__name__} cannot be made: {error!r}")])
 
@@ -81,7 +81,7 @@ def _below(role: str, problems: list[Problem]) -> list[Problem]:
 
 
 def own_direction(cls: type) -> str | None:
-    """Return the direction that a class takes when it is given none: the default of its `optimize_mode`.
+    """Return the default direction of a class: the default of its `optimize_mode`.
 
     >>> own_direction(TUNERS.find("GP")), own_direction(TUNERS.find("Random"))
     ('maximize', None)
@@ -137,7 +137,7 @@ def _make_importable(folder: Path) -> None:
 
 
 def _from_folder(role: str, name: str, folder: Path) -> ModuleType | None:
-    """Return the module from the file in the folder, whatever else has its name; None without such a file."""
+    """Return the module from its file in the folder, even if another module has its name; None without such a file."""
     stem = folder.joinpath(*name.split("."))
     for file in (stem.with_name(stem.name + ".py"), stem / "__init__.py"):
         if file.is_file():
@@ -146,7 +146,7 @@ def _from_folder(role: str, name: str, folder: Path) -> ModuleType | None:
 
 
 def _from_file(role: str, name: str, file: Path) -> ModuleType:
-    """Return the module in a file, under a name of its own where another module has the plain one."""
+    """Return the module in a file, under a name of its own if another module has the plain one."""
     other_name = f"{role}_plugin_{name.replace('.', '_')}"
     for taken in (name, other_name):
         module = sys.modules.get(taken)

@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the process and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m pitchpipe.dispatcher", description=__doc__)
-    given = os.environ.pop(PARAMETERS_ENVIRONMENT, None)  # what plug-ins start does not inherit it
+    given = os.environ.pop(PARAMETERS_ENVIRONMENT, None)  # processes started by plug-ins must not inherit it
     parser.add_argument(
         "--exp_params",
         default=given,
@@ -85,8 +85,8 @@ def _serve(settings: Settings, restored: Path | None) -> int:
     for fd in (IN_FD, OUT_FD):
         os.set_inheritable(fd, False)  # or a child of a plug-in would keep the manager's pipe open
     configure_logging(os.environ.get("NNI_LOG_DIRECTORY"), os.environ.get("NNI_LOG_LEVEL"))
-    # Ctrl-C reaches the whole process group; it is the manager that decides. A handler, unlike SIG_IGN, is
-    # not inherited by what plug-ins start.
+    # Ctrl-C reaches the whole process group, but the manager decides what to do. A handler, unlike SIG_IGN, is
+    # not inherited by processes that plug-ins start.
     signal.signal(signal.SIGINT, lambda *_: None)
     channel = FdChannel(IN_FD, OUT_FD)
     try:
@@ -131,7 +131,7 @@ def _dispatcher(settings: Settings, channel: FdChannel) -> MsgDispatcherBase:
 
 
 def _prepare_checkpoints(dispatcher: MsgDispatcherBase, restored: Path | None, *, synced: bool) -> None:
-    """Restore a checkpoint, and let new ones be made for a manager that knows of them."""
+    """Restore a checkpoint, and save new ones for a manager that supports them."""
     if restored is not None:
         n, halves = read_checkpoint(restored)
         dispatcher.restore(n, halves)
@@ -161,7 +161,7 @@ def _run(dispatcher: MsgDispatcherBase, settings: Settings) -> int:
     if settings.resume and settings.protocol is None:  # a peer replays commands instead
         dispatcher.load_checkpoint()
     ending = dispatcher.run()
-    if not dispatcher.abandoned:  # else a plug-in is still busy, and is never called from two threads
+    if not dispatcher.abandoned:  # else a plug-in is still busy, and must not be called from a second thread
         _clean_up(dispatcher, "_on_error" if ending is Ending.FAILED else "_on_exit")
     code = 1 if ending is Ending.FAILED else 0
     if dispatcher.abandoned:
@@ -181,7 +181,7 @@ def _clean_up(dispatcher: MsgDispatcherBase, hook: str) -> None:
 
 
 def _leave_at_once(code: int) -> None:
-    """End without waiting for the threads that do not end; a normal exit could wait for them."""
+    """Exit without waiting for threads that do not end, as a normal exit might."""
     logging.shutdown()
     sys.stdout.flush()
     os._exit(code)

@@ -49,4 +49,4 @@ class Recoverable(CheckpointFolder):
         """Restore what `save_checkpoint` wrote; called at the start of a resumed run."""
 
     def save_checkpoint(self) -> None:
-        """Write state of your own."""
+        """Write your own state."""

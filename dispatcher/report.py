@@ -39,7 +39,7 @@ def _where(error: BaseException, shown: BaseException) -> str:
     frames = _frames(shown)
     if not frames:
         return error.method if isinstance(error, PluginFailed) else ""
-    # The plug-in's own file is where its author looks first; what it called may be anyone's.
+    # A plug-in's author looks into its file first; the code that it called may be anyone's.
     file = error.file if isinstance(error, PluginFailed) else ""
     frame = ([frame for frame in frames if frame.filename == file] or frames)[-1]
     return f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"

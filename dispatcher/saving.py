@@ -1,7 +1,7 @@
 """Checkpoints of the dispatcher: when one is due, how its halves come together, and the file.
 
-Each worker saves its half between two commands, after the same one; the later of the two writes
-the file. A file is a line that says what it is, a line with the checksum of the rest, and the rest, pickled.
+Both workers save their halves after the same command; the later one writes the file. A file has a line that
+identifies it, a line with the checksum of the rest, and the rest, pickled.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class CheckpointUnusable(Exception):
 
 
 class Saver:
-    """Writes checkpoints into `folder`, and forces them to the disk if they are to be `synced`.
+    """Writes checkpoints into `folder`, and forces them to the disk if `synced`.
 
-    One is due when handling the commands since the last one took `worth` seconds and `spacing` times as long as the
-    last one has passed since, so that checkpoints cost at most 2 % of the time.
+    A checkpoint is due when the commands since the last one took `worth` seconds, and `spacing` times the duration of
+    the last one has passed. So checkpoints cost at most 2 % of the time.
     """
 
     def __init__(
@@ -51,31 +51,31 @@ class Saver:
         self._synced = synced
         self._worth, self._spacing, self._clock, self._effort = worth, spacing, clock, effort
         self._halves: dict[str, bytes] = {}
-        self._expected = 0  # how many halves are still to come; 0: no checkpoint is being made
-        self.n = 0  # the command after which the present checkpoint is made
+        self._expected = 0  # halves still missing; 0: no checkpoint is in progress
+        self.n = 0  # the last command that the current checkpoint covers
         self._handled_before = 0.0
         self._not_before = -1.0
         self._cost = 0.0
         self._lock = threading.Lock()
 
     def is_due(self, handled: float, now: float) -> bool:
-        """Return whether a checkpoint is worth its cost when handling commands took `handled` seconds in all so far."""
+        """Return whether a checkpoint is worth its cost after `handled` seconds of handling commands in all."""
         return self.is_worth_it(handled, self._worth) and now >= self._not_before
 
     def is_worth_it(self, handled: float, worth: float) -> bool:
-        """Return whether the commands since the last checkpoint took `worth` seconds, and one can be made at all."""
+        """Return whether the commands since the last checkpoint took `worth` seconds, and one can be made."""
         return handled - self._handled_before >= worth and not self._expected and self.problem is None
 
     def begin(self, n: int, handled: float, halves: int) -> None:
-        """Begin a checkpoint after command `n`, to which `halves` halves will be added."""
+        """Begin a checkpoint after command `n`, which `halves` halves complete."""
         self._halves.clear()
         self.n, self._expected, self._handled_before, self._cost = n, halves, handled, 0.0
 
     def add(self, name: str, state: Callable[[], Mapping[str, Any]]) -> str | None:
         """Add a half, which `state` returns; with the last one, write the file and return its name.
 
-        A half that cannot be pickled ends all checkpoints: see `problem`. A file that cannot be written, on a full
-        disk perhaps, is tried again with the next checkpoint.
+        A half that cannot be pickled ends all checkpoints: see `problem`. If the file cannot be written, perhaps
+        because the disk is full, the next checkpoint tries again.
         """
         import cloudpickle
 
@@ -91,7 +91,7 @@ class Saver:
             _log.warning("No checkpoint can be written: %s", error)
             self._not_before = self._clock() + max(TRY_AGAIN_S, self._spacing * self._cost)
             return None
-        except Exception as error:  # noqa: BLE001 - whatever a plug-in's state makes of being pickled
+        except Exception as error:  # noqa: BLE001 - pickling a plug-in's state may raise anything
             self.problem = error
             return None
         return path
@@ -144,5 +144,5 @@ def _sync(path: Path) -> None:
 
 
 def _checksum(body: bytes) -> bytes:
-    """Return what shows a truncated or corrupted file; everybody who can write it is trusted anyway."""
+    """Return the checksum that reveals a truncated or corrupted file; those who can write it are trusted."""
     return b"%08x" % zlib.crc32(body)

@@ -1,4 +1,4 @@
-"""What the dispatcher process is given: the experiment's configuration (an argument) and its environment."""
+"""The settings of the dispatcher process, from the experiment's configuration and the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tuner's half of a dispatcher: parameters that were suggested, and the results that go back for them."""
+"""The tuner's half of a dispatcher: the parameters that it suggested, and their results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .recoverable import Recoverable
 __all__ = ["Suggesting"]
 
 MAX_INFEASIBLE = 100
-"""How often in a row a tuner may suggest what violates the constraints."""
+"""How many suggestions in a row may violate the constraints."""
 
 _DROPPED = object()
 _STATE = ("violations", "_next_id", "_parameters", "_reported", "_ids", "_held")
@@ -46,9 +46,7 @@ class Suggesting:
         self._parameters: dict[Any, Any] = {}  # suggested, and no final result yet
         self._reported: set[Any] = set()  # final result delivered, and not ended yet
         self._ids: dict[str, Any] = {}  # parameter ids of the trials that reported to a tuner that listens
-        self._held: dict[
-            str, Any
-        ] = {}  # results of trials that the user added: their parameters come at the end
+        self._held: dict[str, Any] = {}  # results of trials that the user added: their parameters come later
 
     def state(self) -> dict[str, Any]:
         """Return what must be saved besides the tuner itself."""
@@ -65,7 +63,7 @@ class Suggesting:
     def request(self, count: int) -> None:
         """Send parameters for `count` trials, and NoMoreTrialJobs when the tuner has fewer.
 
-        A request for none says that all trials are paused and no new one may be made.
+        A request for none says that all trials are paused and no new one may start.
         """
         if count == 0:
             if self.plugin.has("trials_stalled"):
@@ -285,5 +283,5 @@ def _with_value(item: Any) -> Any:
 
 
 def _means_no_more(error: BaseException | None) -> bool:
-    """Return whether a tuner says that its search is over, with a class of this name from any library."""
+    """Return whether an error says that the search is over; any library may define a class of this name."""
     return error is not None and any(cls.__name__ == "NoMoreTrialError" for cls in type(error).__mro__)

@@ -1,4 +1,4 @@
-"""What a dispatcher remembers of trials, in memory that does not grow with the number of ended ones."""
+"""What a dispatcher remembers of trials, in memory that does not grow with the number of ended trials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class History:
     def __init__(self, first: int = 0) -> None:
         self.values: list[Any] = []
         self._first = first
-        self._early: dict[int, Any] = {}  # came before one that precedes them
+        self._early: dict[int, Any] = {}  # arrived before an earlier one
 
     def add(self, sequence: int, value: Any) -> bool:
         """Take a result and return whether `values` grew; a known one changes nothing."""
@@ -39,7 +39,7 @@ class History:
 
 
 class Recent:
-    """The last so many ids that were added.
+    """The ids that were added last, at most `limit`.
 
     >>> recent = Recent(2)
     >>> for name in "abc":
@@ -56,7 +56,7 @@ class Recent:
         return item in self._ids
 
     def add(self, item: Any) -> None:
-        """Add an id; forget the oldest one above the limit."""
+        """Add an id; forget the oldest one beyond the limit."""
         self._ids[item] = None
         if len(self._ids) > self._limit:
             del self._ids[next(iter(self._ids))]

@@ -1,7 +1,6 @@
-"""Workers: a queue of commands that are handled one after the other, on a thread of their own or in a pool.
+"""Workers: queues of commands, each handled in order and one at a time, on a thread of its own or in a pool.
 
-Either way a queue is first in, first out, and never handles two commands at once: what a queue serves needs
-no locks.
+So the objects behind a queue need no locks.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ class Worker:
 
     `handle(command, data)` does the work; then `done(worker)` is called, or `failed(worker, error)` if one of
     them raised, after which the worker handles nothing more. `leaving(worker)` is called before a worker ends
-    that did not fail, and after a task when nothing else waits. All run on the worker, whose `n` is the number
-    of the command that it handled last.
+    without failure, and after a task if nothing else waits. All of them run on the worker. `n` is the number of
+    the last command that it handled.
     """
 
     def __init__(
@@ -40,14 +39,14 @@ class Worker:
             SimpleQueue()
         )
         self.n = 0
-        self.handled_s = 0.0  # seconds that its commands took so far
+        self.handled_s = 0.0  # that its commands took in all
         self.unacknowledged = 0
         self._handle, self._done, self._leaving, self._failed = handle, done, leaving, failed
         self._halted = False
         self._ended = Event()
 
     def start(self) -> None:
-        """Begin to handle what is in the queue."""
+        """Start handling the queue."""
         Thread(target=self._serve, name=f"{self.name}-worker", daemon=True).start()
 
     def put(self, n: int, command: CommandType, data: Any) -> None:
@@ -77,24 +76,24 @@ class Worker:
 
     def _serve_one(self, item: tuple[int, CommandType, Any] | Callable[[Worker], None] | None) -> bool:
         """Handle one command or task, or leave; return whether to continue."""
-        go_on = False
+        continues = False
         try:
             if item is None or self._halted:
                 self._leaving(self)
             elif isinstance(item, tuple):
                 n, command, data = item
                 self._handle_timed(n, command, data)
-                go_on = True
+                continues = True
             else:
                 item(self)
                 if self.queue.empty():
                     self._leaving(self)  # the command before it may have left its acknowledgement to the next
-                go_on = True
+                continues = True
         except BaseException as error:  # noqa: BLE001 - a plug-in's exit() must not end a thread silently
             self._failed(self, error)
-        if not go_on:
+        if not continues:
             self._ended.set()
-        return go_on
+        return continues
 
     def _handle_timed(self, n: int, command: CommandType, data: Any) -> None:
         began = perf_counter()
@@ -114,7 +113,7 @@ class PooledWorker(Worker):
         self._active = True  # until `start`, nothing is handled
 
     def start(self) -> None:
-        """Begin to handle what is in the queue."""
+        """Start handling the queue."""
         self._pool.submit(self._serve)
 
     def put(self, n: int, command: CommandType, data: Any) -> None:

@@ -1,7 +1,7 @@
 """How a name in a config becomes a class, and how its arguments are checked before a run.
 
 A name is looked up in a literal table, then among the entry points of installed packages. Classes are imported only
-when asked for.
+when needed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Registry(Generic[Algorithm]):
     def create_inner(self, name: Any, class_args: Any, **shared: Any) -> Algorithm:
         """Return an algorithm that another of its kind uses; it gets those of the `shared` arguments that it accepts.
 
-        `class_args` win over them. Errors are ValueErrors that name the argument of the outer algorithm: the kind, as
+        `class_args` take precedence. Errors are ValueErrors that name the argument of the outer algorithm: the kind, as
         in `tuner`, or `tuner_args`.
         """
         import inspect
@@ -101,9 +101,8 @@ class Registry(Generic[Algorithm]):
         """Return a built-in class by its own name; the package uses this as its `__getattr__`."""
         for target in self.built_in.values():
             module, _, attribute = target.partition(":")
-            if (
-                attribute.lower() == name.lower()
-            ):  # in any case: NNI's `TpeTuner` is another name in its module
+            # In any case: NNI's `TpeTuner` is another name in its module.
+            if attribute.lower() == name.lower():
                 return self._load(f"{module}:{name}")
         raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
 
@@ -140,7 +139,7 @@ def check(cls: type, class_args: Mapping[str, Any]) -> list[Problem]:
 
 
 def signature_problems(cls: type, class_args: Mapping[str, Any]) -> list[Problem]:
-    """Return the arguments that the constructor does not have, and those that it needs and are missing."""
+    """Return a problem for each argument that the constructor lacks, and for each required one that is missing."""
     import inspect
 
     parameters = inspect.signature(cls).parameters

@@ -34,7 +34,7 @@ def one_of(name: str, value: Any, allowed: Sequence[Any]) -> Any:
 
 
 def loss_sign(optimize_mode: Any) -> float:
-    """Return the factor that makes losses, the lower the better, of results.
+    """Return the factor that turns results into losses (the lower, the better).
 
     >>> loss_sign("minimize"), loss_sign("maximize")
     (1.0, -1.0)

@@ -1,4 +1,4 @@
-"""Where plug-ins keep state of their own."""
+"""Where plug-ins keep their own state."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""JSON text for whatever tuners, assessors and trials exchange.
+"""JSON text for the values that tuners, assessors and trials exchange.
 
 Plain values (dict, list, tuple, str, int, float, bool, None, and numpy scalars) are written by the standard
-library, whose text for them equals json_tricks'; all else (arrays, sets, dates, complex numbers ...) goes
+library, whose text for them equals json_tricks'; others (arrays, sets, dates, complex numbers ...) goes
 through json_tricks, which is imported only then because that is slow. NaN and the infinities survive.
 
 Class instances and enums are refused both ways: reading them would import whatever module the text names.
@@ -21,7 +21,7 @@ from .errors import JsonError
 __all__ = ["dumps", "loads"]
 
 _SCALARS: dict[str, Callable[[Any], Any]] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
-_MARKER = '"__'  # every encoding of json_tricks is an object with a key that begins so
+_MARKER = '"__'  # every encoding of json_tricks is an object with a key that begins with it
 
 
 def dumps(value: Any) -> str:

@@ -63,15 +63,14 @@ class CommandType(Enum):
     Checkpoint = b"CK"
     Processed = b"PR"
 
-    __hash__ = (
-        object.__hash__
-    )  # members are single, and the enum's own is slow: every frame is looked up by it
+    # Members are singletons, every frame is looked up by one, and the enum's own hash is slow.
+    __hash__ = object.__hash__
 
 
 OWN_COMMANDS = frozenset(
     {CommandType.Error, CommandType.Pause, CommandType.Resume, CommandType.Checkpoint, CommandType.Processed}
 )
-"""What a dispatcher must not send to a manager that did not announce itself (NNI's would end on it)."""
+"""Commands that a dispatcher must not send to a manager that did not announce itself: NNI's would end."""
 
 
 class Frame(NamedTuple):  # not a dataclass: the trial's SDK imports this package and must start fast

@@ -1,4 +1,4 @@
-"""The errors of what crosses the pipe.
+"""Errors in what crosses the pipe.
 
 ProtocolError
 ├── FrameError            the bytes are not frames; nothing after them can be trusted
@@ -50,7 +50,7 @@ class FrameError(ProtocolError):
 
 
 class BadHeader(FrameError):
-    """A header is two letters and 14 decimal digits; this is not."""
+    """The bytes are not a header, which is two letters and 14 decimal digits."""
 
 
 class UnknownCommand(FrameError):

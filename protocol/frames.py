@@ -52,7 +52,7 @@ class FrameDecoder:
 
     def __init__(self, max_length: int = MAX_LENGTH) -> None:
         self.max_length = max_length
-        self._rest = bytearray()  # the beginning of a frame whose end has not come yet
+        self._rest = bytearray()  # an incomplete frame
         self._needed = 1  # how long `_rest` must be before it can hold a frame
         self._offset = 0  # of the first byte of `_rest` in the stream
         self._error: FrameError | None = None
@@ -78,7 +78,7 @@ class FrameDecoder:
         return frames
 
     def finish(self) -> None:
-        """Call this at the end of the stream; it raises `TruncatedFrame` inside a frame."""
+        """Note the end of the stream; raise `TruncatedFrame` if it is inside a frame."""
         if self._error is not None:
             raise self._error
         if self._rest:

@@ -1,4 +1,4 @@
-"""What counts as a metric: the number in what a trial reports."""
+"""What counts as a metric: the number in the report of a trial."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ def metric_value(value: Any, key: str = "default") -> float:
 
 def _number(value: Any, where: str) -> float:
     number = value
-    if getattr(value, "shape", None) == () and hasattr(
-        value, "item"
-    ):  # a numpy scalar, or an array without axes
+    # A numpy scalar, or an array without axes.
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
         number = value.item()
     if not isinstance(number, int | float):
         raise MetricError(f"reported {short_repr(value)}{where}, which is not a number")

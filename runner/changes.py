@@ -37,7 +37,7 @@ class AttemptRow:
     error: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Changes:
     """What has changed since the last commit.
 

@@ -9,7 +9,7 @@ from typing import Any
 from .expressions import ExpressionError, InactiveParameter, Names, Run, parse_expression
 from .problems import Problem, show
 
-__all__ = ["Constraint", "read_constraints", "unanswerable"]
+__all__ = ["Constraint", "evaluation_error", "read_constraints"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Constraint:
     run: Run
 
     def holds(self, point: Mapping[str, Any]) -> bool:
-        """Return whether a point meets the condition; one about an inactive parameter is met.
+        """Return whether a point meets the condition; one on an inactive parameter is met.
 
-        Raises `ExpressionError` if the condition cannot be evaluated at this point (such as a division by zero).
+        Raise `ExpressionError` if the condition cannot be evaluated at this point (such as a division by zero).
         """
         try:
             return bool(self.run(point))
@@ -63,7 +63,7 @@ def read_constraints(constraints: Any, names: Names) -> tuple[tuple[Constraint, 
     return tuple(read), problems
 
 
-def unanswerable(constraint: Constraint, points: list[dict[str, Any]]) -> str:
+def evaluation_error(constraint: Constraint, points: list[dict[str, Any]]) -> str:
     """Return why a condition cannot be evaluated at any of these points; an empty string if it can at one."""
     message = ""
     for point in points:

@@ -1,7 +1,7 @@
-"""A small expression language for constraints: parsed with `ast`, held to a whitelist, made into closures.
+"""A small expression language for constraints: parsed with `ast`, restricted to a whitelist, turned into closures.
 
-Nothing is ever compiled to code or evaluated by Python itself, and what can be written is bounded in length,
-in depth and in the size of the numbers it can make: an expression from an unknown hand can at worst be wrong.
+Python itself neither compiles nor evaluates anything, and the length and depth of an expression and the size of its
+numbers are bounded: an expression from an untrusted source can at worst be wrong.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Run = Callable[[Point], Any]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The parameters an expression may speak of: dotted name to keys, `a.b` to `("a", "b")`.
+    """The parameters an expression may use: dotted name to keys, `a.b` to `("a", "b")`.
 
     `unread` are parameters that could not be read: nothing below them is reported as unknown.
     """
@@ -56,7 +56,7 @@ class Names:
 
 
 class ExpressionError(ValueError):
-    """Raised when a value cannot be worked out: a division by zero, a string minus a number, a huge power."""
+    """Raised when a value cannot be computed: a division by zero, a string minus a number, a huge power."""
 
 
 class InactiveParameter(LookupError):
@@ -66,7 +66,7 @@ class InactiveParameter(LookupError):
 def parse_expression(text: str, names: Names) -> tuple[Run, list[tuple[str, str]]]:
     """Return a function from a point to the value of the expression, and all (message, hint) against it.
 
-    With problems, the function is not to be used.
+    If there are problems, the function must not be used.
 
     >>> run, problems = parse_expression("low + 1 < high", Names({"low": ("low",), "high": ("high",)}))
     >>> run({"low": 1, "high": 3}), problems
@@ -92,7 +92,7 @@ def _tree(text: str, names: Names) -> tuple[ast.expr | None, tuple[str, str]]:
     except SyntaxError as error:
         return None, (f"not an expression: {error.msg}", _syntax_hint(text, names))
     except (ValueError, RecursionError, MemoryError):
-        return None, ("not an expression that can be read", "")
+        return None, ("not an expression that can be parsed", "")
 
 
 def _syntax_hint(text: str, names: Names) -> str:
@@ -246,7 +246,7 @@ class _Translator:
 
 
 def _look_up(point: Point, keys: tuple[str, ...]) -> Any:
-    """Return the value of a parameter; that of a nested choice is its `_name`."""
+    """Return the value of a parameter; for a nested choice, its `_name`."""
     value: Any = point
     for key in keys:
         if not isinstance(value, dict) or key not in value:
@@ -256,7 +256,7 @@ def _look_up(point: Point, keys: tuple[str, ...]) -> Any:
 
 
 def _numeric(value: Any) -> Any:
-    """Arithmetic is for numbers alone: `*` and `%` on strings could make strings of any size."""
+    """Return a number, refuse anything else: `*` and `%` on strings could make strings of any size."""
     if not isinstance(value, Real):
         raise ExpressionError(f"{show(value)} is not a number")
     return value

@@ -1,4 +1,4 @@
-"""JSON values as options of a choice: are they JSON, are two of them the same, a copy to hand out."""
+"""JSON values as options of a choice: checks, equality and copies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _json_hint(value: Any) -> str:
 
 
 def plain_copy(value: Any) -> Any:
-    """Return a copy of a JSON value, with tuples as lists: the caller may do with it what it likes."""
+    """Return a copy of a JSON value, with tuples as lists, that the caller may change."""
     if isinstance(value, dict):
         return {key: plain_copy(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""The numbers in the `_value` of a numeric type: which are acceptable, and the Parameter fields they make."""
+"""The numbers in the `_value` of a numeric type: which are valid, and the Parameter fields they become."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .problems import Path, Problem, show
 
 __all__ = ["MAX_INTEGER", "MAX_LOG", "MAX_STEPS", "grid_range", "read_numbers"]
 
-MAX_STEPS = 2**40  # multiples of q: beyond it a double cannot tell neighbours apart through the unit cube
+MAX_STEPS = 2**40  # multiples of q: beyond it doubles in the unit cube cannot tell neighbours apart
 MAX_INTEGER = 2**49  # bounds of randint, for the same reason
 _TIE = 1e-9  # steps; 0.15 / 0.1 is 1.4999999999999998
 MAX_LOG = 700.0  # exp() of more than this is not a finite double
@@ -37,7 +37,7 @@ def _problems_of_length(type_name: str, kind: Kind, values: list[Any], path: Pat
     if len(values) == len(kind.arguments):
         return []
     form = f"[{', '.join(kind.arguments)}]"
-    hint = f"a step goes with q{type_name}" if len(values) == 3 and f"q{type_name}" in NUMERIC else ""
+    hint = f"q{type_name} has a step" if len(values) == 3 and f"q{type_name}" in NUMERIC else ""
     return [Problem(path, f"{type_name} needs {form}, not {len(values)} values", hint)]
 
 

@@ -85,7 +85,7 @@ class Parameter:
 
     @property
     def log(self) -> bool:
-        """Whether the logarithm of the value is what is uniform or normal."""
+        """Whether the logarithm of the value is uniform or normal, instead of the value."""
         return self.ordered and NUMERIC[self.type].log
 
     @property

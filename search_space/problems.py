@@ -1,7 +1,7 @@
-"""What can be wrong with a search space, a point of it or a constraint.
+"""Problems of a search space, its points and its constraints.
 
 ValueError
-└── SearchSpaceError    the space, the constraints or a point are not usable; carries every problem found
+└── SearchSpaceError    the space, the constraints or a point cannot be used; carries every problem found
 """
 
 from __future__ import annotations

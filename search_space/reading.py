@@ -1,4 +1,4 @@
-"""From the JSON of a search space to its parameters, with every problem on the way."""
+"""Reads the parameters of a search space from its JSON, and collects every problem."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class _Reader:
 
 
 def _looks_nested(option: Any) -> bool:
-    """Return whether an opaque option is most likely a branch of a nested choice whose `_name` was forgotten."""
+    """Return whether an opaque option is probably a branch of a nested choice without its `_name`."""
     if not isinstance(option, dict) or "_name" in option:
         return False
     return any(isinstance(item, dict) and "_type" in item and "_value" in item for item in option.values())

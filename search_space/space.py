@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .constraints import Constraint, read_constraints, unanswerable
+from .constraints import Constraint, evaluation_error, read_constraints
 from .expressions import Names
 from .json_values import identity, plain_copy
 from .parameter import Parameter
@@ -26,7 +26,7 @@ _PROBES = 16
 
 
 def check(space: Any, constraints: Any = ()) -> list[Problem]:
-    """Return everything that is wrong with a search space and its constraints; never raises.
+    """Return all problems of a search space and its constraints; never raise.
 
     >>> for problem in check({"lr": {"_type": "uniform", "_value": [1, "1e-5"]}}): print(problem)
     lr._value[1]: '1e-5' is a string, not a number (YAML reads it as text: write 1.0e-5)
@@ -49,14 +49,14 @@ def _examine(space: Any, constraints: Any) -> _Parts:
 
 
 def _probe(nodes: tuple[Node, ...], dimension: int, conditions: tuple[Constraint, ...]) -> list[Problem]:
-    """Try the conditions at some points: one that always fails may compare a string with a number."""
+    """Return the conditions that fail at every one of some points, perhaps by comparing a string with a number."""
     if not conditions:
         return []
     rng = random.Random(0)
     points = [build(nodes, [rng.random() for _ in range(dimension)]) for _ in range(_PROBES)]
-    reasons = [unanswerable(condition, points) for condition in conditions]
+    reasons = [evaluation_error(condition, points) for condition in conditions]
     return [
-        Problem(("constraints", i), f"cannot be worked out: {reason}")
+        Problem(("constraints", i), f"cannot be evaluated: {reason}")
         for i, reason in enumerate(reasons)
         if reason
     ]
@@ -64,7 +64,7 @@ def _probe(nodes: tuple[Node, ...], dimension: int, conditions: tuple[Constraint
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SearchSpace:
-    """A search space that is known to be sound; make one with `SearchSpace.parse`.
+    """A valid search space; make one with `SearchSpace.parse`.
 
     A vector has one entry per parameter of `parameters`, in [0, 1], and NaN where the parameter is inactive.
     The cube is that of the CDFs: uniform vectors decode to samples.
@@ -85,7 +85,7 @@ class SearchSpace:
     def parse(cls, space: Any, constraints: Any = ()) -> SearchSpace:
         """Read a search space in NNI's form and the conditions between its parameters.
 
-        Raises SearchSpaceError with every problem found.
+        Raise SearchSpaceError with every problem found.
         """
         parameters, nodes, conditions, problems = _examine(space, constraints)
         if problems:
@@ -120,7 +120,7 @@ class SearchSpace:
     def sample(self, rng: np.random.Generator) -> dict[str, Any]:
         """Draw a point that meets the constraints; each draw takes one number per parameter from `rng`.
 
-        Raises SearchSpaceError if the constraints reject 10,000 draws in a row.
+        Raise SearchSpaceError if the constraints reject 10,000 draws in a row.
         """
         dimension = len(self.parameters)
         if not self._conditions:
@@ -146,7 +146,7 @@ class SearchSpace:
     def encode(self, parameters: dict[str, Any]) -> NDArray[np.float64]:
         """Return the vector of a point, shape (d,): units in [0, 1], NaN where inactive.
 
-        Raises SearchSpaceError if `parameters` is not a point of the space.
+        Raise SearchSpaceError if `parameters` is not a point of the space.
         """
         problems = self.validate(parameters)
         if problems:
@@ -160,7 +160,7 @@ class SearchSpace:
     def decode(self, vector: ArrayLike) -> dict[str, Any]:
         """Return the point of a vector of shape (d,); entries outside [0, 1] are moved to its ends.
 
-        Raises ValueError if the shape is wrong or an active entry is NaN.
+        Raise ValueError if the shape is wrong or an active entry is NaN.
         """
         import numpy as np
 
@@ -191,5 +191,5 @@ class SearchSpace:
         return faults(self._nodes, parameters)
 
     def violations(self, parameters: dict[str, Any]) -> list[str]:
-        """Return the constraints that a point does not meet; one about an inactive parameter is met."""
+        """Return the constraints that a point does not meet; one on an inactive parameter is met."""
         return [condition.text for condition in self._conditions if not condition.met(parameters)]

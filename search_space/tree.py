@@ -77,7 +77,7 @@ def build(nodes: tuple[Node, ...], units: Sequence[float]) -> dict[str, Any]:
 
 
 def fill(nodes: tuple[Node, ...], point: dict[str, Any], vector: NDArray[np.float64]) -> None:
-    """Write the units of a sound point into a vector; what is inactive is left alone."""
+    """Write the units of a valid point into a vector; inactive entries stay unchanged."""
     for node in nodes:
         value = point[node.name]
         if node.branches:

@@ -1,8 +1,7 @@
 """Each parameter's map between its values and the unit interval: the CDF of its sampling distribution.
 
-A discrete value stands for the interval of units that gives it, and is encoded as the middle of that
-interval, so the way back is exact as long as the value has a probability above 1e-15. Normal types end at
-8.2 sigma.
+A discrete value is encoded as the middle of the interval of units that decode to it, so the way back is exact if
+its probability is above 1e-15. Normal types end at 8.2 sigma.
 """
 
 from __future__ import annotations
@@ -115,11 +114,11 @@ def _continuous(parameter: Parameter) -> UnitMap:
 
 
 def _range_fault(parameter: Parameter) -> Callable[[Any], str]:
-    """Return the check of a number against the bounds; rounding in the last digits of a bound is forgiven."""
+    """Return the check of a number against the bounds, which allows for rounding in the last digits."""
     low, high = _support(parameter)
     least, most = low - _TOLERANCE * abs(low), high + _TOLERANCE * abs(high)
     if parameter.log and parameter.normal and parameter.q is None:
-        least = math.ulp(0.0)  # exp() of something
+        least = math.ulp(0.0)  # exp() is above 0
 
     def fault(value: Any) -> str:
         plain = number(value)

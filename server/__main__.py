@@ -27,7 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         settings = ServerSettings(
-            asked.host, asked.port, os.environ.pop(TOKEN_VARIABLE, None), tuple(asked.allow_host)
+            host=asked.host,
+            port=asked.port,
+            token=os.environ.pop(TOKEN_VARIABLE, None),
+            allowed_hosts=tuple(asked.allow_host),
         )
         experiments = Experiments(asked.directory, asked.experiment)
         serving = Serving(experiments, settings, pages=not asked.no_pages, on_ready=_say_ready)

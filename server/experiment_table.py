@@ -78,6 +78,6 @@ def _spans(view: ExperimentView) -> list[Span]:
         "SELECT sequence_id, agent, start_time, end_time, outcome FROM attempts WHERE start_time IS NOT NULL"
     )
     return [
-        Span(number, agent or "", start, end, _OUTCOMES.get(outcome, "FAILED"))
+        Span(number=number, worker=agent or "", start=start, end=end, status=_OUTCOMES.get(outcome, "FAILED"))
         for number, agent, start, end, outcome in rows
     ]

@@ -71,11 +71,11 @@ class Limits:
     streams: int = 100
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
     """Where the server listens, and its token; raises `SecurityError` for an open address without a token.
 
-    >>> ServerSettings("0.0.0.0")
+    >>> ServerSettings(host="0.0.0.0")
     Traceback (most recent call last):
     pitchpipe.server.security.SecurityError: other machines can reach the server on 0.0.0.0: give it a token
     """

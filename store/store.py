@@ -48,7 +48,7 @@ _EXPERIMENT_COLUMNS = (
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class ExperimentRow:
     """The row of the experiment itself."""
 

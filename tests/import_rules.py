@@ -1,4 +1,4 @@
-"""Checks, over the syntax trees, who imports whom, that modules list their names, and that none keeps mutable state.
+"""Checks, over the syntax trees, who imports whom, and a few rules on what modules contain.
 
     python tests/import_rules.py [ROOT]
 
@@ -12,10 +12,12 @@ prints one line `file:line: message` for each violation and ends with 1 when the
 - Only `executors/ray/` and `executors/private_ray/` import ray.
 - Imports have no cycle, wherever they stand: at the top, under TYPE_CHECKING or in a function.
 - Every module but `__main__` and an `__init__` without names has an `__all__`; each name in it is defined or imported.
+- A dataclass with more than four fields takes them by keyword (`POSITIONAL` lists the others).
 - No `global`; nothing that lives at module level is changed by a function (`HOLDERS` lists what may be).
 """
 
 import ast
+import re
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -73,6 +75,22 @@ LIBRARIES: dict[str, frozenset[str]] = {
 }
 # Holders of state that has to be per process, each explained where it is: (file, name).
 HOLDERS = frozenset({("trial_agent/sdk.py", "current"), ("pitchpipe/registry.py", "registered")})
+# Dataclasses with many fields that may be given by position: (file, name).
+POSITIONAL = frozenset(
+    {
+        # Public, and documented with positional arguments.
+        ("search_space/parameter.py", "Parameter"),
+        ("server/figures/tables.py", "TrialRecord"),
+        # Not changed yet.
+        ("executors/base.py", "RunSetup"),
+        ("executors/simulated.py", "SimulatedRun"),
+        ("trial_agent/checkpoint_store.py", "Keeping"),
+        ("trial_agent/command_trial.py", "Tools"),
+        ("trial_agent/job.py", "Job"),
+        ("trial_agent/job.py", "RunSpec"),
+    }
+)
+MOST_POSITIONAL = 4
 
 MUTATORS = frozenset(
     {"add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft"}
@@ -117,6 +135,7 @@ def check_tree(root: Path) -> list[Violation]:
         found += check_imports(file, imports)
         found += check_entries(file, imports, modules)
         found += check_names(file, tree)
+        found += check_dataclasses(file, tree)
         found += check_state(file, tree)
         edges[module_name(file)] = [item for item in imports if item.module in modules]
     found += check_faces(sources, edges, modules)
@@ -272,6 +291,31 @@ def check_names(file: str, tree: ast.Module) -> list[Violation]:
         return [] if exempt else [Violation(file, 1, "has no __all__")]
     missing = exported(tree) - names
     return [Violation(file, 1, f"lists `{name}` in __all__, which it lacks") for name in sorted(missing)]
+
+
+def check_dataclasses(file: str, tree: ast.Module) -> list[Violation]:
+    """Return the dataclasses of one file that take many fields by position."""
+    return [
+        Violation(file, node.lineno, f"{node.name} has more than {MOST_POSITIONAL} fields and is not kw_only")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        and (file, node.name) not in POSITIONAL
+        and is_positional_dataclass(node)
+        and sum(map(is_field, node.body)) > MOST_POSITIONAL
+    ]
+
+
+def is_positional_dataclass(node: ast.ClassDef) -> bool:
+    """Tell whether a class is a dataclass whose fields can be given by position."""
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    return any(
+        re.match(r"(dataclasses\.)?dataclass\b", text) and "kw_only=True" not in text for text in decorators
+    )
+
+
+def is_field(node: ast.stmt) -> bool:
+    """Tell whether a statement of a dataclass declares a field."""
+    return isinstance(node, ast.AnnAssign) and not ast.unparse(node.annotation).startswith("ClassVar")
 
 
 def bound_names(tree: ast.Module) -> set[str]:

@@ -1,4 +1,4 @@
-"""The rules on imports and module-level state hold in the tree, and the checker sees planted errors."""
+"""The rules on imports, module-level state and dataclasses hold in the tree, and the checker sees planted errors."""
 
 import runpy
 from pathlib import Path
@@ -79,6 +79,14 @@ PLANTED_STATE = [
     ),
 ]
 
+FIELDS = "    a: int\n    b: int\n    c: int\n    d: int\n"
+PLANTED_DATACLASSES = [
+    "@dataclass\nclass Big:",
+    "@dataclass(frozen=True, slots=True)\nclass Big:",
+    "@dataclass(kw_only=False)\nclass Big:",
+    "@dataclasses.dataclass\nclass Big:",
+]
+
 PLANTED_NAMES = [
     ("tuners/planted.py", "def f(): ...", "has no __all__"),
     ("tuners/planted.py", "__all__ = ['f', 'g']\ndef f(): ...", "lists `g` in __all__, which it lacks"),
@@ -95,6 +103,9 @@ ALLOWED = [
     ("cli/planted.py", "from .. import __version__\nimport click"),
     ("tuners/planted.py", "NAMES = {'a': 1}\ndef f():\n    NAMES = {}\n    NAMES['b'] = 2"),
     ("tuners/planted.py", "from collections.abc import Mapping\nTABLE: Mapping[str, str] = {}"),
+    ("manager/planted.py", f"@dataclass\nclass Small:\n{FIELDS}    e: ClassVar[int] = 1"),
+    ("manager/planted.py", f"@dataclass(kw_only=True)\nclass Big:\n{FIELDS}    e: int"),
+    ("manager/planted.py", f"class NoDataclass:\n{FIELDS}    e: int"),
     ("tuners/planted.py", "def f(items):\n    items.append(1)\n    names = []\n    names.sort()"),
 ]
 
@@ -158,6 +169,12 @@ def test_module_without_names_to_import_needs_no_list(tmp_path: Path, file: str)
     root = skeleton(tmp_path)
     (root / file).write_text('"""A docstring."""\nfrom __future__ import annotations\n')
     assert RULES["check_tree"](root) == []
+
+
+@pytest.mark.parametrize("head", PLANTED_DATACLASSES)
+def test_dataclass_with_many_positional_fields_is_seen(tmp_path: Path, head: str) -> None:
+    found = violations(skeleton(tmp_path), "manager/planted.py", f"{head}\n{FIELDS}    e: int = 1")
+    assert found == ["manager/planted.py:2: Big has more than 4 fields and is not kw_only"]
 
 
 @pytest.mark.parametrize(("file", "source"), ALLOWED)

@@ -85,7 +85,9 @@ def _listening(
     why: Exception | None = None
     for number in (_USUAL_PORT, 0) if port is None else (port,):
         try:
-            return Serving(Experiments(directory), ServerSettings(host, number, token), on_ready=say)
+            return Serving(
+                Experiments(directory), ServerSettings(host=host, port=number, token=token), on_ready=say
+            )
         except SecurityError as error:
             raise Failure(str(error), USAGE) from error
         except ServingError as error:

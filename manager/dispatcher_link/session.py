@@ -34,7 +34,7 @@ CHECKPOINT_UNUSABLE = 3
 """The exit code of a dispatcher that cannot use the checkpoint it was given."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DispatcherSetup:
     """What a dispatcher is started with; `config` is the canonical configuration with its search space.
 

@@ -56,7 +56,16 @@ def list_trials(
 
     def compute() -> object:
         conditions = [Condition.parse(text) for text in where or ()]
-        query = TrialQuery(status or (), kind or (), conditions, search, sort, descending, offset, limit)
+        query = TrialQuery(
+            statuses=status or (),
+            kinds=kind or (),
+            conditions=conditions,
+            search=search,
+            sort=sort,
+            descending=descending,
+            offset=offset,
+            limit=limit,
+        )
         return meant.view.trials(query)
 
     return cached_response(request, meant, key, compute)

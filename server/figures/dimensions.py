@@ -23,7 +23,7 @@ _ENDS = 3.0  # standard deviations at which the axis of a normal parameter ends
 Points = Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dimension:
     """One parameter as an axis.
 
@@ -53,7 +53,7 @@ class Dimension:
     def value(self, parameters: Mapping[str, Any]) -> float | str | None:
         """Return the number, or the label of the option, that a trial has here; None if it has none.
 
-        >>> kernel = Dimension("layer.kernel", ("layer", "kernel"), conditions=((("layer",), "conv"),))
+        >>> kernel = Dimension(name="k", key=("layer", "kernel"), conditions=((("layer",), "conv"),))
         >>> kernel.value({"layer": {"_name": "conv", "kernel": 3}}), kernel.value({"layer": {"_name": "none"}})
         (3.0, None)
         """
@@ -157,16 +157,16 @@ def _dimension(parameter: Parameter, all_of_them: Sequence[Parameter], ambiguous
     if ambiguous and conditions:
         name += f" ({', '.join(option for _, option in conditions)})"
     return Dimension(
-        name,
-        _names(parameter),
-        tuple(dict.fromkeys(label(option) for option in parameter.options)),
-        parameter.categorical,
-        parameter.nested,
-        low,
-        high,
-        parameter.log and (low or 0.0) > 0,
-        parameter.integer,
-        conditions,
+        name=name,
+        key=_names(parameter),
+        options=tuple(dict.fromkeys(label(option) for option in parameter.options)),
+        categorical=parameter.categorical,
+        nested=parameter.nested,
+        low=low,
+        high=high,
+        log=parameter.log and (low or 0.0) > 0,
+        integer=parameter.integer,
+        conditions=conditions,
     )
 
 
@@ -226,7 +226,9 @@ def _inferred(key: tuple[str, ...], values: list[Any], points: Points) -> Dimens
     categorical = any(isinstance(value, bool) or not isinstance(value, int | float) for value in values)
     is_name = key[-1] == "_name" and len(key) > 1
     path = key[:-1] if is_name else key
-    found = completed(Dimension(".".join(path), path, categorical=categorical, nested=is_name), points)
+    found = completed(
+        Dimension(name=".".join(path), key=path, categorical=categorical, nested=is_name), points
+    )
     low, high = found.bounds
     numbers = [number for value in values if (number := number_or_none(value)) is not None]
     integer = not categorical and all(number.is_integer() for number in numbers)

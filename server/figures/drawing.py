@@ -258,7 +258,7 @@ def panels(
 def spread(dimension: Dimension, points_of: Sequence[Any], numbers: NDArray[Any]) -> Numbers:
     """Return positions on an axis; those of the same option are spread side by side, the same way every time.
 
-    >>> act = Dimension("act", ("act",), ("relu", "tanh"), categorical=True)
+    >>> act = Dimension(name="act", key=("act",), options=("relu", "tanh"), categorical=True)
     >>> spread(act, [{"act": "tanh"}] * 3, np.arange(3)).round(2).tolist()
     [0.75, 1.06, 0.87]
     """

@@ -90,13 +90,13 @@ def _run(
         "EARLY_STOPPED": f"{curve[shown - 1]:.3g} above the median",
     }
     record = TrialRecord(
-        number,
-        status,
-        point,
-        {"loss": float(loss), "seconds": seconds} if status == "SUCCEEDED" else {},
-        None if status == "SUCCEEDED" else float(curve[shown - 1]),
-        start,
-        start + seconds * shown / _STEPS,
+        number=number,
+        status=status,
+        parameters=point,
+        values={"loss": float(loss), "seconds": seconds} if status == "SUCCEEDED" else {},
+        last=None if status == "SUCCEEDED" else float(curve[shown - 1]),
+        start_time=start,
+        end_time=start + seconds * shown / _STEPS,
         reason=reason.get(status, ""),
         trial_id=f"T{number:04}",
     )

@@ -50,7 +50,7 @@ class Curve:
     values: Sequence[float] | Numbers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """One attempt of a trial at one place; `end` is None while it runs."""
 

@@ -62,7 +62,13 @@ def plot_timeline(table: ExperimentTable, *, theme: ThemeName = "light") -> go.F
 def _last_attempts(table: ExperimentTable) -> Iterable[Span]:
     for one in table.trials:
         if one.start_time is not None:
-            yield Span(one.number, one.worker, one.start_time, one.end_time, one.status)
+            yield Span(
+                number=one.number,
+                worker=one.worker,
+                start=one.start_time,
+                end=one.end_time,
+                status=one.status,
+            )
 
 
 def _rows(spans: Sequence[Span], now: float) -> list[str]:

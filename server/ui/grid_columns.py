@@ -11,7 +11,7 @@ from ..figures import Dimension, dimensions_of
 __all__ = ["Column", "columns_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column: `field` is the field of a trial query, `head` its heading.
 
@@ -70,26 +70,26 @@ _FILTERS: Mapping[str, dict[str, Any]] = {
 def columns_of(config: Mapping[str, Any], objectives: Sequence[Mapping[str, str]]) -> list[Column]:
     """Return all columns, in the order in which they are shown."""
     return [
-        Column("sequence_id", "Trial", "number", 90),
-        Column("status", "Status", "", 130),
+        Column(field="sequence_id", head="Trial", kind="number", width=90),
+        Column(field="status", head="Status", kind="", width=130),
         *_objective_columns(objectives),
-        Column("last", "Last result", "number"),
+        Column(field="last", head="Last result", kind="number"),
         *map(_parameter_column, _dimensions(config)),
-        Column("duration", "Took", "number"),
-        Column("intermediate_results", "Results", "number", 100),
-        Column("start_time", "Began", "", 170),
-        Column("reason", "Why it ended", "text", 380),
-        Column("kind", "Kind of failure", "text", 140, hidden=True),
-        Column("trial_id", "Id", "text", 100, hidden=True),
-        Column("attempt", "Attempt", "number", 100, hidden=True),
-        Column("agent", "Where", "text", 140, hidden=True),
+        Column(field="duration", head="Took", kind="number"),
+        Column(field="intermediate_results", head="Results", kind="number", width=100),
+        Column(field="start_time", head="Began", kind="", width=170),
+        Column(field="reason", head="Why it ended", kind="text", width=380),
+        Column(field="kind", head="Kind of failure", kind="text", width=140, hidden=True),
+        Column(field="trial_id", head="Id", kind="text", width=100, hidden=True),
+        Column(field="attempt", head="Attempt", kind="number", width=100, hidden=True),
+        Column(field="agent", head="Where", kind="text", width=140, hidden=True),
     ]
 
 
 def _objective_columns(objectives: Sequence[Mapping[str, str]]) -> Iterator[Column]:
     for objective in objectives:
         name = objective["name"]
-        yield Column(f"value.{name}", "Result" if name == "default" else name, "number")
+        yield Column(field=f"value.{name}", head="Result" if name == "default" else name, kind="number")
 
 
 def _dimensions(config: Mapping[str, Any]) -> Sequence[Dimension]:
@@ -99,4 +99,4 @@ def _dimensions(config: Mapping[str, Any]) -> Sequence[Dimension]:
 def _parameter_column(dimension: Dimension) -> Column:
     path = (*dimension.key, "_name") if dimension.nested else dimension.key
     kind = "text" if dimension.categorical else "number"
-    return Column(f"parameters.{'.'.join(path)}", dimension.name, kind, 120, path=path)
+    return Column(field=f"parameters.{'.'.join(path)}", head=dimension.name, kind=kind, width=120, path=path)

@@ -13,7 +13,7 @@ _UNITS = (("d", 86400), ("h", 3600), ("m", 60))
 _NUMBER = re.compile(r"\d+(\.\d*)?")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
     """A limit that can be changed; an empty field removes it if it `may_be_empty`."""
 
@@ -52,14 +52,23 @@ class Limit:
 
 
 LIMITS = (
-    Limit("max_trial_number", "Number of trials", "No new trials after this many; empty: no limit"),
     Limit(
-        "max_experiment_duration",
-        "Duration of the experiment",
-        "Such as 90m, 12h or 2d, from its start; empty: no limit",
+        name="max_trial_number",
+        label="Number of trials",
+        hint="No new trials after this many; empty: no limit",
+    ),
+    Limit(
+        name="max_experiment_duration",
+        label="Duration of the experiment",
+        hint="Such as 90m, 12h or 2d, from its start; empty: no limit",
         is_duration=True,
     ),
-    Limit("trial_concurrency", "Trials at a time", "How many trials run at once", may_be_empty=False),
+    Limit(
+        name="trial_concurrency",
+        label="Trials at a time",
+        hint="How many trials run at once",
+        may_be_empty=False,
+    ),
 )
 
 

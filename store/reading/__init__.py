@@ -1,4 +1,4 @@
-"""The read model: one experiment as its folder has it, for every reader."""
+"""The read model: one experiment, as its folder holds it, for every reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which trials are the best, and how the best value came to be."""
+"""The best trials, and the history of the best value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = (
 
 
 def read_best(db: Database, objectives: Sequence[Mapping[str, str]], count: int) -> list[dict[str, Any]]:
-    """Return the first `count` trials by one objective (of equals the earlier), the Pareto front by several."""
+    """Return the best `count` trials by one objective (of equals, the earlier), or the Pareto front of several."""
     if len(objectives) == 1:
         name, direction = objectives[0]["name"], objectives[0]["direction"]
         order = "ASC" if direction == "minimize" else "DESC"

@@ -1,7 +1,6 @@
 """Intermediate results: of one trial since a cursor, and of many trials thinned out for a plot.
 
-Thinning keeps, of each stretch of a curve, its lowest and its highest result: a spike stays visible however many
-results are left out.
+Thinning keeps the lowest and the highest result of each stretch of a curve, so that every spike stays visible.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ _MOST_RESULTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Numbers of one trial: `sequences[i]` is the number of the result, from 0; `values[i]` is None without a number.
+    """One metric of a trial: result number `sequences[i]`, from 0, has `values[i]`, None if it is not a number.
 
-    `total` is how many results there are; fewer are here when they were thinned out.
+    `total` is the number of results before thinning.
     """
 
     sequence_id: int
@@ -46,8 +45,7 @@ class NewResults:
     """What a trial reported since a cursor.
 
     A reader that keeps results drops those numbered `keep_below` or more (a later attempt reports them again), and adds
-    `results`: dicts with `sequence`, `attempt`, `time` and `value`, as it was reported. `has_more` says that there are
-    more from the new `cursor` on.
+    `results`: dicts with `sequence`, `attempt`, `time` and the reported `value`. `has_more`: more follow at `cursor`.
     """
 
     cursor: str
@@ -61,7 +59,7 @@ def read_new_results(
 ) -> NewResults:
     """Return the results of a trial since `cursor`; without one, all from the first.
 
-    Raise `QueryError` for a cursor that was never given out.
+    Raise `QueryError` for an invalid cursor.
     """
     attempt, begin = _position(cursor)
     trial = db.row("SELECT attempt, next_sequence FROM trials WHERE sequence_id = ?", (sequence_id,))
@@ -107,7 +105,7 @@ def _position(cursor: str | None) -> tuple[int, int]:
     attempt, dot, sequence = cursor.partition(".")
     if not dot or not attempt.isdecimal() or not sequence.isdecimal() or len(cursor) > 40:
         raise QueryError(
-            f"'{cursor}' is not a cursor: give the one of the last answer, or none for all results"
+            f"'{cursor}' is not a cursor: use the one of the last response, or none for all results"
         )
     return min(int(attempt), 2**60), min(int(sequence), 2**60)
 

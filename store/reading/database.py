@@ -1,7 +1,7 @@
 """Read-only connections to an experiment's database, shared by the threads of a server.
 
-A connection reads for as short a time as it can: while one reads, the manager's write-ahead log cannot be folded back
-into the database. So there are few, and nothing is fetched while a slow client is being written to.
+While a connection reads, the manager's write-ahead log cannot be folded back into the database. So reads are short,
+connections are few, and none reads while a slow client is written to.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["Database"]
 
 Row = tuple[Any, ...]
 _CONNECTIONS = 4
-# All that is read here has been there since this version of the tables.
+# The tables have had everything that is read here since this version.
 _OLDEST = 2
 # How long a reader waits for a connection, or for the writer while it changes the journal: seconds.
 _PATIENCE = 10.0
 
 
 class Database:
-    """Runs queries over one experiment's database, from any thread; raises `StoreError` where it cannot be read."""
+    """Runs queries over one experiment's database, from any thread; raises `StoreError` if it cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -52,8 +52,8 @@ class Database:
             return db.execute(statement, values).fetchone()
 
     def version(self) -> int:
-        """Return a number that differs once the database has changed; costs a few microseconds."""
-        with self._watching:  # each connection counts for itself: it must always be the same one
+        """Return a number that changes with the database; this takes a few microseconds."""
+        with self._watching:  # the number is one connection's own: always ask the same one
             try:
                 self._watcher = self._watcher or self._connect()
                 return self._watcher.execute("PRAGMA data_version").fetchone()[0]
@@ -68,7 +68,7 @@ class Database:
         try:
             db = self._free.get(timeout=_PATIENCE)
         except queue.Empty:
-            raise StoreError(f"{self.path} is read by too many at once: try again") from None
+            raise StoreError(f"{self.path} has too many readers at once: try again") from None
         try:
             db = db or self._connect()
             db.execute("BEGIN")
@@ -82,7 +82,7 @@ class Database:
             self._free.put(db)
 
     def schema_version(self) -> int:
-        """Return the version of its tables."""
+        """Return the version of the tables."""
         row = self.row("PRAGMA user_version")
         return row[0] if row else 0
 
@@ -125,12 +125,14 @@ class Database:
 
 
 def _upgrade(path: Path) -> None:
-    """Add what an older Pitchpipe's tables lack, unless that still runs the experiment."""
+    """Add what an older Pitchpipe's tables lack, unless it still runs the experiment."""
     folder = ExperimentFolder(path.parent)
     try:
         folder.own()
     except FolderError as error:
-        raise StoreError(f"{path} is of an older Pitchpipe and cannot be upgraded: {error}") from error
+        raise StoreError(
+            f"{path} was written by an older Pitchpipe and cannot be upgraded: {error}"
+        ) from error
     try:
         Store.open(path).close()
     finally:

@@ -1,6 +1,6 @@
-"""All trials of an experiment as text, a portion at a time, however slowly they are taken.
+"""All trials of an experiment as text, in portions, so that slow clients block nothing.
 
-JSON: `{"experiment": {...}, "trials": [...]}` with the intermediate results of each. CSV: a head and a row a trial,
+JSON: `{"experiment": {...}, "trials": [...]}` with the intermediate results of each. CSV: a header and a row per trial,
 with nested parameters and results flattened by dots. How numbers are written is in docs/store.md.
 """
 
@@ -60,7 +60,7 @@ def trial_object(trial: dict[str, Any], intermediate: list[Any]) -> dict[str, An
 
 
 def csv_lines(view: ExperimentView) -> Iterator[bytes]:
-    """Yield a head and one row a trial; a parameter named like another column gets the prefix `parameters.`"""
+    """Yield a header and one row per trial; a parameter named like another column gets the prefix `parameters.`"""
     parameters, finals = _columns(view)
     taken = {*_FIXED, "reason", *finals}
     head = [f"parameters.{name}" if name in taken else name for name in parameters]
@@ -70,7 +70,7 @@ def csv_lines(view: ExperimentView) -> Iterator[bytes]:
 
 
 def _portions(view: ExperimentView) -> Iterator[list[dict[str, Any]]]:
-    """Yield the trials by their numbers, also those that are made meanwhile."""
+    """Yield the trials in order of their numbers, including those made meanwhile."""
     offset = 0
     while portion := view.trials(TrialQuery(offset=offset, limit=_PORTION)).trials:
         yield portion
@@ -99,7 +99,6 @@ def _flat_final(trial: dict[str, Any]) -> dict[str, Any]:
 def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerows(
-        [None if value != value else value for value in row] for row in rows
-    )  # NaN: an empty cell
+    # NaN: an empty cell.
+    writer.writerows([None if value != value else value for value in row] for row in rows)
     return text.getvalue().encode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Failed trials for people: what kind of failure it was, how it ended, the last lines of its traceback."""
+"""Failed trials as users see them: the kind of failure, the exit code or signal, the end of the traceback."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OWN_FAULT = (FailureKind.USER_ERROR, FailureKind.IMPORT, FailureKind.OOM, Failu
 
 
 class _Failed(Protocol):
-    """What is known of a failed trial: by the runner, or of the first one of a group."""
+    """A failed trial as the runner knows it, or the first one of a group."""
 
     @property
     def sequence_id(self) -> int: ...
@@ -39,7 +39,7 @@ class _Failed(Protocol):
 
 @dataclass(kw_only=True, slots=True)
 class FailureGroup:
-    """Trials that failed in the same way: how many, the first ones, and how the first of all failed."""
+    """Trials that failed in the same way: how many, the first ones, and how the very first failed."""
 
     count: int = 0
     kind: str | None
@@ -48,9 +48,8 @@ class FailureGroup:
     exit_code: int | None
     attempt: int
     sequence_ids: list[int] = field(default_factory=list)
-    last_line: str = field(
-        init=False
-    )  # of the error of the first trial; a field, since the API writes the fields
+    # Of the error of the first trial; a field, because the API writes the fields.
+    last_line: str = field(init=False)
 
     def __post_init__(self) -> None:
         self.last_line = last_line(self.error)
@@ -61,12 +60,12 @@ class FailureGroup:
         return self.sequence_ids[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FailedTrial:
     """A failed trial, why it failed, and the last lines of its traceback or stderr.
 
-    `ending` is its exit code or signal in words, `lines` are those that stand before `last_line`; `has_output`
-    says that the trial's process gave the reason itself.
+    `ending` is its exit code or signal in words, `lines` are those before `last_line`; `has_output` says
+    that the trial's process gave the reason itself.
     """
 
     sequence_id: int
@@ -85,14 +84,14 @@ class FailedTrial:
         before = [line for line in (failed.error or "").rstrip().splitlines() if line.strip()][:-1]
         ending = ending_text(failed.exit_code)
         return cls(
-            failed.sequence_id,
-            failed.reason,
-            "" if last in failed.reason else last,
-            failed.kind or "",
-            "" if ending.removeprefix("signal ") in failed.reason else ending,
-            failed.attempt,
-            tuple(before[-_MAX_LINES:]),
-            bool(last) and failed.kind in _OWN_FAULT,
+            sequence_id=failed.sequence_id,
+            reason=failed.reason,
+            last_line="" if last in failed.reason else last,
+            kind=failed.kind or "",
+            ending="" if ending.removeprefix("signal ") in failed.reason else ending,
+            attempts=failed.attempt,
+            lines=tuple(before[-_MAX_LINES:]),
+            has_output=bool(last) and failed.kind in _OWN_FAULT,
         )
 
     def __str__(self) -> str:
@@ -100,17 +99,17 @@ class FailedTrial:
 
     @property
     def facts(self) -> str:
-        """Kind, ending and number of attempts, as far as they say something.
+        """The kind, the ending and the number of attempts, without the empty ones.
 
-        >>> FailedTrial(3, "KeyError: 'lr'", "", "USER_ERROR", "exit code 1", 2).facts
-        'USER_ERROR, exit code 1, 2 attempts'
+        >>> FailedTrial(sequence_id=3, reason="KeyError: 'lr'", last_line="", kind="USER_ERROR", attempts=2).facts
+        'USER_ERROR, 2 attempts'
         """
         attempts = f"{self.attempts} attempts" if self.attempts > 1 else ""
         return ", ".join(fact for fact in (self.kind, self.ending, attempts) if fact)
 
 
 def read_failures(db: Database) -> list[FailureGroup]:
-    """Return the groups of failed trials, the largest first; failures that differ in numbers only are alike."""
+    """Return the groups of failed trials, the largest first; failures that differ only in numbers are alike."""
     # With one min(), SQLite takes the other columns from the row that has the minimum.
     rows = db.rows(
         "SELECT min(sequence_id) AS first, kind, reason, error, exit_code, attempt, count(*),"
@@ -143,7 +142,7 @@ def read_retries(db: Database) -> dict[str, int]:
 
 
 def hint_text(error: str | None) -> str:
-    """Return what the user can do about a failure, if that is plain from its traceback or its reason.
+    """Return what the user can do about a failure, if that is clear from its traceback or its reason.
 
     >>> hint_text("ModuleNotFoundError: No module named 'nni'")
     'use `import pitchpipe` in place of `import nni`'

@@ -1,7 +1,7 @@
-"""What has happened to an experiment since somebody looked: one watcher for all who ask.
+"""The changes of an experiment since a cursor: one watcher for all readers.
 
-The store keeps no journal of changes, and needs none: the watcher compares the small facts of all trials with those it
-saw before, at most five times a second however many ask, and numbers the differences. It holds about 200 bytes a trial.
+The store keeps no journal of changes. The watcher compares a few columns of all trials with what it saw before, at most
+five times a second for any number of readers, and numbers the differences. It holds about 200 bytes per trial.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class EventPage:
     """Events since a cursor, and the cursor to ask with next.
 
     `reset` says that the cursor was too old or of another server: the client must read everything again; events follow
-    from here. An event has `n`, `time` (when it was seen), `kind` and what the kind tells:
+    from here. An event has `n`, `time` (when it was seen), `kind` and the fields of its kind:
 
     * `experiment`: `status`, `reason`;
     * `trial`: `sequence_id`, `trial_id`, `status`, `attempt` of a trial that is new or has moved;
-    * `results`: `sequence_id`, `begin`, `end`: intermediate results `begin` to `end - 1` are new (those from `begin`
-      on that one knows already do not count any more).
+    * `results`: `sequence_id`, `begin`, `end`: intermediate results `begin` to `end - 1` are new (earlier results
+      numbered `begin` or more no longer count).
     """
 
     cursor: str
@@ -46,7 +46,7 @@ class EventPage:
 
 
 class Feed:
-    """Finds and numbers the changes of one experiment; thread-safe. `clock` gives seconds, for the period alone."""
+    """Finds and numbers the changes of one experiment; thread-safe. `clock` gives seconds, only for the period."""
 
     def __init__(self, db: Database, clock: Callable[[], float] = time.monotonic) -> None:
         self._db = db
@@ -62,7 +62,7 @@ class Feed:
         self._version: Any = None
 
     def since(self, cursor: str | None = None, limit: int = 1000) -> EventPage:
-        """Return the events after `cursor`, at most `limit`; without one, none: the cursor of now."""
+        """Return the events after `cursor`, at most `limit`; without a cursor, no events and the current cursor."""
         with self._lock:
             self._look()
             number = self._number(cursor)
@@ -125,7 +125,7 @@ class Feed:
             self._add("trial", sequence_id=sequence_id, trial_id=trial_id, status=status, attempt=attempt)
 
     def _first_of(self, sequence_id: int, known: int) -> int:
-        """Return the first result of the trial's present attempt, or the one after the last that is known."""
+        """Return the first result of the trial's current attempt, or the one after the last known one."""
         row = self._db.row("SELECT first_sequence FROM trials WHERE sequence_id = ?", (sequence_id,))
         return known if row is None else min(known, row[0])
 

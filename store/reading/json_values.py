@@ -1,4 +1,4 @@
-"""Values of the store as Python's own, and as JSON that every reader takes (docs/store.md, "Numbers")."""
+"""Stored values as Python values, and as JSON that every reader accepts (docs/store.md, "Numbers")."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parsed(text: str | None) -> Any:
     if text is None:
         return None
     if not isinstance(text, str):
-        raise ValueError(f"{type(text).__name__} in the place of JSON text")
+        raise ValueError(f"{type(text).__name__} instead of JSON text")
     return printable(json.loads(text))
 
 

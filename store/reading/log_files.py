@@ -1,4 +1,4 @@
-"""The logs of an experiment and the files of its trials, read in pieces: nothing outside its folder is ever opened."""
+"""The logs of an experiment and the files of its trials, read in pieces: no file outside its folder is opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_BYTES = 4 * 1024 * 1024
 
 
 class NoSuchFile(LookupError):
-    """There is no such file in the experiment's folder; the message says which there are."""
+    """There is no such file in the experiment's folder; the message lists those that exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def safe_path(folder: Path, name: str) -> Path:
 
 
 def read_piece(path: Path, offset: int = 0, limit: int = _MOST_BYTES) -> FilePiece:
-    """At most `limit` bytes from byte `offset`, cut at the end of a character; beyond the end there is nothing."""
+    """Return at most `limit` bytes from byte `offset`, cut at the end of a character; beyond the end, nothing."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
@@ -87,7 +87,7 @@ def read_tail(path: Path, lines: int, most_bytes: int = _MOST_BYTES) -> FilePiec
 
 
 def _unfinished(data: bytes) -> int:
-    """How many bytes at the end begin a character whose rest is not there yet."""
+    """Return how many bytes at the end are the beginning of an incomplete character."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte >= 0xC0:

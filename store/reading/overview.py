@@ -19,7 +19,7 @@ __all__ = ["read_config", "read_everything", "read_experiment", "read_objectives
 
 _COLUMNS = ("id", "name", "status", "reason", "error", "created", "end_time", "run_time")
 _LIMITS = ("maxTrialNumber", "maxExperimentDuration", "maxTrialDuration", "trialConcurrency")
-# Over how long the present rate of trials is measured: seconds.
+# The current rate of trials is measured over this many seconds.
 _RECENTLY = 60.0
 _PORTION = 500
 
@@ -73,7 +73,7 @@ def _objectives_of(config: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
-    """Return how an experiment stands; `is_running` says that a manager lives, `remaining` is estimated seconds."""
+    """Return the state of an experiment; `is_running`: a manager is alive, `remaining`: estimated seconds."""
     found, config = read_experiment(db), read_config(db)
     _refuse_other_types(db)
     is_running = not ExperimentStatus(found["status"]).is_final and folder.manager() is not None
@@ -92,7 +92,7 @@ def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
 
 
 def read_everything(db: Database) -> None:
-    """Read all that there is, a portion at a time; raise `StoreError` for anything that cannot be understood."""
+    """Read everything, in portions; raise `StoreError` for anything that cannot be understood."""
     offset = 0
     while portion := read_trials(db, TrialQuery(offset=offset, limit=_PORTION), whole=True).trials:
         read_results(db, portion[0]["sequence_id"], portion[-1]["sequence_id"])
@@ -100,7 +100,7 @@ def read_everything(db: Database) -> None:
 
 
 def _refuse_other_types(db: Database) -> None:
-    """Raise `StoreError` for a column with values of another type than promised: SQLite keeps what it is given."""
+    """Raise `StoreError` for a column with a value of the wrong type, which SQLite stores without complaint."""
     for table, column, types in (("trials", "record", "'text'"), ("objective_values", "value", "'real'")):
         wrong = f"SELECT sequence_id, typeof({column}) FROM {table} WHERE typeof({column}) <> {types} LIMIT 1"
         if (found := db.row(wrong)) is not None:
@@ -133,7 +133,7 @@ def _counted(db: Database, now: float) -> dict[str, Any]:
 
 
 def _remaining(counted: Mapping[str, Any], limits: Mapping[str, Any], run_time: float) -> float | None:
-    """Return the seconds until the first of the limits is reached at the present rate; None if that is unknown."""
+    """Return the seconds until the first of the limits is reached at the current rate; None if that is unknown."""
     estimates = []
     rate = counted["trials_per_minute"] / 60.0
     open_trials = sum(counted["counts"].get(status, 0) for status in ("WAITING", "RUNNING", "PAUSED"))

@@ -1,4 +1,4 @@
-"""What is asked of the table of trials: filters, order and page, turned into one SQL statement with bound values.
+"""Queries of the table of trials: filters, order and page, as SQL with bound values.
 
 A field is the name of a column (`sequence_id`, `status`, `reason` ...), `value` or `value.NAME` (an objective), `last`
 (the last intermediate result), `final.NAME` (of a final result that is a dict), `duration` (seconds),
@@ -38,7 +38,7 @@ _LONGEST_FIELD = 500
 
 
 class QueryError(ValueError):
-    """A question that makes no sense; the message says which would."""
+    """An invalid query; the message says what is valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Read `field symbol value`; the value is JSON if it can be, else text. Raises `QueryError`.
+        """Read `field symbol value`; the value is JSON if possible, else text. Raise `QueryError` for anything else.
 
         >>> Condition.parse("parameters.lr >= 1e-3")
         Condition(field='parameters.lr', symbol='>=', value=0.001)
@@ -67,11 +67,11 @@ class Condition:
         return cls(found["field"], symbol, found["value"] if symbol == "~" else _value(found["value"]))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialQuery:
-    """Which trials, in which order, which page of them; the default is all of them as they were made.
+    """Which trials, in which order, which page of them; by default the first 100 trials.
 
-    `search` is text that may be anywhere in parameters, reason, error, id or number; `limit` None is no bound.
+    `search` is text to find in the parameters, reason, error or id, or the number; None as `limit` means all.
     """
 
     statuses: Sequence[str] = ()
@@ -84,7 +84,7 @@ class TrialQuery:
     limit: int | None = 100
 
     def where(self) -> tuple[str, list[Any]]:
-        """Return the WHERE clause over `trials t`, with its values; raise `QueryError` for a field there is not."""
+        """Return the WHERE clause over `trials t`, with its values; raise `QueryError` for an unknown field."""
         clauses, values = ["1"], list[Any]()
         for column, chosen in (("t.status", self.statuses), ("t.kind", self.kinds)):
             if chosen:
@@ -126,7 +126,7 @@ def field_expression(field: str) -> tuple[str, list[Any]]:
     if head in ("parameters", "final") and name and len(field) <= _LONGEST_FIELD:
         return _inside(head, name)
     known = [*_COLUMNS, "value", "value.OBJECTIVE", "last", "final.NAME", "parameters.NAME"]
-    raise QueryError(f"'{field}' is not a field of a trial: one of {', '.join(known)}")
+    raise QueryError(f"'{field}' is not a field of a trial: use one of {', '.join(known)}")
 
 
 def number_expression(column: str, name: str) -> tuple[str, list[Any]]:
@@ -140,7 +140,7 @@ def number_expression(column: str, name: str) -> tuple[str, list[Any]]:
 
 
 def json_path(names: Sequence[str]) -> str:
-    """SQLite's path to a value in nested objects.
+    """Return SQLite's path to a value in nested objects.
 
     >>> json_path(["model", "layer.0"])
     '$."model"."layer.0"'
@@ -159,7 +159,7 @@ LAST = (
 def _inside(head: str, name: str) -> tuple[str, list[Any]]:
     """Return the SQL expression for a dotted name, which may be one key or a path of nested ones, with its values."""
     if '"' in name or "\\" in name:
-        raise QueryError(f"'{name}' cannot be asked for: SQLite's JSON paths know no quotes and backslashes")
+        raise QueryError(f"'{name}' cannot be queried: SQLite's JSON paths allow no quotes or backslashes")
     column, root = ("t.record", ["parameters"]) if head == "parameters" else ("t.final", [])
     paths = [json_path([*root, name])]
     if "." in name:
@@ -172,13 +172,13 @@ def _inside(head: str, name: str) -> tuple[str, list[Any]]:
 def _comparison(condition: Condition) -> tuple[str, list[Any]]:
     expression, values = field_expression(condition.field)
     if condition.symbol not in _SYMBOLS:
-        raise QueryError(f"'{condition.symbol}' compares nothing: one of {' '.join(_SYMBOLS)}")
+        raise QueryError(f"'{condition.symbol}' is not a comparison: use one of {' '.join(_SYMBOLS)}")
     if condition.symbol == "~":
         return f"instr(lower({expression}), lower(?)) > 0", [*values, str(condition.value)]
     if condition.value is None:
         symbols = {"=": "IS NULL", "!=": "IS NOT NULL"}
         if condition.symbol not in symbols:
-            raise QueryError(f"nothing is less or more than null: {condition.field} = null or != null")
+            raise QueryError(f"null has no order: write {condition.field} = null or != null")
         return f"{expression} {symbols[condition.symbol]}", values
     return f"{expression} {condition.symbol} ?", [*values, condition.value]
 

@@ -59,7 +59,7 @@ _FIRST_WITH_EXPORTS = 3  # version of the tables
 
 @dataclass(frozen=True, slots=True)
 class TrialPage:
-    """Some trials, and how many there are that the filters let through."""
+    """A page of trials, and the number of all trials that match."""
 
     trials: list[dict[str, Any]]
     total: int
@@ -179,5 +179,5 @@ def _trial(row: dict[str, Any], values: dict[str, float]) -> dict[str, Any]:
 
 def _number(value: object) -> float:
     if not isinstance(value, int | float):
-        raise TypeError(f"{type(value).__name__} in the place of a result")
+        raise TypeError(f"{type(value).__name__} instead of a result")
     return value

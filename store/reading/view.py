@@ -1,9 +1,9 @@
-"""`ExperimentView`: an experiment as its folder has it, for the command line, Python, the API, pages and reports.
+"""`ExperimentView`: an experiment, as its folder holds it, for the command line, Python, the API, pages and reports.
 
-It reads only, from any thread, whether the experiment runs, is over or was killed. SQL does the filtering, sorting and
-thinning, so that nothing here grows with the number of results that are not asked for.
+It only reads, from any thread, whether the experiment runs, has ended or was killed. SQL does the filtering, sorting
+and thinning, so memory does not grow with results that are not requested.
 
-Times are seconds since the epoch. Numbers are as they were reported, NaN and infinities included (docs/store.md).
+Times are seconds since the epoch. Numbers are as reported, NaN and infinities included (docs/store.md).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .trial_rows import (
 
 __all__ = ["ExperimentView", "Follow"]
 
-# Of a trial's folder, what the trial printed and was given; checkpoints and outputs are not for a browser.
+# The output and the parameters of a trial; its checkpoints and files are not for a browser.
 _TRIAL_FILES = ("stdout", "stderr", "parameters.json")
 
 
@@ -58,7 +58,7 @@ class Follow:
 class ExperimentView:
     """Reads one experiment's folder, from any thread, without disturbing what runs.
 
-    Every method raises `StoreError` where the database cannot be read. Close it, or use it in a `with` block.
+    Every method raises `StoreError` if the database cannot be read. Close it, or use it in a `with` block.
     """
 
     def __init__(self, folder: ExperimentFolder | Path | str) -> None:
@@ -86,11 +86,11 @@ class ExperimentView:
     # ------------------------------------------------------------------ the experiment
 
     def experiment(self) -> dict[str, Any]:
-        """Return its own row: id, name, status, reason, error and times."""
+        """Return the row of the experiment: id, name, status, reason, error and times."""
         return read_experiment(self.database)
 
     def summary(self) -> dict[str, Any]:
-        """Return how it stands: its row, is_running, counts, totals, times, limits, objectives, best."""
+        """Return its state: its row, is_running, counts, totals, times, limits, objectives, best."""
         found = read_summary(self.database, self.folder)
         return {**found, "best": self.best(1)}
 
@@ -104,7 +104,7 @@ class ExperimentView:
         return read_config(self.database)
 
     def objectives(self) -> list[dict[str, str]]:
-        """Return what is optimised: `name` and `direction` of each objective, the usual one is `default`."""
+        """Return what is optimised: `name`, usually `default`, and `direction` of each objective."""
         return read_objectives(self.database)
 
     def best(self, count: int = 1) -> list[dict[str, Any]]:
@@ -112,7 +112,7 @@ class ExperimentView:
         return read_best(self.database, self.objectives(), count)
 
     def history(self) -> list[dict[str, Any]]:
-        """Return every result by the time it came, with the best so far: `sequence_id`, `time`, `value`, `best`."""
+        """Return every result in order of time, with the best so far: `sequence_id`, `time`, `value`, `best`."""
         return read_history(self.database, self.objectives()[0])
 
     def failures(self) -> list[FailureGroup]:
@@ -124,13 +124,13 @@ class ExperimentView:
         return read_retries(self.database)
 
     def events(self, cursor: str | None = None, limit: int = 1000) -> EventPage:
-        """Return what has happened since `cursor`, or the cursor of now."""
+        """Return what has happened since `cursor`, or the current cursor."""
         return self._feed.since(cursor, limit)
 
     # ------------------------------------------------------------------ trials
 
     def trials(self, query: TrialQuery | None = None, *, whole: bool = False) -> TrialPage:
-        """Return a page of the table of trials, each `whole` or in short; raise `QueryError` for a wrong query."""
+        """Return a page of the table of trials, each `whole` or without details; raise `QueryError`."""
         return read_trials(self.database, query or TrialQuery(), whole=whole)
 
     def trial(self, name: int | str) -> dict[str, Any]:
@@ -189,16 +189,14 @@ class ExperimentView:
         return _read(safe_path(self.folder.logs, name), follow)
 
     def trial_logs(self, name: int | str) -> list[LogFile]:
-        """Return the files with what a trial printed and was given, as far as there are any."""
+        """Return the files with the output and the parameters of a trial, those that exist."""
         found = list_files(self.folder.trial(self.sequence_id(name)))
         return [file for file in found if file.name in _TRIAL_FILES]
 
     def trial_log(self, name: int | str, file: str = "stdout", follow: Follow | None = None) -> FilePiece:
         """Return a piece of what a trial printed; raise `NoSuchFile`, a `LookupError`."""
         if file not in _TRIAL_FILES:
-            raise NoSuchFile(
-                f"there is no file '{file[:100]}' of a trial; there may be: {', '.join(_TRIAL_FILES)}"
-            )
+            raise NoSuchFile(f"trials have no file '{file[:100]}'; they may have: {', '.join(_TRIAL_FILES)}")
         return _read(safe_path(self.folder.trial(self.sequence_id(name)), file), follow)
 
 

@@ -1,4 +1,4 @@
-"""How numbers, durations, parameters and counts are written for people."""
+"""Numbers, durations, parameters and counts as text for users."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def duration_text(seconds: float) -> str:
 
 
 def length_text(seconds: float) -> str:
-    """Return a length of time that a user has chosen.
+    """Return a duration that a user has set.
 
     >>> length_text(300), length_text(3600), length_text(90)
     ('5 min', '1 h', '1 min 30 s')
@@ -111,7 +111,7 @@ def rate_text(rate: float) -> str:
 
 
 def left_text(seconds: float, at_most: bool) -> str:
-    """Return how much longer it takes, as a forecast or as a bound.
+    """Return the remaining time, as an estimate or as a bound.
 
     >>> left_text(40, at_most=False), left_text(3600, at_most=True)
     ('about 40 s left', 'at most 1 h 00 min left')

@@ -67,10 +67,19 @@ class Stored:
     ) -> ExperimentFolder:
         folder = ExperimentFolder.create(self.directory, experiment_id)
         config = {"objectives": self.objectives, "maxTrialNumber": 10, "killGrace": 1.0, **self.more}
-        row = ExperimentRow(experiment_id, self.name, "RUNNING", config, "token", self.created)
+        row = ExperimentRow(
+            id=experiment_id,
+            name=self.name,
+            status="RUNNING",
+            config=config,
+            token="token",
+            created=self.created,
+        )
         store = Store.create(folder.database, row, [o["name"] for o in self.objectives])
         changed = {trial.trial_id: trial for trial in trials}
-        changes = Changes(changed, metrics or [], attempts or [], superseded or [])
+        changes = Changes(
+            trials=changed, metrics=metrics or [], attempts=attempts or [], superseded=superseded or []
+        )
         store.commit(
             Tick(changes=changes, status=self.status, reason=self.reason, error=self.error, run_time=12.5)
         )

@@ -35,7 +35,7 @@ IN_LIST = {
     "time": ("UPDATE experiment SET created = 'then'", "times"),
 }
 IN_DOCTOR = {
-    "metric": ("UPDATE metrics SET value = x'ff'", "metrics: bytes in the place of JSON text"),
+    "metric": ("UPDATE metrics SET value = x'ff'", "metrics: bytes instead of JSON text"),
     "record that is not JSON": ("UPDATE trials SET record = '{' WHERE sequence_id = 1", "trial 1"),
     "record without parameters": ("UPDATE trials SET record = '{}' WHERE sequence_id = 1", "no 'parameters'"),
     "start": ("UPDATE trials SET start_time = 'then' WHERE sequence_id = 1", "trial 1"),

@@ -29,7 +29,7 @@ HALF = Progress(
     rate=0.5,
     remaining=40.0,
     best=(Best("Xy3fA", 17, 0.9722, {"lr": 0.01, "solver": {"_name": "sgd", "momentum": 0.9}}),),
-    failures=(FailedTrial(3, "exit code 1", "ValueError: too big"),),
+    failures=(FailedTrial(sequence_id=3, reason="exit code 1", last_line="ValueError: too big"),),
 )
 
 
@@ -68,7 +68,7 @@ def test_table_fits_a_narrow_terminal() -> None:
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_the_best_value_and_every_count_are_visible_at_any_width(width: int) -> None:
     best = Best("Xy3fA", 17, 0.9722, {f"a_long_parameter_name_{n}": n for n in range(30)})
-    failed = FailedTrial(3, "ValueError: " + "too big " * 40, "")
+    failed = FailedTrial(sequence_id=3, reason="ValueError: " + "too big " * 40, last_line="")
     counts = dict.fromkeys(("RUNNING", "WAITING", "SUCCEEDED", "FAILED", "USER_CANCELED", "SYS_CANCELED"), 12)
     lines = drawn(replace(HALF, best=(best,), failures=(failed,), counts=counts, remaining=7300.0), width)
     text = "\n".join(lines)
@@ -123,7 +123,7 @@ def test_text_of_trials_is_not_taken_for_markup() -> None:
         reason="",
         elapsed=1.0,
         counts={},
-        failures=(FailedTrial(1, "[bold]KeyError[/]", ""),),
+        failures=(FailedTrial(sequence_id=1, reason="[bold]KeyError[/]", last_line=""),),
     )
     assert "[bold]KeyError[/]" in "\n".join(drawn(odd))
     assert "[red]x" in "\n".join(drawn(odd))

@@ -16,20 +16,26 @@ from pitchpipe.config.problems import ConfigError, ConfigProblem, did_you_mean, 
 def test_location_has_the_parts_that_are_known(
     file: str | None, line: int | None, column: int | None, location: str
 ) -> None:
-    assert ConfigProblem(file, line, column, (), "is wrong").location == location
+    assert (
+        ConfigProblem(file=file, line=line, column=column, path=(), message="is wrong").location == location
+    )
 
 
 def test_problem_without_place_path_and_hint_is_its_message() -> None:
-    assert str(ConfigProblem(None, None, None, (), "is empty")) == "is empty"
+    assert str(ConfigProblem(file=None, line=None, column=None, path=(), message="is empty")) == "is empty"
 
 
 def test_problem_has_place_path_message_and_hint() -> None:
-    problem = ConfigProblem("a.yml", 1, 2, ("tuner", "name"), "is unknown", "did you mean TPE?")
+    problem = ConfigProblem(
+        file="a.yml", line=1, column=2, path=("tuner", "name"), message="is unknown", hint="did you mean TPE?"
+    )
     assert str(problem) == "a.yml:1:2: tuner.name: is unknown (did you mean TPE?)"
 
 
 def test_error_has_one_line_for_each_problem() -> None:
-    problems = [ConfigProblem(None, None, None, (name,), "is wrong") for name in "ab"]
+    problems = [
+        ConfigProblem(file=None, line=None, column=None, path=(name,), message="is wrong") for name in "ab"
+    ]
     error = ConfigError(problems)
     assert (str(error), error.problems) == ("a: is wrong\nb: is wrong", problems)
     assert isinstance(error, ValueError)

@@ -2,9 +2,9 @@
 
     python tests/faults/campaign.py --seed 1 --minutes 10 [--experiments N] [--jobs 2] [--simulated N] [--ray N]
 
-Every experiment is drawn from the seed and its number: `--only NUMBER` runs one again. The table says how often
-processes died at each named crash point (hooks/crash_points.py), and what was acknowledged, lost, doubled, different.
-The exit code is 1 when anything was. docs/faults.md says more.
+Every experiment is drawn from the seed and its number: `--only NUMBER` runs one again. The table shows how often
+processes died at each named crash point (hooks/crash_points.py), and how many results were acknowledged, lost, doubled
+or different. The exit code is 1 if there was any problem. docs/faults.md says more.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Job = Callable[[], Outcome]
 
 
 class Campaign:
-    """Runs experiments side by side and sums up what they come to."""
+    """Runs experiments in parallel and adds up their findings."""
 
     def __init__(self, jobs: int = 2) -> None:
         self.jobs = jobs
@@ -42,7 +42,7 @@ class Campaign:
         self.hits: Counter[str] = Counter()
 
     def run(self, experiments: Iterator[Job], until: float) -> None:
-        """Run experiments until there are no more or the time is over (a monotonic clock)."""
+        """Run experiments until there are no more, or until this time of the monotonic clock."""
         with ThreadPoolExecutor(self.jobs) as pool:
             running: set[Future[Outcome]] = set()
             for experiment in experiments:
@@ -65,7 +65,7 @@ class Campaign:
                 print(f"{plan.place} ({plan.kind}; {again}): {problem} [{outcome.kept}]", flush=True)
 
     def favour(self, number: int) -> str:
-        """Return the crash point hit least of those that this experiment can reach, once others have been."""
+        """Return the crash point with the fewest hits that this experiment can reach; none before the first hit."""
         if not self.hits:
             return ""
         return min(possible_points(number, "local"), key=lambda name: self.hits[name])
@@ -124,9 +124,13 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--experiments", type=int, default=1_000_000, help="at most so many on this machine")
-    parser.add_argument("--simulated", type=int, default=20, help="so many on simulated trials, before those")
-    parser.add_argument("--ray", type=int, default=0, help="so many on Ray, after those")
+    parser.add_argument(
+        "--experiments", type=int, default=1_000_000, help="at most this many on this machine"
+    )
+    parser.add_argument(
+        "--simulated", type=int, default=20, help="this many with simulated trials, before those"
+    )
+    parser.add_argument("--ray", type=int, default=0, help="this many on Ray, after those")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", type=int, nargs="*", help="the numbers of the experiments to run")
     parser.add_argument("--favour", default="", help="with --only: the crash point that was favoured")

@@ -14,7 +14,7 @@ __all__ = ["Findings", "check_experiment"]
 
 @dataclass
 class Findings:
-    """What one experiment came to; `problems` are sentences."""
+    """The counts of one experiment; `problems` are sentences."""
 
     acknowledged: int = 0
     lost: int = 0
@@ -27,7 +27,7 @@ class Findings:
     problems: list[str] = field(default_factory=list)
 
     def add(self, other: Findings) -> None:
-        """Sum up."""
+        """Add the findings of another experiment."""
         for name in COUNTED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.problems += other.problems
@@ -42,7 +42,7 @@ COUNTED = ("acknowledged", "lost", "doubled", "differing", "orphans", "stuck", "
 
 
 def check_experiment(folder: Path, witness: Path, expected: list[float] | None, steps: int) -> Findings:
-    """Look for what was lost, doubled, or came out otherwise; `expected` are the x of the trials by sequence id."""
+    """Find what was lost, doubled or is different; `expected` has the x of each trial, by sequence id."""
     found = Findings()
     db = sqlite3.connect(f"file:{folder / 'experiment.db'}?mode=ro", uri=True)
     db.row_factory = sqlite3.Row
@@ -55,16 +55,16 @@ def check_experiment(folder: Path, witness: Path, expected: list[float] | None, 
     _check_parameters(found, trials, expected)
     for trial in trials:
         rows = [row for row in metrics if row["sequence_id"] == trial["sequence_id"]]
-        _check_trial(found, trial, rows, _said(witness / str(trial["sequence_id"])), steps)
+        _check_trial(found, trial, rows, _notes(witness / str(trial["sequence_id"])), steps)
     sent = Counter(_metric(json.loads(payload)) for (payload,) in commands)
     for key, count in sent.items():
         if count > 1:
-            found.note("doubled", f"the dispatcher was told {key} {count} times")
+            found.note("doubled", f"the dispatcher received {key} {count} times")
     return found
 
 
-def _said(path: Path) -> list[list[Any]]:
-    """Return the lines of a witness; the last one of a killed run may be cut."""
+def _notes(path: Path) -> list[list[Any]]:
+    """Return what a trial noted; the last line of a killed run may be cut."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("]")]
@@ -94,22 +94,22 @@ def _check_trial(
     found: Findings,
     trial: dict[str, Any],
     rows: list[dict[str, Any]],
-    said: list[list[Any]],
+    notes: list[list[Any]],
     steps: int,
 ) -> None:
     number, x = trial["sequence_id"], _x(trial)
     where = f"trial {number} ({trial['status']})"
     held = Counter(_key(row) for row in rows)
-    for token, what, step, *_ in said:
+    for token, what, step, *_ in notes:
         if what == "begin":
             continue
         found.acknowledged += 1
         kind = "FINAL" if what == "final" else "PERIODICAL"
         if (token, kind, step if kind == "PERIODICAL" else 0) not in held and trial["status"] == "SUCCEEDED":
-            found.note("lost", f"{where}: {what} {step} of run {token} was acknowledged and is nowhere")
+            found.note("lost", f"{where}: {what} {step} of run {token} was acknowledged and is not stored")
     for key, count in held.items():
         if count > 1:
-            found.note("doubled", f"{where}: {key} is there {count} times")
+            found.note("doubled", f"{where}: {key} is stored {count} times")
     counted = [row for row in rows if not row["superseded"]]
     found.superseded += len(rows) - len(counted)
     places = Counter((row["kind"], row["sequence"]) for row in counted)
@@ -117,7 +117,7 @@ def _check_trial(
         if count > 1:
             found.note("doubled", f"{where}: {place} counts {count} times")
     _check_values(found, where, x, counted)
-    finals = {token for token, what, *_ in said if what == "final"}
+    finals = {token for token, what, *_ in notes if what == "final"}
     if len(finals) > 1:
         found.note("repeated", f"{where}: {len(finals)} runs reported a final result")
     if trial["status"] == "SUCCEEDED":
@@ -133,7 +133,7 @@ def _key(row: dict[str, Any]) -> tuple[str, str, int]:
 
 
 def _check_values(found: Findings, where: str, x: float, counted: list[dict[str, Any]]) -> None:
-    """Check that a trial which continues from a checkpoint reports what it would have reported otherwise."""
+    """Check that a trial that continues from a checkpoint reports what it would have reported without."""
     for row in counted:
         step, value = row["sequence"], json.loads(row["value"])["default"]
         expected = x if row["kind"] == "FINAL" else sum(x + each for each in range(step + 1))

@@ -25,7 +25,10 @@ __all__ = ["Outcome", "run_experiment"]
 
 MARK = "PPFAULTS_MARK"
 LIFE = 60.0  # a manager that has not ended by then is stuck
-LEAVE = {"local": 8.0, "ray": 40.0}  # for what is left behind to leave, a private Ray after its idle time
+LEAVE = {
+    "local": 8.0,
+    "ray": 40.0,
+}  # seconds for the last processes to end; a private Ray ends after its idle time
 RESUMES = 8
 WORDS = {
     "agent": b"pitchpipe.trial_agent\0",
@@ -51,7 +54,7 @@ class Outcome:
 
 
 def run_experiment(plan: Plan, keep: Path, scratch: Path | None = None) -> Outcome:
-    """Run the plan; the folder of an experiment in which something is wrong is moved to `keep`."""
+    """Run the plan; if there is a problem, move the folder of the experiment to `keep`."""
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="pf-", dir=scratch or "/tmp"))
     laboratory = Laboratory(plan, folder)
@@ -183,7 +186,7 @@ class Laboratory:
         return [sys.executable, "-P", str(HERE / "start.py"), str(path)]
 
     def _status(self) -> tuple[str, str]:
-        """Status and reason; empty if the experiment was not made."""
+        """Return status and reason; empty if there is no experiment."""
         path = self.experiment / "experiment.db"
         if not path.exists():
             return "", ""
@@ -208,7 +211,7 @@ class Laboratory:
                 continue
 
     def end(self, outcome: Outcome) -> None:
-        """Give what is left time to leave, then count it and kill it; count who died where."""
+        """Give the remaining processes time to end, then count and kill them; count the hits of crash points."""
         began, patience = time.monotonic(), LEAVE[self.plan.place]
         while (left := self._left()) and time.monotonic() < began + patience:
             time.sleep(0.02 if time.monotonic() < began + 0.5 else 0.2)

@@ -1,4 +1,4 @@
-"""What is to happen in one experiment of the campaign: drawn from the seed and the experiment's number alone."""
+"""The plan of one experiment of the campaign, drawn from the seed and the experiment's number alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VICTIMS_ON_RAY = (*VICTIMS, "supervisor")
 
 @dataclass(frozen=True)
 class Kill:
-    """A process of a role is killed `after` seconds."""
+    """A process with this role is killed after this many seconds."""
 
     role: str
     after: float
@@ -91,7 +91,7 @@ def possible_points(number: int, place: str) -> list[str]:
 def plan_for(seed: int, number: int, place: str = "local", favoured: str = "") -> Plan:
     """Make the plan of an experiment; crash points take turns, so that each is hit about as often as any other.
 
-    Not all that is planned happens, some points more rarely than others: `favoured` is one that is behind.
+    Not all that is planned happens, and some points are rare: `favoured` is one with few hits so far.
     """
     draw = random.Random(f"{seed}/{place}/{number}")
     kind = kind_of(number)
@@ -106,7 +106,7 @@ def plan_for(seed: int, number: int, place: str = "local", favoured: str = "") -
             favoured,
             draw.randint(1, max(1, POINTS[favoured].often // 2)),
         )
-    if slow_tuner:  # a checkpoint takes its time
+    if slow_tuner:  # a checkpoint takes time
         lives[0] = {"dispatcher": ("dispatcher:checkpoint-written", 1)}
     rounds = [Round(list(crashes.values()), _kills(draw, place, spared="dispatcher")) for crashes in lives]
     if slow_tuner:
@@ -123,7 +123,7 @@ def _crashes(
     """Return the next point of each role, and how often it is passed before.
 
     The manager dies early in its first life. A dispatcher that dies three times at one command ends the
-    experiment: it is not to be killed otherwise.
+    experiment, so it is not killed in other ways.
     """
     chosen = {}
     for role in ("manager", "dispatcher", "agent", "trial"):
@@ -142,7 +142,7 @@ def _crashes(
 
 
 def _kills(draw: random.Random, place: str, spared: str = "") -> list[Kill]:
-    """Somebody dies at a random moment; a private Ray needs some seconds before there is anybody."""
+    """Return the kill of one process at a random moment; with a private Ray, processes start some seconds later."""
     on_ray = place == "ray"
     victims = [role for role in (VICTIMS_ON_RAY if on_ray else VICTIMS) if role != spared]
     return [Kill(draw.choice(victims), draw.uniform(0.3, 8.0 if on_ray else 2.0))]

@@ -1,4 +1,4 @@
-"""Experiments on imagined trials whose manager dies around random commits: each must equal the uninterrupted one."""
+"""Experiments on simulated trials whose manager dies around random commits: each must equal the uninterrupted one."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class MortalStore:
             self.is_dead = True
             raise Killed
 
-    def set_status(self, *told: Any) -> None:
-        """Nor does it say goodbye."""
+    def set_status(self, *_: Any) -> None:
+        """Write nothing: the manager is dead."""
 
 
 def run_simulated(seed: int, number: int) -> Outcome:
-    """One experiment, whole and with deaths."""
+    """Run one experiment without and with deaths, and compare them."""
     draw = random.Random(f"{seed}/simulated/{number}")
     config = _config(draw)
     outcome = Outcome(Plan(number, "simulated", "simulated", draw.randrange(2**31), False, False))
@@ -122,7 +122,7 @@ def _compare(folder: Path, config: ExperimentConfig, draw: random.Random, hits: 
         with contextlib.suppress(Killed):
             _run(manager)
         if not mortal.is_dead:
-            break  # it was done before
+            break  # the experiment ended before that
         hits[POINTS[after]] += 1
         deaths.append((at, POINTS[after]))
         manager = _resumed(folder, clock)
@@ -141,7 +141,7 @@ def _compare(folder: Path, config: ExperimentConfig, draw: random.Random, hits: 
 
 
 def _story(directory: Path) -> list[tuple[Any, ...]]:
-    """All that an experiment found out, trial by trial."""
+    """Return all that an experiment stored, trial by trial."""
     store = Store.view(directory / "exp" / "experiment.db")
     try:
         metrics = list(store.metrics())

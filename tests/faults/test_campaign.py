@@ -1,4 +1,4 @@
-"""A slice of the fault campaign, and that its crash points are where the table says."""
+"""A short fault campaign, and tests of its crash points and checks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_crash_points_are_found_where_python_has_a_sitecustomize_of_its_own(tmp_
         ({}, ["python", "-P", "-m", "pitchpipe", "resume"], "manager"),
     ],
 )
-def test_processes_are_told_apart(environment: dict[str, str], line: list[str], role: str) -> None:
+def test_role_of_a_process_is_recognised(environment: dict[str, str], line: list[str], role: str) -> None:
     assert hooks().role(environment, line) == role
 
 

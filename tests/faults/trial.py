@@ -1,7 +1,7 @@
 """What the trials of the campaign do: report a sum step by step, and write down what was acknowledged.
 
 As a script it is a command trial, `train` is the function trial. Each result holds a token of its run, so that no two
-are alike; a line about it goes into a file of the witness when `report` has returned: from then on it must not be lost.
+are equal. Once `report` has returned, a line about the result goes into the witness file: it must no longer be lost.
 """
 
 import json

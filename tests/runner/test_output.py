@@ -24,5 +24,5 @@ def test_changes_are_taken_once() -> None:
     trial = Trial(trial_id="AbCdE", sequence_id=0, parameter_id=0, record="{}", created=0.0)
     output.note(trial)
     output.note(trial)
-    assert output.take_changes() == Changes({"AbCdE": trial})
+    assert output.take_changes() == Changes(trials={"AbCdE": trial})
     assert output.take_changes() == Changes()

@@ -169,7 +169,7 @@ def test_a_space_that_is_no_object_is_refused(space: Any) -> None:
         (spec("uniform", 0, [1]), "x._value[1]: [1] is not a number"),
         (
             spec("uniform", 0, 1, 0.1),
-            "x._value: uniform needs [low, high], not 3 values (a step goes with quniform)",
+            "x._value: uniform needs [low, high], not 3 values (quniform has a step)",
         ),
         (spec("quniform", 0, 1), "x._value: quniform needs [low, high, q], not 2 values"),
         (spec("normal", 1), "x._value: normal needs [mu, sigma], not 1 values"),

@@ -35,7 +35,14 @@ class MadeExperiment:
         self.folder = ExperimentFolder(path)
         self.status = status
         config = config or a_config()
-        row = ExperimentRow(path.name, "a name", status, config.canonical(), "secret", 100.0)
+        row = ExperimentRow(
+            id=path.name,
+            name="a name",
+            status=status,
+            config=config.canonical(),
+            token="secret",
+            created=100.0,
+        )
         names = tuple(objective.name for objective in config.objectives)
         self.store = Store.create(self.folder.database, row, names)
 
@@ -48,7 +55,10 @@ class MadeExperiment:
         **values: Any,
     ) -> None:
         changed = Changes(
-            {trial.trial_id: trial for trial in trials}, list(metrics), list(attempts), list(superseded)
+            trials={trial.trial_id: trial for trial in trials},
+            metrics=list(metrics),
+            attempts=list(attempts),
+            superseded=list(superseded),
         )
         self.store.commit(Tick(changes=changed, **{"status": self.status, **values}))
 

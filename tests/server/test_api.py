@@ -96,7 +96,7 @@ def test_export_is_what_the_command_writes(
         (f"{WHERE}/trials?where=x", 422, "write FIELD < VALUE"),
         (f"{WHERE}/trials?limit=5000", 422, "less than or equal to 1000"),
         (f"{WHERE}/trials?status=GONE", 422, "'WAITING'"),
-        (f"{WHERE}/trials/3/metrics?since=x", 422, "give the one of the last answer"),
+        (f"{WHERE}/trials/3/metrics?since=x", 422, "use the one of the last response"),
         (f"{WHERE}/importance?objective=x", 404, "there is no objective 'x'"),
         (f"{WHERE}/logs/none.log", 404, "there are: manager.log"),
         (f"{WHERE}/logs/none.log/follow", 404, "there are: manager.log"),

@@ -26,7 +26,7 @@ def asking(made: MadeExperiment) -> Asking:
 
 
 def open_to_others(made: MadeExperiment, **fields: Any) -> Asking:
-    settings = ServerSettings("0.0.0.0", token=TOKEN, **fields)
+    settings = ServerSettings(host="0.0.0.0", token=TOKEN, **fields)
     return Asking(Experiments(made.folder.path.parent), settings)
 
 
@@ -36,8 +36,8 @@ def open_to_others(made: MadeExperiment, **fields: Any) -> Asking:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "", "example.org"])
 def test_address_that_others_reach_needs_a_token(host: str) -> None:
     with pytest.raises(SecurityError, match="give it a token"):
-        ServerSettings(host)
-    assert ServerSettings(host, token=TOKEN).token == TOKEN
+        ServerSettings(host=host)
+    assert ServerSettings(host=host, token=TOKEN).token == TOKEN
 
 
 @pytest.mark.parametrize("token", ["", "short", "ä" * 30, "a" * 20 + "\r\nx: y", "a" * 20 + ";"])

@@ -265,7 +265,7 @@ def test_token_is_in_the_environment_and_not_in_the_list_of_processes(
     tmp_path: Path, python_is: Callable[[str], None]
 ) -> None:
     python_is(r'''printf '{"url": "%s %s"}\n' "$PITCHPIPE_SERVER_TOKEN" "$*"''')
-    settings = ServerSettings("0.0.0.0", token="a-secret-that-is-long")
+    settings = ServerSettings(host="0.0.0.0", token="a-secret-that-is-long")
     with ServerProcess(tmp_path, settings=settings) as server:
         token, arguments = server.url().split(" ", 1)
     assert token == "a-secret-that-is-long"

@@ -35,7 +35,11 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def folder(tmp_path: Path) -> ExperimentFolder:
     """Make an experiment with one trial that runs from a checkpoint."""
     made = ExperimentFolder.create(tmp_path / "here", "exp")
-    store = Store.create(made.database, ExperimentRow("exp", None, "RUNNING", {}, "t", 0.0), ["default"])
+    store = Store.create(
+        made.database,
+        ExperimentRow(id="exp", name=None, status="RUNNING", config={}, token="t", created=0.0),
+        ["default"],
+    )
     trial = Trial(
         trial_id="AbCdE",
         sequence_id=0,
@@ -45,7 +49,7 @@ def folder(tmp_path: Path) -> ExperimentFolder:
         status=TrialStatus.RUNNING,
         checkpoint="trials/0/checkpoints/1-1",
     )
-    store.commit(Tick(changes=Changes({"AbCdE": trial}), status="RUNNING"))
+    store.commit(Tick(changes=Changes(trials={"AbCdE": trial}), status="RUNNING"))
     store.close()
     save(made, "1-1")
     (made.path / "agents").mkdir()

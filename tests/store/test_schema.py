@@ -11,7 +11,7 @@ import pytest
 from pitchpipe.store import ExperimentRow, Store
 from pitchpipe.store.schema import MIGRATIONS, SCHEMA_VERSION
 
-ROW = ExperimentRow("exp", None, "RUNNING", {}, "token", 1.0)
+ROW = ExperimentRow(id="exp", name=None, status="RUNNING", config={}, token="token", created=1.0)
 
 
 def tables(path: Path) -> set[tuple[str, str]]:

@@ -22,7 +22,14 @@ from pitchpipe.store.conversation import Conversation
 from pitchpipe.store.schema import SCHEMA_VERSION
 from pitchpipe.store.store import ExperimentRow, NoRoomError, Store, StoreError, Tick
 
-ROW = ExperimentRow("exp", "a name", "INITIALIZED", {"trialConcurrency": 2}, "secret", 12.5)
+ROW = ExperimentRow(
+    id="exp",
+    name="a name",
+    status="INITIALIZED",
+    config={"trialConcurrency": 2},
+    token="secret",
+    created=12.5,
+)
 
 
 @pytest.fixture
@@ -65,7 +72,9 @@ def a_trial(number: int = 0, **values: Any) -> Trial:
 
 def tick(*trials: Trial, metrics: list[MetricRow] | None = None, **values: Any) -> Tick:
     values.setdefault("status", "RUNNING")
-    return Tick(changes=Changes({trial.trial_id: trial for trial in trials}, metrics or []), **values)
+    return Tick(
+        changes=Changes(trials={trial.trial_id: trial for trial in trials}, metrics=metrics or []), **values
+    )
 
 
 _TEXT = st.text(max_size=20)

@@ -4,8 +4,8 @@ The product has no hooks for this: a point is the beginning or the end of one of
 its module is imported. The folder of this file is on PYTHONPATH of the campaign's processes, so that Python loads
 `sitecustomize.py` beside it when they start, which installs the points:
 
-    PPFAULTS_CRASH   says where to die: `manager:after-commit:7,dispatcher:handled:2`, the n-th time each
-    PPFAULTS_HITS    is a folder in which who dies leaves a file with the name of the point: so it happens once
+    PPFAULTS_CRASH   where to die, each the n-th time: `manager:after-commit:7,dispatcher:handled:2`
+    PPFAULTS_HITS    a folder in which a dying process leaves a file named after the point, so that it happens once
 
 A process that passes a point whose file already exists continues.
 """
@@ -23,12 +23,12 @@ CRASH, HITS = "PPFAULTS_CRASH", "PPFAULTS_HITS"
 
 
 class Point(NamedTuple):
-    """A crash point: before or after a function, up to which n-th time it is likely passed, and in which trials."""
+    """A crash point: before or after a function, how often it is passed, and in which experiments."""
 
     module: str
     function: str
     after: bool
-    often: int = 6  # at least so many times in an experiment of the campaign
+    often: int = 6  # at least this many times in an experiment of the campaign
     kinds: tuple[str, ...] = ("command", "function")
     needs: str = ""  # what else the experiment must have: "assessor", "slow tuner", "resume"
     places: tuple[str, ...] = ("local", "ray")
@@ -40,7 +40,7 @@ _COMMAND, _FUNCTION = ("command",), ("function",)
 POINTS: dict[str, Point] = {
     "manager:before-commit": Point(_P + "store.store", "Store.commit", False, 40),
     "manager:after-commit": Point(_P + "store.store", "Store.commit", True, 40),
-    "manager:told-dispatcher": Point(
+    "manager:dispatcher-written": Point(
         _P + "manager.dispatcher_link.session", "DispatcherSession.write", True, 30
     ),
     "manager:before-start": Point(_P + "executors.agents", "AgentTrialExecutor.start_trial", False, 4),
@@ -65,7 +65,7 @@ POINTS: dict[str, Point] = {
     "agent:before-end-recorded": Point(_A + "core", "Agent._look_idle", False, 1),
     "agent:end-recorded": Point(_A + "events", "ended", False, 2),
     "agent:checkpoint-named": Point(_A + "checkpoint", "save", True, 4, _FUNCTION),
-    "agent:checkpoint-told": Point(_A + "checkpoint_store", "CheckpointStore.prune", False, 3),
+    "agent:checkpoint-announced": Point(_A + "checkpoint_store", "CheckpointStore.prune", False, 3),
     "dispatcher:handled": Point(_D + "base", "MsgDispatcherBase.process_command", True, 10),
     "dispatcher:before-sending": Point(_D + "channel", "FdChannel.flush", False, 10),
     "dispatcher:after-sending": Point(_D + "channel", "FdChannel.flush", True, 10),
@@ -77,7 +77,7 @@ POINTS: dict[str, Point] = {
 
 
 def role(environment: "os._Environ[str] | dict[str, str]", arguments: "list[str]") -> str:
-    """Which of our processes this is."""
+    """Return the role of a process, by its environment and command line."""
     line = " ".join(arguments)
     if "PITCHPIPE_REPORTS" in environment:
         return "trial"
@@ -100,33 +100,33 @@ class _Death:
     def _first(self) -> bool:
         try:
             os.close(os.open(os.path.join(self._folder, self._name), os.O_CREAT | os.O_EXCL))
-        except OSError:  # somebody died here before, or the campaign is over
+        except OSError:  # another process died here before, or the campaign is over
             return False
         return True
 
 
 def _wrapped(function, death, after):  # type: ignore[no-untyped-def]
-    """Wrap the function: it dies before or after its work."""
+    """Wrap the function, with a possible death before or after its work."""
     if function.__code__.co_flags & 0x80:  # a coroutine
 
         @functools.wraps(function)
         async def dying(*args, **named):  # type: ignore[no-untyped-def]
             if not after:
                 death.reach()
-            answer = await function(*args, **named)
+            result = await function(*args, **named)
             if after:
                 death.reach()
-            return answer
+            return result
     else:
 
         @functools.wraps(function)
         def dying(*args, **named):  # type: ignore[no-untyped-def]
             if not after:
                 death.reach()
-            answer = function(*args, **named)
+            result = function(*args, **named)
             if after:
                 death.reach()
-            return answer
+            return result
 
     return dying
 

@@ -88,7 +88,9 @@ class Table:
         self.unusable: list[SavedState] = []
         self._changed = asyncio.Event()
         self._command = [""]
-        setup = DispatcherSetup({}, self.folder, lambda: 5.0, command=self._command, timeout=self.timeout)
+        setup = DispatcherSetup(
+            config={}, folder=self.folder, clock=lambda: 5.0, command=self._command, timeout=self.timeout
+        )
         self.session = DispatcherSession(setup, self)
         self.batches = 0
 

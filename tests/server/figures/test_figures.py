@@ -55,7 +55,7 @@ def trial(number: int, status: str = "SUCCEEDED", **more: Any) -> TrialRecord:
         "end_time": 1e9 + number + 1.5,
         **more,
     }
-    return TrialRecord(number, status, **given)
+    return TrialRecord(number=number, status=status, **given)
 
 
 def table(trials: list[TrialRecord], **more: Any) -> ExperimentTable:
@@ -90,7 +90,9 @@ def cases() -> dict[str, ExperimentTable]:
         "extreme results": table(extreme, curves=[Curve(0, [0.0, 1.0], [1e300, -1e300])]),
         "markup": table(hostile, curves=[Curve(1, [0.0, 1.0], [1.0, 2.0])]),
         "mixed types": table(mixed),
-        "not over": table(running, spans=[Span(0, "w", 1e9, 1e9 + 1, "FAILED")], now=1e9 + 9),
+        "not over": table(
+            running, spans=[Span(number=0, worker="w", start=1e9, end=1e9 + 1, status="FAILED")], now=1e9 + 9
+        ),
         "all the same": table(same),
         "no parameters": table([trial(n, parameters={}) for n in range(9)]),
     }
@@ -289,7 +291,7 @@ def test_contour_finds_the_valley_and_leaves_the_unknown_blank() -> None:
 
 def test_timeline_draws_every_attempt_where_it_ran() -> None:
     trials = [trial(0, worker="b"), trial(1, "RUNNING", values={}, worker="a", end_time=None)]
-    spans = [Span(0, "a", 1e9 - 9, 1e9 - 2, "FAILED")]
+    spans = [Span(number=0, worker="a", start=1e9 - 9, end=1e9 - 2, status="FAILED")]
     figure = figures.plot_timeline(table(trials, spans=spans, now=1e9 + 11))
     bars = {trace.name: (list(trace.y), [float(one) for one in trace.x]) for trace in figure.data}
     assert bars == {
@@ -303,7 +305,8 @@ def test_pareto_of_three_objectives_has_a_panel_for_each_pair() -> None:
     objectives = [Objective("a"), Objective("b"), Objective("c", "maximize")]
     values = [(1.0, 1.0, 0.0), (2.0, 2.0, 5.0), (3.0, 3.0, 1.0)]
     trials = [
-        TrialRecord(n, "SUCCEEDED", {}, dict(zip("abc", row, strict=True))) for n, row in enumerate(values)
+        TrialRecord(number=n, status="SUCCEEDED", parameters={}, values=dict(zip("abc", row, strict=True)))
+        for n, row in enumerate(values)
     ]
     figure = figures.plot_pareto(ExperimentTable.of("one", objectives, trials))
     assert len(figure.data) == 6
