@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nicegui import html, ui
+
+from ...store.reading import ExperimentView
+from ..experiments import Experiments
 from .frame import experiment_frame
+from .live import Event
 from .log_view import LogView
-
-if TYPE_CHECKING:
-    from ...store.reading import ExperimentView
-    from ..experiments import Experiments
-    from .live import Event
 
 __all__ = ["logs_page"]
 
@@ -26,8 +26,6 @@ _MEANINGS = {
 
 async def logs_page(experiments: Experiments, experiment_id: str, name: str = "") -> None:
     """Show one of the logs as it grows; `name` is the one to start with."""
-    from nicegui import html, ui
-
     async with experiment_frame(experiments, experiment_id, "Logs", "logs") as (view, where, live):
         files = [file.name for file in await asyncio.to_thread(view.logs)]
         html.h1("Logs").classes("pp-hidden")
