@@ -7,15 +7,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView, duration_text
+from ...store.reading import ExperimentView, FailureGroup, duration_text
 from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers, value_name, written
 from .secrecy import hidden
-
-if TYPE_CHECKING:
-    from ...store.reading import FailureGroup
 
 __all__ = ["Facts", "TrialsTable", "facts_of"]
 
