@@ -185,14 +185,10 @@ def _trials(table: ExperimentTable) -> TrialsTable:
         if trial.number in kept:
             values = [trial.values.get(one.name) for one in table.objectives]
             points = [one.value(trial.parameters) for one in dimensions]
-            cells = [float(trial.number), _status(trial), *values, *points, _seconds(trial)]
+            cells = [float(trial.number), STATUS_LOOKS[trial.status].name, *values, *points, _seconds(trial)]
             rows.append([*map(_cell, cells), (hidden(trial.reason), hidden(trial.reason))])
     are_numbers = [any(isinstance(row[place][1], float) for row in rows) for place in range(len(head))]
     return TrialsTable(list(zip(head, are_numbers, strict=True)), rows, len(table.trials))
-
-
-def _status(trial: TrialRecord) -> str:
-    return STATUS_LOOKS[trial.status].name
 
 
 def _seconds(trial: TrialRecord) -> float | None:

@@ -74,7 +74,7 @@ def columns_of(config: Mapping[str, Any], objectives: Sequence[Mapping[str, str]
         Column("status", "Status", "", 130),
         *_objective_columns(objectives),
         Column("last", "Last result", "number"),
-        *map(_parameter_column, _dimensions(config)),
+        *map(_parameter_column, dimensions_of(config.get("searchSpace"), config.get("constraints") or ())),
         Column("duration", "Took", "number"),
         Column("intermediate_results", "Results", "number", 100),
         Column("start_time", "Began", "", 170),
@@ -90,10 +90,6 @@ def _objective_columns(objectives: Sequence[Mapping[str, str]]) -> Iterator[Colu
     for objective in objectives:
         name = objective["name"]
         yield Column(f"value.{name}", "Result" if name == "default" else name, "number")
-
-
-def _dimensions(config: Mapping[str, Any]) -> Sequence[Dimension]:
-    return dimensions_of(config.get("searchSpace"), config.get("constraints") or ())
 
 
 def _parameter_column(dimension: Dimension) -> Column:

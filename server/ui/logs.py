@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any
 
 from nicegui import html, ui
 
@@ -41,7 +40,7 @@ async def logs_page(experiments: Experiments, experiment_id: str, name: str = ""
                     .props("outlined dense")
                     .style("min-width: 20rem")
                 )
-            log = LogView("Log", partial(_read, view, first), tall=True)
+            log = LogView("Log", partial(view.log, first), tall=True)
             await log.look()
         chosen.on_value_change(lambda event: _change(view, log, event.value))
 
@@ -53,9 +52,5 @@ async def logs_page(experiments: Experiments, experiment_id: str, name: str = ""
 
 
 async def _change(view: ExperimentView, log: LogView, name: str) -> None:
-    log.start_with(partial(_read, view, name))
+    log.start_with(partial(view.log, name))
     await log.look()
-
-
-def _read(view: ExperimentView, name: str, follow: Any) -> Any:
-    return view.log(name, follow)
