@@ -116,13 +116,7 @@ class PlainDisplay(SilentDisplay):
 
     def draw(self, progress: Progress) -> None:
         """Print a line if it contains something new, or if the last one was long ago."""
-        facts = (
-            progress.status,
-            progress.counts,
-            progress.best[:1],
-            progress.waiting_for,
-            progress.warnings,
-        )
+        facts = (progress.status, progress.counts, progress.best[:1], progress.waiting_for, progress.warnings)
         # The result reports the end.
         is_due = facts != self._drawn or progress.elapsed >= self._quiet_since + _LONGEST_SILENCE
         if is_due and not self._closing and progress.status not in ENDED:

@@ -13,7 +13,7 @@ import click
 
 from ..config import ExperimentConfig, with_plugins_checked
 from ..search_space import check
-from .failures import USAGE, Failure
+from .failures import Failure
 from .script_facts import ScriptFacts, guessed_spec
 
 __all__ = ["Draft", "asked", "parameter_of", "proposed_parameters"]
@@ -40,11 +40,10 @@ class Draft:
         unknown = [name for name, spec in self.parameters.items() if not spec]
         if unknown:
             raise Failure(
-                f"unknown ranges: {', '.join(unknown)}; add {' '.join(f'--param {n}=...' for n in unknown)}",
-                USAGE,
+                f"unknown ranges: {', '.join(unknown)}; add {' '.join(f'--param {n}=...' for n in unknown)}"
             )
         if not self.parameters:
-            raise Failure(f"no parameters were found: add some, such as --param {_EXAMPLE}", USAGE)
+            raise Failure(f"no parameters were found: add some, such as --param {_EXAMPLE}")
         space = {name: parameter_of(name, spec) for name, spec in self.parameters.items()}
         config = ExperimentConfig.from_dict(self._config(space), base)
         if self.tuner or self.assessor:
@@ -91,7 +90,7 @@ def proposed_parameters(facts: ScriptFacts | None, specs: Sequence[str]) -> dict
     for spec in specs:
         name, equals, rest = spec.partition("=")
         if not equals or not name or not rest:
-            raise Failure(f"--param {spec}: write it as {_EXAMPLE}", USAGE)
+            raise Failure(f"--param {spec}: write it as {_EXAMPLE}")
         parameter_of(name, rest)
         given[name] = rest
     if facts is None:
@@ -122,7 +121,7 @@ def parameter_of(name: str, spec: str) -> dict[str, Any]:
     if problems:
         first = problems[0]
         hint = f" ({first.hint})" if first.hint else ""
-        raise Failure(f"--param {name}={spec}: {first.message}{hint}", USAGE)
+        raise Failure(f"--param {name}={spec}: {first.message}{hint}")
     return parameter
 
 

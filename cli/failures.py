@@ -31,7 +31,7 @@ class BadConfig(Failure):
     """A config with all its problems and their places."""
 
     def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems), USAGE)
+        super().__init__("\n".join(problems))
         self._count = len(problems)
 
     def show(self, file: IO[Any] | None = None) -> None:
@@ -63,7 +63,7 @@ def _failure(error: Exception) -> Failure | None:
     if isinstance(error, ConfigError):
         return BadConfig([str(problem) for problem in error.problems])
     if isinstance(error, FolderError | RuntimeDirectoryError):
-        return Failure(str(error), USAGE)
+        return Failure(str(error))
     if isinstance(error, StoreError | StorageError | ExecutorError | ControlError):
         return Failure(str(error), FAILED)
     if isinstance(error, OSError) and error.strerror:

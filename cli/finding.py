@@ -1,15 +1,18 @@
-"""The experiment a verb means: the one named, else the only running one, else the newest."""
+"""The experiment a verb means (the one named, else the only running one, else the newest) and its trial."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..store import ExperimentFolder, FolderError, StoreError, default_directory
-from .failures import USAGE, Failure
+from ..store.reading import ExperimentView, TrialQuery
+from .failures import Failure
 
-__all__ = ["chosen_experiment", "chosen_name", "experiments_directory"]
+__all__ = ["chosen_experiment", "chosen_name", "chosen_trial", "experiments_directory", "split_names"]
 
 
 def chosen_experiment(name: str | None, option: str | None, directory: Path | None) -> ExperimentFolder:
@@ -34,13 +37,35 @@ def chosen_experiment(name: str | None, option: str | None, directory: Path | No
 def chosen_name(name: str | None, option: str | None) -> str | None:
     """Return the one of the two that is given; both may be equal."""
     if name is not None and option is not None and name != option:
-        raise Failure(f"ID says '{name}' and --experiment-id says '{option}': give one of them", USAGE)
+        raise Failure(f"ID says '{name}' and --experiment-id says '{option}': give one of them")
     return name if name is not None else option
 
 
 def experiments_directory(directory: Path | None) -> Path:
     """Return the absolute path of the directory of experiments: that of `--dir`, or else the default."""
     return (directory or default_directory()).expanduser().absolute()
+
+
+def split_names(
+    names: Sequence[str], experiment_id: str | None, directory: Path | None
+) -> tuple[ExperimentFolder, str]:
+    """Return the experiment's folder and the word for the trial."""
+    if len(names) > 2:
+        raise Failure(f"give [ID] TRIAL, not {len(names)} words: {' '.join(names)}")
+    return chosen_experiment(names[0] if len(names) == 2 else None, experiment_id, directory), names[-1]
+
+
+def chosen_trial(view: ExperimentView, word: str) -> dict[str, Any]:
+    """Return the trial that a word means: a sequence number, else an id or the beginning of just one."""
+    found = view.matching(word)
+    if len(found) == 1:
+        return view.trial(found[0][0])
+    if found:
+        ids = ", ".join(trial_id for _, trial_id in found[:10])
+        raise Failure(f"'{word}' may be any of {ids} in experiment {view.experiment_id}")
+    total = view.trials(TrialQuery(limit=0)).total
+    known = f"it has trials 0 to {total - 1}" if total else "it has no trials yet"
+    raise Failure(f"there is no trial '{word}' in experiment {view.experiment_id}: {known}")
 
 
 def _at(path: Path) -> ExperimentFolder:
@@ -55,11 +80,9 @@ def _obvious(directory: Path) -> ExperimentFolder:
     running = [folder for folder in known if folder.manager() is not None]
     if len(running) > 1:
         ids = ", ".join(folder.experiment_id for folder in running)
-        raise Failure(
-            f"{len(running)} experiments are running in {directory}; give the ID of one: {ids}", USAGE
-        )
+        raise Failure(f"{len(running)} experiments are running in {directory}; give the ID of one: {ids}")
     if not known:
-        raise Failure(f"there are no experiments in {directory}: pitchpipe run CONFIG, or --dir DIR", USAGE)
+        raise Failure(f"there are no experiments in {directory}: pitchpipe run CONFIG, or --dir DIR")
     folder = running[0] if running else max(known, key=_created)
     why = "which is running" if running else "the newest"
     click.echo(f"experiment {folder.experiment_id} ({why} in {directory})", err=True)
@@ -67,8 +90,6 @@ def _obvious(directory: Path) -> ExperimentFolder:
 
 
 def _created(folder: ExperimentFolder) -> float:
-    from ..store.reading import ExperimentView
-
     try:
         with ExperimentView(folder) as view:
             return view.experiment()["created"]

@@ -29,7 +29,7 @@ class Interrupts:
     def __init__(self) -> None:
         self.count = 0
         self._notified = 0
-        self._listener: Callable[[], None] | None = None
+        self._listener: Callable[[], object] | None = None
         self._is_held = False
         self._before: dict[signal.Signals, Any] = {}
 
@@ -50,7 +50,7 @@ class Interrupts:
         self._is_held = True
 
     @contextmanager
-    def notifying(self, listener: Callable[[], None]) -> Iterator[None]:
+    def notifying(self, listener: Callable[[], object]) -> Iterator[None]:
         """Call `listener` for each signal while the block runs, and for those only counted before."""
         self._listener = listener
         self._notify()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .failures import FAILED, USAGE, Failure
+from .failures import FAILED, Failure
 from .interrupts import Interrupts
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def checked_config(path: Path) -> ExperimentConfig:
     from ..config import load_config
 
     if not path.is_file():
-        raise Failure(f"there is no file {path}" if not path.exists() else f"{path} is not a file", USAGE)
+        raise Failure(f"there is no file {path}" if not path.exists() else f"{path} is not a file")
     config = load_config(path)
     for warning in config.warnings:
         click.echo(f"{path}: warning: {warning}", err=True)

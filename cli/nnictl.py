@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from .failures import USAGE, Failure
+from .failures import Failure
 
 __all__ = ["REPLACED", "WITHOUT_EQUIVALENT", "translated"]
 
@@ -128,14 +128,14 @@ def translated(arguments: Sequence[str]) -> list[str]:
 def _refuse_what_has_no_equivalent(words: tuple[str, ...], arguments: Sequence[str]) -> None:
     for known, instead in WITHOUT_EQUIVALENT.items():
         if words[: len(known)] == known:
-            raise Failure(f"nnictl's `{' '.join(known)}` has no equivalent: {instead}", USAGE)
+            raise Failure(f"nnictl's `{' '.join(known)}` has no equivalent: {instead}")
     names = {word.partition("=")[0] for word in arguments}
     for known, (flags, instead) in _REFUSED_FLAGS.items():
         if words[: len(known)] == known and (refused := sorted(flags & names)):
-            raise Failure(f"nnictl's `{' '.join((*known, *refused))}` has no equivalent: {instead}", USAGE)
+            raise Failure(f"nnictl's `{' '.join((*known, *refused))}` has no equivalent: {instead}")
     if words == ("log", "trial") and not {"--trial_id", "-T"} & names:
         instead = "pitchpipe trial log ID TRIAL prints what one trial printed; pitchpipe trials ID lists them"
-        raise Failure(f"nnictl's `log trial` without --trial_id has no equivalent: {instead}", USAGE)
+        raise Failure(f"nnictl's `log trial` without --trial_id has no equivalent: {instead}")
 
 
 def _has_nnictls_flag(verb: tuple[str, ...], rest: Sequence[str]) -> bool:

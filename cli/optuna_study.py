@@ -14,7 +14,7 @@ from ..runner import TrialStatus
 from ..search_space import Parameter, SearchSpace
 from ..store import ExperimentFolder
 from ..store.reading import ExperimentView, TrialQuery, to_json
-from .failures import FAILED, USAGE, Failure
+from .failures import FAILED, Failure
 
 __all__ = ["write_study"]
 
@@ -40,7 +40,7 @@ def write_study(folder: ExperimentFolder, path: Path) -> int:
     except ImportError:
         raise Failure("--format optuna needs Optuna: pip install optuna", FAILED) from None
     if path.exists():
-        raise Failure(f"{path} exists already: choose another FILE", USAGE)
+        raise Failure(f"{path} exists already: choose another FILE")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with ExperimentView(folder) as view:
         name, objectives = view.experiment()["id"], view.objectives()

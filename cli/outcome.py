@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -140,18 +140,13 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         example = command_for(view.folder, verb, str(failure.sequence_id))
         facts = f" ({failure.facts})" if failure.facts else ""
         yield f"{times} failed{facts}: {failure} ({example})"
-        if not _is_shown(failure.lines, summary["error"]):
+        if "\n".join(failure.lines) not in summary["error"]:  # which the experiment's own error may contain
             yield from (f"  {line}" for line in failure.lines)
         if hint := hint_text(str(failure)):
             yield f"  hint: {hint}"
     if len(groups) > _MAX_KINDS:
         more = sum(group.count for group in groups[_MAX_KINDS:])
         yield f"{more} more trials failed in {len(groups) - _MAX_KINDS} other ways"
-
-
-def _is_shown(lines: Sequence[str], error: str) -> bool:
-    """Return whether the experiment's own error contains these lines already."""
-    return bool(lines) and "\n".join(lines) in error
 
 
 def _next_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:

@@ -74,6 +74,7 @@ class ProgressMeter:
         name = config.experiment_name or ""
         if runner is None:
             return self._starting(now)
+        names = [objective.name for objective in runner.objectives]
         counts = {status.value: count for status, count in runner.counts.items() if count}
         progress = Progress(
             experiment_id=folder.experiment_id,
@@ -83,7 +84,7 @@ class ProgressMeter:
             elapsed=runner.elapsed(now),
             counts=counts,
             total=config.max_trial_number,
-            best=tuple(Best.of(trial, self._names(runner)) for trial in runner.best.front[:5]),
+            best=tuple(Best.of(trial, names) for trial in runner.best.front[:5]),
             failures=tuple(FailedTrial.of(trial) for trial in runner.failures),
             waiting_for=_waiting_for(runner),
             warnings=tuple(self._manager.warnings()),
@@ -112,9 +113,6 @@ class ProgressMeter:
             total=config.max_trial_number,
             waiting_for="Ray is starting" if config.training_service.platform == "ray" else "",
         )
-
-    def _names(self, runner: TrialRunner) -> tuple[str, ...]:
-        return tuple(objective.name for objective in runner.objectives)
 
 
 def _waiting_for(runner: TrialRunner) -> str:

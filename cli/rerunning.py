@@ -11,12 +11,13 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..config import ExperimentConfig
 from ..manager import run_of
 from ..store import ExperimentFolder
 from ..trial_agent import (
+    Event,
     FunctionLoader,
     FunctionTrial,
     Job,
@@ -29,10 +30,7 @@ from ..trial_agent import (
     read_spool,
     with_interpreter,
 )
-from .failures import FAILED, USAGE, Failure
-
-if TYPE_CHECKING:
-    from ..trial_agent import Event
+from .failures import FAILED, Failure
 
 __all__ = ["Rerun", "job_of", "rerun"]
 
@@ -112,7 +110,7 @@ def _under_pdb(arguments: list[str], command: str) -> list[str]:
     """
     program, *words = arguments
     if not os.path.basename(program).startswith("python") or not words or words[0] in ("-c", "-"):
-        raise Failure(f"--pdb needs a command of the form `python SCRIPT ...`, not: {command}", USAGE)
+        raise Failure(f"--pdb needs a command of the form `python SCRIPT ...`, not: {command}")
     return [program, "-m", "pdb", "-c", "continue", *words]
 
 

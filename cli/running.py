@@ -84,7 +84,7 @@ class RunningExperiment:
             self._manager, warn=self._display.message, on_stop=self._limit_patience
         ) as host:
             sampling = loop.create_task(self._sample())
-            with self._interrupts.notifying(lambda: _in_loop(loop, lambda: self._on_signal(host))):
+            with self._interrupts.notifying(lambda: loop.call_soon_threadsafe(self._on_signal, host)):
                 await self._outcome(host)
         sampling.cancel()
         self._display.update(self._meter.read(time.time()))
@@ -140,7 +140,7 @@ class RunningExperiment:
     def _kill_processes(self, loop: asyncio.AbstractEventLoop) -> None:
         kill_descendants()
         try:
-            _in_loop(loop, self._manager.kill)  # agents on other machines are not descendants
+            loop.call_soon_threadsafe(self._manager.kill)  # agents on other machines are not descendants
         except RuntimeError:
             return  # the loop is closed: the manager has ended
 
@@ -149,7 +149,3 @@ class RunningExperiment:
         store = Store.open(self._manager.folder.database)
         if not ExperimentStatus(store.experiment().status).is_final:
             store.set_status(ExperimentStatus.STOPPED.value, "interrupted and killed")
-
-
-def _in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
-    loop.call_soon_threadsafe(callback)

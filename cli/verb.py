@@ -9,15 +9,20 @@ from typing import Any, TypeVar
 import click
 
 __all__ = [
+    "FILE",
     "Verb",
     "complete_experiment",
     "directory_option",
     "experiment_options",
+    "limit_options",
     "new_experiment_options",
     "trial_options",
     "verb",
     "watch_options",
 ]
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+_DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,7 +52,7 @@ def directory_option(function: F) -> F:
     return click.option(
         "--dir",
         "directory",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=_DIRECTORY,
         metavar="DIR",
         help="The directory of the experiments.  [default: $PITCHPIPE_DIR or ~/pitchpipe-experiments]",
     )(function)
@@ -76,7 +81,7 @@ def new_experiment_options(function: F) -> F:
     return click.option(
         "--dir",
         "directory",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=_DIRECTORY,
         metavar="DIR",
         help="The directory of the experiments."
         "  [default: the config's experiment_working_directory, else $PITCHPIPE_DIR or ~/pitchpipe-experiments]",
@@ -90,6 +95,23 @@ def watch_options(function: F) -> F:
     return click.option("--quiet", "-q", is_flag=True, help="Show no progress, only the result.")(function)
 
 
+def limit_options(function: Any) -> Any:
+    """Add `--max-trial-number`, `--max-experiment-duration` and `--trial-concurrency`."""
+    count = click.IntRange(min=1)
+    for option in (
+        click.option("--trial-concurrency", type=count, metavar="N", help="New limit: N trials at a time."),
+        click.option(
+            "--max-experiment-duration",
+            type=_Duration(),
+            metavar="D",
+            help="New limit: D of running time in all (2h).",
+        ),
+        click.option("--max-trial-number", type=count, metavar="N", help="New limit: N trials in all."),
+    ):
+        function = option(function)
+    return function
+
+
 def _named_options(function: F) -> F:
     function = click.option(
         "--experiment-id",
@@ -98,6 +120,24 @@ def _named_options(function: F) -> F:
         help="The experiment, if ID is not given.",
     )(function)
     return directory_option(function)
+
+
+class _Duration(click.ParamType):
+    """A duration in seconds, or as text with a unit, as in the config."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the duration in seconds."""
+        from ..config import UnitError, parse_duration
+
+        try:
+            seconds = parse_duration(float(value) if value.replace(".", "", 1).isdigit() else value)
+        except UnitError as error:
+            self.fail(f"{error}; write {error.hint}" if error.hint else str(error), param, ctx)
+        if seconds <= 0:
+            self.fail("must be more than 0 seconds", param, ctx)
+        return seconds
 
 
 def complete_experiment(context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:

@@ -36,7 +36,7 @@ def _raw_mode(section: Any) -> str | None:
 def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> list[Finding]:
     """Return the problems of all fields except the search space; malformed fields have defaults in `config`."""
     findings = []
-    if needs_command and not _given(draft, "trial_command"):
+    if needs_command and "trial_command" not in draft.values:
         findings.append(
             Finding(path=("trial_command",), message=MISSING, hint="trial_command: python train.py")
         )
@@ -45,10 +45,6 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
         if section is not None:
             findings += _check_algorithm(section, name)
     return findings + _check_objectives(draft) + _check_directions(config, draft) + _check_gpus(config)
-
-
-def _given(draft: Draft, name: str) -> bool:
-    return name in draft.values
 
 
 def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
@@ -97,7 +93,7 @@ def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
     """Return where tuner, assessor and objectives name different directions."""
     findings = []
     first: tuple[Path, str] | None = None
-    if _given(draft, "objectives") and ("objectives",) in draft.origins:
+    if "objectives" in draft.values and ("objectives",) in draft.origins:
         index = next((i for i, objective in enumerate(config.objectives) if objective.name == "default"), 0)
         first = (("objectives", index, "direction"), config.objectives[index].direction)
     for name in ("tuner", "assessor"):

@@ -74,11 +74,7 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
         AlgorithmConfig,
         "`tuner: TPE` is short for `tuner: {name: TPE}`. `advisor` is an older name of `tuner`.",
     ),
-    (
-        "objectives",
-        ObjectiveConfig,
-        _OBJECTIVES,
-    ),
+    ("objectives", ObjectiveConfig, _OBJECTIVES),
     ("checkpoint", CheckpointConfig, ""),
     ("training_service, platform: local", LocalConfig, ""),
     ("training_service, platform: ray", RayConfig, "The default when `training_service` is not set."),

@@ -196,10 +196,7 @@ def _advisor(draft: Draft) -> None:
     advisor = draft.values.pop("advisor")
     if "tuner" in draft.values:
         draft.add(
-            ("advisor",),
-            "is another name of tuner, which is also there",
-            "keep one of them",
-            at_key=True,
+            ("advisor",), "is another name of tuner, which is also there", "keep one of them", at_key=True
         )
         return
     draft.values["tuner"] = advisor

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from reprlib import Repr
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ..protocol import CommandType
-    from ..search_space import Problem
+from ..protocol import CommandType
+from ..search_space import Problem
 
 __all__ = [
     "ChannelClosed",

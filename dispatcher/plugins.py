@@ -118,14 +118,11 @@ def _module(role: str, name: str, code_directory: Any) -> ModuleType:
         if error.name and name.startswith(error.name):
             raise _problem((role, "className"), f"there is no module {name!r} in {folder}") from error
         missing = f"{name} needs the module {error.name!r}, which is missing"
-        hint = "use import pitchpipe in place of import nni" if _is_nni(error.name) else ""
+        is_nni = (error.name or "").partition(".")[0] == "nni"
+        hint = "use import pitchpipe in place of import nni" if is_nni else ""
         raise _problem((role, "className"), missing, hint) from error
     except Exception as error:
         raise _problem((role, "className"), f"{name} cannot be imported: {error!r}") from error
-
-
-def _is_nni(module: str | None) -> bool:
-    return (module or "").partition(".")[0] == "nni"
 
 
 def _make_importable(folder: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 __all__ = ["CheckpointUnusable", "Saver", "read_checkpoint"]
 
-TRY_AGAIN_S = 10.0
+_TRY_AGAIN_S = 10.0
 """How long to wait after a checkpoint that could not be written."""
 
 _log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class Saver:
                 self._note_cost(self._effort() - began, path is not None)
         except OSError as error:
             _log.warning("No checkpoint can be written: %s", error)
-            self._not_before = self._clock() + max(TRY_AGAIN_S, self._spacing * self._cost)
+            self._not_before = self._clock() + max(_TRY_AGAIN_S, self._spacing * self._cost)
             return None
         except Exception as error:  # noqa: BLE001 - pickling a plug-in's state may raise anything
             self.problem = error

@@ -13,7 +13,7 @@ from ..protocol import PROTOCOL_ENVIRONMENT
 
 __all__ = ["Settings", "decode_exp_params", "encode_exp_params"]
 
-POOL_THREADS = 4
+_POOL_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Settings:
             assessor=config.get("assessor") or None,
             constraints=tuple(config.get("constraints") or ()),
             injected={"optimize_mode": _direction(config), "seed": config.get("seed")},
-            threads=POOL_THREADS if (config.get("deprecated") or {}).get("multiThread") else 0,
+            threads=_POOL_THREADS if (config.get("deprecated") or {}).get("multiThread") else 0,
             protocol=int(announced) if announced.isdecimal() else None,
             resume=environment.get("NNI_MODE") == "resume",
             synced=config.get("durability") == "power",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..trial_agent import lazy_names
 
 if TYPE_CHECKING:
     from .experiments import check_resources, create_experiment, experiment_config, resume_experiment
@@ -10,12 +12,9 @@ if TYPE_CHECKING:
     from .settings import run_of
 
 _HOMES = {
-    "Manager": ".manager",
-    "check_resources": ".experiments",
-    "create_experiment": ".experiments",
-    "experiment_config": ".experiments",
-    "resume_experiment": ".experiments",
-    "run_of": ".settings",
+    ".experiments": "check_resources create_experiment experiment_config resume_experiment",
+    ".manager": "Manager",
+    ".settings": "run_of",
 }
 
 __all__ = [
@@ -27,12 +26,5 @@ __all__ = [
     "run_of",
 ]
 
-
 if not TYPE_CHECKING:  # a type checker must see which names there are
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        return getattr(import_module(_HOMES[name], __name__), name)
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -24,6 +24,7 @@ from .trial_agent import (
     report_intermediate_result,
     save_checkpoint,
 )
+from .trial_agent import lazy_names as _lazy_names
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import, and every script imports this
 if TYPE_CHECKING:
@@ -51,30 +52,19 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
-    "AssessResult": ".assessors.base",
-    "Assessor": ".assessors.base",
-    "Callback": ".manager.hooks.callbacks",
-    "CombinedStopper": ".manager.hooks.stoppers",
-    "CriteriaStopper": ".manager.hooks.stoppers",
-    "Experiment": ".experiment",
-    "ExperimentPlateauStopper": ".manager.hooks.stoppers",
-    "ExperimentResult": ".results",
-    "FunctionStopper": ".manager.hooks.stoppers",
-    "FunctionTrainable": ".trial_agent.trainable",
-    "MaximumIterationStopper": ".manager.hooks.stoppers",
-    "NoMoreTrialError": ".tuners.tuner",
-    "Stopper": ".manager.hooks.stoppers",
-    "TimeoutStopper": ".manager.hooks.stoppers",
-    "Trainable": ".trial_agent.trainable",
-    "TrialPlateauStopper": ".manager.hooks.stoppers",
-    "TrialStopped": ".trial_agent.sdk",
-    "TuneClient": ".server.tune",
-    "TuneServer": ".server.tune",
-    "Tuner": ".tuners.tuner",
-    "make_env": ".registry",
-    "register_env": ".registry",
-    "register_trainable": ".registry",
-    "wrap_function": ".trial_agent.trainable",
+    ".assessors.base": "AssessResult Assessor",
+    ".experiment": "Experiment",
+    ".manager.hooks.callbacks": "Callback",
+    ".manager.hooks.stoppers": (
+        "CombinedStopper CriteriaStopper ExperimentPlateauStopper FunctionStopper "
+        "MaximumIterationStopper Stopper TimeoutStopper TrialPlateauStopper"
+    ),
+    ".registry": "make_env register_env register_trainable",
+    ".results": "ExperimentResult",
+    ".server.tune": "TuneClient TuneServer",
+    ".trial_agent.sdk": "TrialStopped",
+    ".trial_agent.trainable": "FunctionTrainable Trainable wrap_function",
+    ".tuners.tuner": "NoMoreTrialError Tuner",
 }
 
 __all__ = [
@@ -119,17 +109,14 @@ __all__ = [
 
 
 if not TYPE_CHECKING:  # a type checker must see which names there are
+    _find = _lazy_names(__name__, _HOMES)
 
     def __getattr__(name: str) -> Any:
         if name == "__version__":
             from importlib.metadata import version
 
             return version("pitchpipe")
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        return getattr(import_module(_HOMES[name], __name__), name)
+        return _find(name)
 
 
 def __dir__() -> list[str]:

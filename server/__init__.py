@@ -6,7 +6,9 @@ manager runs, and it requests changes through the manager's control socket.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..trial_agent import lazy_names
 
 if TYPE_CHECKING:
     from ..store.reading import Condition, ExperimentView, QueryError, TrialQuery
@@ -19,23 +21,14 @@ if TYPE_CHECKING:
     from .tune import TuneClient, TuneServer
 
 _HOMES = {
-    "Condition": "..store.reading",
-    "ExperimentView": "..store.reading",
-    "Experiments": ".experiments",
-    "QueryError": "..store.reading",
-    "SecurityError": ".security",
-    "ServerError": ".process",
-    "ServerProcess": ".process",
-    "ServerSettings": ".security",
-    "Serving": ".serving",
-    "ServingError": ".serving",
-    "TOKEN_VARIABLE": ".process",
-    "TrialQuery": "..store.reading",
-    "TuneClient": ".tune",
-    "TuneServer": ".tune",
-    "ending_of": ".trial_story",
-    "is_loopback": ".security",
-    "read_table": ".experiment_table",
+    "..store.reading": "Condition ExperimentView QueryError TrialQuery",
+    ".experiment_table": "read_table",
+    ".experiments": "Experiments",
+    ".process": "TOKEN_VARIABLE ServerError ServerProcess",
+    ".security": "SecurityError ServerSettings is_loopback",
+    ".serving": "Serving ServingError",
+    ".trial_story": "ending_of",
+    ".tune": "TuneClient TuneServer",
 }
 
 __all__ = [
@@ -58,12 +51,5 @@ __all__ = [
     "read_table",
 ]
 
-
 if not TYPE_CHECKING:  # a type checker must see which names there are
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib import import_module
-
-        return getattr(import_module(_HOMES[name], __name__), name)
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import FastAPI
+from starlette.responses import RedirectResponse
 
 from .api import Streams, add_problem_handlers, api_router
 from .experiments import Experiments
 from .security import ServerSettings
 from .tune_routes import router as tune_router
-from .ui import ROOT, add_pages
 
 __all__ = ["create_app"]
 
@@ -61,7 +61,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _add_pages(app: FastAPI, experiments: Experiments) -> None:
-    from starlette.responses import RedirectResponse
+    from .ui import ROOT, add_pages  # NiceGUI takes seconds to import, and the API does without it
 
     start = f"{ROOT}/{experiments.only or ''}"
     app.add_api_route("/", lambda: RedirectResponse(start), include_in_schema=False)

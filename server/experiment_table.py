@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..store.reading import TrialQuery, plain
+from ..store.reading import ExperimentView, TrialQuery, plain
 from .figures import Curve, ExperimentTable, Objective, Span, TrialRecord, chosen_numbers, dimensions_of
-
-if TYPE_CHECKING:
-    from ..store.reading import ExperimentView
 
 __all__ = ["read_table"]
 

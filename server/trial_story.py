@@ -5,13 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..store.reading import duration_text, ending_text, hint_text, moment_text, number_text, result_text
-
-if TYPE_CHECKING:
-    from ..store import ExperimentFolder
-    from ..store.reading import ExperimentView
+from ..store import ExperimentFolder
+from ..store.reading import (
+    ExperimentView,
+    duration_text,
+    ending_text,
+    hint_text,
+    moment_text,
+    number_text,
+    result_text,
+)
 
 __all__ = ["Ending", "ending_of", "facts_of"]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from .checkpoint import Checkpoint
@@ -45,66 +46,31 @@ if TYPE_CHECKING:
     from .watchdog import kill_all
 
 _HOMES = {
-    "Agent": ".core",
-    "Checkpoint": ".checkpoint",
-    "Event": ".events",
-    "FileWatch": ".file_watch",
-    "FunctionLoader": ".function_trial",
-    "FunctionTrainable": ".trainable",
-    "FunctionTrial": ".function_trial",
-    "Guard": ".guard",
-    "Job": ".job",
-    "Keeping": ".checkpoint_store",
-    "LAST_RESORT": ".core",
-    "LineFile": ".line_file",
-    "MessageDecoder": ".messages",
-    "MessageError": ".messages",
-    "Outbox": ".outbox",
-    "REPORTS": ".environ",
-    "encode_request": ".requests",
-    "Start": ".requests",
-    "Shutdown": ".requests",
-    "Request": ".requests",
-    "ReadFile": ".requests",
-    "Poll": ".requests",
-    "Ping": ".requests",
-    "Pause": ".requests",
-    "Kill": ".requests",
-    "Hello": ".requests",
-    "RunSpec": ".job",
-    "SpoolReader": ".spool",
-    "StartError": ".command_line",
-    "TOKEN": ".environ",
-    "Trainable": ".trainable",
-    "TrialFunction": ".trainable",
-    "TrialStopped": ".sdk",
-    "UnixServer": ".unix_server",
-    "arguments_of": ".command_line",
-    "base_environment": ".environ",
-    "best_watch": ".file_watch",
-    "encode_message": ".messages",
-    "get_budget": ".sdk",
-    "get_checkpoint": ".sdk",
-    "get_current_parameter": ".sdk",
-    "get_experiment_id": ".sdk",
-    "get_next_parameter": ".sdk",
-    "get_next_parameters": ".sdk",
-    "get_sequence_id": ".sdk",
-    "get_trial_id": ".sdk",
-    "kill_all": ".watchdog",
-    "mark": ".environ",
-    "no_room": ".room",
-    "peer_uid": ".unix_server",
-    "read_spool": ".spool",
-    "report_final_result": ".sdk",
-    "report_intermediate_result": ".sdk",
-    "save_checkpoint": ".sdk",
-    "spool_name": ".spool",
-    "sync": ".syncing",
-    "sync_tree": ".syncing",
-    "with_interpreter": ".command_line",
-    "wrap_function": ".trainable",
-    "write_whole": ".syncing",
+    ".checkpoint": "Checkpoint",
+    ".checkpoint_store": "Keeping",
+    ".command_line": "StartError arguments_of with_interpreter",
+    ".core": "LAST_RESORT Agent",
+    ".environ": "REPORTS TOKEN base_environment mark",
+    ".events": "Event",
+    ".file_watch": "FileWatch best_watch",
+    ".function_trial": "FunctionLoader FunctionTrial",
+    ".guard": "Guard",
+    ".job": "Job RunSpec",
+    ".line_file": "LineFile",
+    ".messages": "MessageDecoder MessageError encode_message",
+    ".outbox": "Outbox",
+    ".requests": "Hello Kill Pause Ping Poll ReadFile Request Shutdown Start encode_request",
+    ".room": "no_room",
+    ".sdk": (
+        "TrialStopped get_budget get_checkpoint get_current_parameter get_experiment_id "
+        "get_next_parameter get_next_parameters get_sequence_id get_trial_id report_final_result "
+        "report_intermediate_result save_checkpoint"
+    ),
+    ".spool": "SpoolReader read_spool spool_name",
+    ".syncing": "sync sync_tree write_whole",
+    ".trainable": "FunctionTrainable Trainable TrialFunction wrap_function",
+    ".unix_server": "UnixServer peer_uid",
+    ".watchdog": "kill_all",
 }
 
 __all__ = [
@@ -155,6 +121,7 @@ __all__ = [
     "get_sequence_id",
     "get_trial_id",
     "kill_all",
+    "lazy_names",
     "mark",
     "no_room",
     "peer_uid",
@@ -171,11 +138,19 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # a type checker must see which names there are
+def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package; `homes` maps its modules to their names, separated by spaces."""
+    modules = {name: module for module, names in homes.items() for name in names.split()}
 
-    def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def find(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module(_HOMES[name], __name__), name)
+        return getattr(import_module(modules[name], package), name)
+
+    return find
+
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(__name__, _HOMES)

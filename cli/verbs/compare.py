@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ..failures import USAGE, Failure
+from ...store import ExperimentFolder
+from ...store.reading import ExperimentView, duration_text, flat, number_text, to_json
+from ..failures import Failure
+from ..finding import chosen_experiment
+from ..table import print_table
 from ..verb import complete_experiment, directory_option, verb
-
-if TYPE_CHECKING:
-    from ...store import ExperimentFolder
 
 __all__ = ["compare"]
 
@@ -47,12 +48,8 @@ def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool)
 
     They must have the same first objective. Trials are counted in the order in which they ended.
     """
-    from ...store.reading import to_json
-    from ..finding import chosen_experiment
-    from ..table import print_table
-
     if len(experiments) < 2:
-        raise Failure("give at least two experiments to compare", USAGE)
+        raise Failure("give at least two experiments to compare")
     sides = [_read(chosen_experiment(name, None, directory)) for name in experiments]
     _refuse_other_objectives(sides)
     differing = _differences([side.config for side in sides])
@@ -67,8 +64,6 @@ def compare(experiments: tuple[str, ...], directory: Path | None, as_json: bool)
 
 
 def _read(folder: ExperimentFolder) -> _Side:
-    from ...store.reading import ExperimentView
-
     with ExperimentView(folder) as view:
         summary = view.summary()
         curve = [row["best"] for row in view.history()]
@@ -83,12 +78,10 @@ def _refuse_other_objectives(sides: Sequence[_Side]) -> None:
                 f"{s.summary['id']} is to {s.objective['direction']} {s.objective['name']}"
                 for s in (first, side)
             )
-            raise Failure(f"these experiments cannot be compared: {one}, {other}", USAGE)
+            raise Failure(f"these experiments cannot be compared: {one}, {other}")
 
 
 def _facts(sides: Sequence[_Side]) -> list[tuple[str, ...]]:
-    from ...store.reading import duration_text
-
     return [
         ("status", *(side.summary["status"] for side in sides)),
         ("trials", *(str(side.summary["trials"]) for side in sides)),
@@ -114,8 +107,6 @@ def _milestones(sides: Sequence[_Side]) -> dict[int, list[float | None]]:
 
 
 def _differences(configs: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    from ...store.reading import flat
-
     kept = [{_snake(k): v for k, v in config.items() if k not in _PASSED_OVER} for config in configs]
     flattened = [flat(config) for config in kept]
     names = dict.fromkeys(name for one in flattened for name in one)
@@ -145,6 +136,4 @@ def _object(sides: Sequence[_Side], differing: dict[str, list[Any]]) -> dict[str
 
 
 def _shown(value: Any) -> str:
-    from ...store.reading import number_text
-
     return "-" if value is None else number_text(value)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from ..failures import FAILED, USAGE, Failure
+from ...runner import ExperimentStatus
+from ...store import ExperimentFolder, StoreError
+from ...store.reading import ExperimentView, TrialQuery
+from ..failures import FAILED, Failure
+from ..finding import chosen_experiment
+from ..outcome import command_for
 from ..verb import complete_experiment, directory_option, verb
-
-if TYPE_CHECKING:
-    from ...store import ExperimentFolder
 
 __all__ = ["delete"]
 
@@ -27,8 +28,6 @@ def delete(experiments: tuple[str, ...], directory: Path | None, yes: bool) -> N
 
     An experiment that is running, or whose trials are, must be stopped first. A copy at its `storage_path` is kept.
     """
-    from ..finding import chosen_experiment
-
     folders = [chosen_experiment(name, None, directory) for name in dict.fromkeys(experiments)]
     for folder in folders:
         _refuse_if_running(folder)
@@ -38,11 +37,6 @@ def delete(experiments: tuple[str, ...], directory: Path | None, yes: bool) -> N
 
 
 def _refuse_if_running(folder: ExperimentFolder) -> None:
-    from ...runner import ExperimentStatus
-    from ...store import StoreError
-    from ...store.reading import ExperimentView
-    from ..outcome import command_for
-
     if (manager := folder.manager()) is not None:
         by = f"process {manager.pid} on {manager.host}"
         raise Failure(
@@ -62,14 +56,11 @@ def _refuse_if_running(folder: ExperimentFolder) -> None:
 
 def _is_meant(folder: ExperimentFolder) -> bool:
     if not sys.stdin.isatty():
-        raise Failure(f"nothing was deleted: add --yes to delete {folder.path} without confirmation", USAGE)
+        raise Failure(f"nothing was deleted: add --yes to delete {folder.path} without confirmation")
     return click.confirm(f"Delete {folder.path} with {_content(folder)}?", default=False)
 
 
 def _content(folder: ExperimentFolder) -> str:
-    from ...store import StoreError
-    from ...store.reading import ExperimentView, TrialQuery
-
     try:
         with ExperimentView(folder) as view:
             trials = view.trials(TrialQuery(limit=0)).total

@@ -7,15 +7,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import click
 
-from ..failures import FAILED, USAGE, Failure
-from ..verb import experiment_options, verb
-
-if TYPE_CHECKING:
-    from ...store import ExperimentFolder
+from ...store import ExperimentFolder
+from ...store.reading import ExperimentView, csv_lines, json_lines
+from ..failures import FAILED, Failure
+from ..finding import chosen_experiment
+from ..verb import FILE, experiment_options, verb
 
 __all__ = ["export"]
 
@@ -33,13 +33,7 @@ __all__ = ["export"]
     type=click.Choice(["json", "csv", "optuna"]),
     help="The format.  [default: csv if FILE ends in .csv, else json]",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="The output file.  [default: stdout]",
-)
+@click.option("--output", "-o", type=FILE, metavar="FILE", help="The output file.  [default: stdout]")
 def export(
     experiment: str | None,
     experiment_id: str | None,
@@ -55,9 +49,6 @@ def export(
     out, NaN is an empty cell.
     Optuna: a new SQLite file with one study, named after the experiment; trials that were stopped early are pruned.
     """
-    from ...store.reading import ExperimentView, csv_lines, json_lines
-    from ..finding import chosen_experiment
-
     folder = chosen_experiment(experiment, experiment_id, directory)
     if form == "optuna":
         _write_study(folder, output)
@@ -71,7 +62,7 @@ def _form_of(output: Path | None) -> str:
     """Return the format that a file name implies; raise `Failure` for an unknown ending."""
     ending = "" if output is None else output.suffix.lower()
     if ending not in ("", ".csv", ".json"):
-        raise Failure(f"unknown file ending {ending}: add --format json, csv or optuna", USAGE)
+        raise Failure(f"unknown file ending {ending}: add --format json, csv or optuna")
     return "csv" if ending == ".csv" else "json"
 
 
@@ -79,7 +70,7 @@ def _write_study(folder: ExperimentFolder, output: Path | None) -> None:
     from ..optuna_study import write_study
 
     if output is None:
-        raise Failure("--format optuna needs an output file: add -o study.db", USAGE)
+        raise Failure("--format optuna needs an output file: add -o study.db")
     count = write_study(folder, output)
     click.echo(f"study {folder.experiment_id} with {count} trials: sqlite:///{output}", err=True)
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from ..failures import USAGE, Failure
-from ..verb import experiment_options, verb
+from ..failures import Failure
+from ..finding import chosen_experiment
+from ..verb import FILE, experiment_options, verb
 
 __all__ = ["import_verb"]
 
@@ -24,7 +25,7 @@ _FORM = '[{"parameter": {"lr": 0.1}, "value": 0.9}, ...]'
     "-f",
     "path",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="A JSON list, or the JSON export of another experiment.",
 )
@@ -38,7 +39,6 @@ def import_verb(
     experiment, and `resume` keeps them.
     """
     from ...manager.control import import_results
-    from ..finding import chosen_experiment
 
     results = list(_results(path))
     folder = chosen_experiment(experiment, experiment_id, directory)
@@ -50,14 +50,14 @@ def _results(path: Path) -> Iterator[Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise Failure(f"there is no file {path}", USAGE) from None
+        raise Failure(f"there is no file {path}") from None
     except ValueError as error:
-        raise Failure(f"{path} is not JSON ({error}): it must contain {_FORM}", USAGE) from error
+        raise Failure(f"{path} is not JSON ({error}): it must contain {_FORM}") from error
     if isinstance(found, dict) and isinstance(found.get("trials"), list):
         for trial in found["trials"]:
             if trial.get("status") == "SUCCEEDED" and trial.get("final") is not None:
                 yield {"parameter": trial["parameters"], "value": trial["final"]}
         return
     if not isinstance(found, list):
-        raise Failure(f"{path} must contain {_FORM}, or the JSON of pitchpipe export", USAGE)
+        raise Failure(f"{path} must contain {_FORM}, or the JSON of pitchpipe export")
     yield from found

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from ..failures import USAGE, Failure
-from ..verb import verb
+from ..failures import Failure
+from ..verb import FILE, verb
 
 __all__ = ["init"]
 
@@ -21,7 +21,7 @@ __all__ = ["init"]
     "pitchpipe init train.py",
     "pitchpipe init train.py --param lr=loguniform:1e-5:1e-1 --param units=choice:32,64 --maximize --yes",
 )
-@click.argument("script", type=click.Path(dir_okay=False, path_type=Path), required=False, metavar="[SCRIPT]")
+@click.argument("script", type=FILE, required=False, metavar="[SCRIPT]")
 @click.option("--command", metavar="LINE", help="What a trial runs.  [default: python SCRIPT]")
 @click.option(
     "--param",
@@ -40,7 +40,7 @@ __all__ = ["init"]
 @click.option("--tuner", metavar="NAME", help="The search algorithm.  [default: the default tuner]")
 @click.option("--assessor", metavar="NAME", help="The rule for early stopping.  [default: none]")
 @click.option(
-    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), default=Path("experiment.yml"),
+    "--output", "-o", type=FILE, default=Path("experiment.yml"),
     show_default=True, metavar="FILE", help="The output file.",
 )  # fmt: skip
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing: guess what the options leave out.")
@@ -68,9 +68,9 @@ def init(
     from ..script_facts import read_script
 
     if output.exists() and not force:
-        raise Failure(f"{output} exists already: choose another with -o, or add --force", USAGE)
+        raise Failure(f"{output} exists already: choose another with -o, or add --force")
     if script is None and command is None:
-        raise Failure("give a SCRIPT, or a --command", USAGE)
+        raise Failure("give a SCRIPT, or a --command")
     text = _text_of(script)
     facts = read_script(text) if text is not None else None
     draft = Draft(
@@ -99,12 +99,12 @@ def _text_of(script: Path | None) -> str | None:
     if script is None or script.suffix != ".py":
         return None
     if not script.is_file():
-        raise Failure(f"there is no file {script}", USAGE)
+        raise Failure(f"there is no file {script}")
     text = script.read_text(encoding="utf-8", errors="replace")
     try:
         compile(text, str(script), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
-        raise Failure(f"{script} is not a readable Python script: {error}", USAGE) from error
+        raise Failure(f"{script} is not a readable Python script: {error}") from error
     return text
 
 

@@ -5,15 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from ...runner import ExperimentStatus
+from ...store import ExperimentFolder, StoreError
+from ...store.reading import (
+    ExperimentView,
+    counts_text,
+    duration_text,
+    left_text,
+    number_text,
+    rate_text,
+    to_json,
+)
+from ..finding import chosen_experiment, experiments_directory
+from ..outcome import best_lines, command_for, failure_lines, is_abandoned, summary_object
+from ..table import print_table
 from ..verb import directory_option, experiment_options, verb
-
-if TYPE_CHECKING:
-    from ...store import ExperimentFolder
-    from ...store.reading import ExperimentView
 
 __all__ = ["list_experiments", "status"]
 
@@ -25,11 +35,6 @@ _HEAD = ("id", "status", "trials", "best", "ran for", "made", "name")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_experiments(directory: Path | None, as_json: bool) -> None:
     """List the experiments of a directory, the newest first."""
-    from ...store import ExperimentFolder
-    from ...store.reading import to_json
-    from ..finding import experiments_directory
-    from ..table import print_table
-
     directory = experiments_directory(directory)
     found = [_facts(folder) for folder in ExperimentFolder.all(directory)]
     found.sort(key=lambda facts: facts.get("created") or 0.0, reverse=True)
@@ -49,10 +54,6 @@ def status(experiment: str | None, experiment_id: str | None, directory: Path | 
 
     ID is an experiment's id or its beginning.  [default: the one that is running, else the newest]
     """
-    from ...store.reading import ExperimentView, to_json
-    from ..finding import chosen_experiment
-    from ..outcome import summary_object
-
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
         summary = view.summary()
         if as_json:
@@ -64,9 +65,6 @@ def status(experiment: str | None, experiment_id: str | None, directory: Path | 
 
 
 def _status_lines(view: ExperimentView, summary: dict[str, Any]) -> Iterator[str]:
-    from ...store.reading import counts_text, duration_text
-    from ..outcome import best_lines, failure_lines, is_abandoned
-
     named = f" ({summary['name']})" if summary["name"] else ""
     yield f"experiment {summary['id']}{named}: {_status_text(view.folder, summary)}"
     if summary["reason"]:
@@ -86,8 +84,6 @@ def _status_lines(view: ExperimentView, summary: dict[str, Any]) -> Iterator[str
 
 def _status_text(folder: ExperimentFolder, summary: dict[str, Any]) -> str:
     """Return the status, with a hint if the experiment should run and does not."""
-    from ..outcome import command_for, is_abandoned
-
     if is_abandoned(summary):
         return f"{summary['status']}, but its manager is gone: {command_for(folder, 'resume')}"
     return summary["status"]
@@ -96,7 +92,6 @@ def _status_text(folder: ExperimentFolder, summary: dict[str, Any]) -> str:
 def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
     """Yield what only the manager knows; nothing without one."""
     from ...manager.control import ControlError, ask_manager
-    from ...store.reading import left_text, rate_text
 
     if folder.manager() is None:
         return
@@ -117,9 +112,6 @@ def _live_lines(folder: ExperimentFolder) -> Iterator[str]:
 
 def _facts(folder: ExperimentFolder) -> dict[str, Any]:
     """Return the facts for the list; an unreadable experiment has the reason."""
-    from ...store import StoreError
-    from ...store.reading import ExperimentView
-
     place = {"id": folder.experiment_id, "folder": str(folder.path)}
     try:
         with ExperimentView(folder) as view:
@@ -136,9 +128,6 @@ def _facts(folder: ExperimentFolder) -> dict[str, Any]:
 
 
 def _row(facts: dict[str, Any]) -> tuple[str, ...]:
-    from ...runner import ExperimentStatus
-    from ...store.reading import duration_text, number_text
-
     if "counts" not in facts:
         return (facts["id"], facts["status"], "", "", "", "", facts["reason"])
     gone = not facts["running"] and not ExperimentStatus(facts["status"]).is_final

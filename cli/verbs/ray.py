@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ...store.reading import duration_text, length_text, moment_text
 from ..app import LazyGroup
 from ..failures import explained
 from ..verb import verb
@@ -67,8 +68,6 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _since(moment: float | None) -> str:
-    from ...store.reading import moment_text
-
     return "" if moment is None else f", since {moment_text(moment)}"
 
 
@@ -81,8 +80,6 @@ def _users(found: dict[str, Any]) -> str:
 
 
 def _leaving(found: dict[str, Any]) -> str:
-    from ...store.reading import duration_text, length_text
-
     if found.get("seconds_left") is not None:
         return f"in {duration_text(found['seconds_left'])}, unless an experiment uses it"
     timeout = found["idle_timeout"]
@@ -101,7 +98,6 @@ def number_of(count: int, noun: str) -> str:
 def staying_line(config: Mapping[str, Any]) -> str:
     """Return a line about the private Ray for the end of an experiment; empty if there is none."""
     from ...executors.private_ray import ray_status
-    from ...store.reading import length_text
 
     service = config.get("trainingService", {})
     if service.get("platform") != "ray" or service.get("address"):

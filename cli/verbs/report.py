@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from ..failures import FAILED, Failure
-from ..verb import experiment_options, verb
+from ..finding import chosen_experiment
+from ..verb import FILE, experiment_options, verb
 
 __all__ = ["report"]
 
@@ -17,7 +18,7 @@ __all__ = ["report"]
 @click.option(
     "--output",
     "-o",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="The output file.  [default: report-ID.html in the current folder]",
 )
@@ -31,7 +32,6 @@ def report(
     running. Values whose names look like a password or a key are hidden.
     """
     from ...server.report import write_report
-    from ..finding import chosen_experiment
 
     folder = chosen_experiment(experiment, experiment_id, directory)
     path = output or Path(f"report-{folder.experiment_id}.html")

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..failures import USAGE, Failure
+from ..failures import Failure
 from ..interrupts import Interrupts
-from ..limits import limit_options
-from ..verb import experiment_options, verb, watch_options
+from ..verb import experiment_options, limit_options, verb, watch_options
 
 if TYPE_CHECKING:
     from ...manager.control import Extension
@@ -87,7 +86,7 @@ def _fetch(storage: str, name: str | None, directory: Path | None) -> Experiment
     from ..finding import experiments_directory
 
     if name is None:
-        raise Failure("--from needs the ID of the experiment", USAGE)
+        raise Failure("--from needs the ID of the experiment")
     return fetch_experiment(storage, name, experiments_directory(directory))
 
 
@@ -102,13 +101,11 @@ def _prepare(folder: ExperimentFolder, extend: bool, extension: Extension) -> No
     again = command_for(folder, "resume", "--max-trial-number N")
     if status == "VIEWED" or (status == "DONE" and not extend and not extension.changes()):
         hint = f"; to extend it: {again}" if status == "DONE" else ""
-        raise Failure(
-            f"experiment {folder.experiment_id} is {status}: there is nothing to continue{hint}", USAGE
-        )
+        raise Failure(f"experiment {folder.experiment_id} is {status}: there is nothing to continue{hint}")
     if extend and not extension.changes():
-        raise Failure(f"--extend needs a new limit, such as: {again}", USAGE)
+        raise Failure(f"--extend needs a new limit, such as: {again}")
     if extension.changes():
         try:
             extend_experiment(folder, extension)
         except ExtensionError as error:
-            raise Failure(str(error), USAGE) from error
+            raise Failure(str(error)) from error

@@ -7,16 +7,16 @@ import signal
 import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from ..failures import FAILED, USAGE, Failure
+from ...runner import ExperimentStatus
+from ...store import ExperimentFolder, ManagerInfo, Store
+from ...store.reading import ExperimentView
+from ..failures import FAILED, Failure
+from ..finding import chosen_experiment, chosen_name, experiments_directory
 from ..interrupts import Interrupts
 from ..verb import experiment_options, verb
-
-if TYPE_CHECKING:
-    from ...store import ExperimentFolder, ManagerInfo
 
 __all__ = ["stop"]
 
@@ -32,14 +32,11 @@ def stop(experiment: str | None, experiment_id: str | None, directory: Path | No
 
     If its manager was killed, the trials it left running are stopped.
     """
-    from ...store import ExperimentFolder
-    from ..finding import chosen_experiment, chosen_name, experiments_directory
-
     if not every:
         _stop(chosen_experiment(experiment, experiment_id, directory))
         return
     if chosen_name(experiment, experiment_id) is not None:
-        raise Failure("give an ID or --all, not both", USAGE)
+        raise Failure("give an ID or --all, not both")
     directory = experiments_directory(directory)
     stoppable = [folder for folder in ExperimentFolder.all(directory) if not _is_over(folder)]
     for folder in stoppable:
@@ -49,9 +46,6 @@ def stop(experiment: str | None, experiment_id: str | None, directory: Path | No
 
 
 def _is_over(folder: ExperimentFolder) -> bool:
-    from ...runner import ExperimentStatus
-    from ...store.reading import ExperimentView
-
     if folder.manager() is not None:
         return False
     with ExperimentView(folder) as view:
@@ -59,8 +53,6 @@ def _is_over(folder: ExperimentFolder) -> bool:
 
 
 def _stop(folder: ExperimentFolder) -> None:
-    from ...store.reading import ExperimentView
-
     manager = folder.manager()
     if manager is not None:
         _end_running(folder, manager)
@@ -77,7 +69,6 @@ def _stop(folder: ExperimentFolder) -> None:
 
 def _end_running(folder: ExperimentFolder, manager: ManagerInfo) -> None:
     from ...manager.control import ControlError, ask_manager
-    from ...store.reading import ExperimentView
 
     with ExperimentView(folder) as view:
         patience = float(view.config().get("killGrace") or 0.0) + _PATIENCE
@@ -104,8 +95,6 @@ def _send_signal(pid: int) -> None:
 def _end_abandoned(folder: ExperimentFolder) -> None:
     """Own the experiment until the reports of its trials are collected and the trials are stopped."""
     from ...manager import resume_experiment
-    from ...runner import ExperimentStatus
-    from ...store import Store
     from ..display import SilentDisplay
     from ..running import RunningExperiment
 

@@ -11,17 +11,27 @@ import tty
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
-from ..failures import USAGE, Failure
+from ...store.reading import (
+    ExperimentView,
+    TrialQuery,
+    counts_text,
+    duration_text,
+    left_text,
+    parameters_text,
+    rate_text,
+    result_text,
+)
+from ..failures import Failure
+from ..finding import chosen_experiment
 from ..verb import experiment_options, verb
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from ...store.reading import ExperimentView
 
 __all__ = ["screen", "top"]
 
@@ -46,14 +56,8 @@ def top(experiment: str | None, experiment_id: str | None, directory: Path | Non
     Shows the running trials with their latest results, the best ones, those that ended last, and why trials
     failed. It only reads the experiment's database, and ends with the experiment.
     """
-    from rich.console import Console
-    from rich.live import Live
-
-    from ...store.reading import ExperimentView
-    from ..finding import chosen_experiment
-
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure("top needs a terminal: use pitchpipe status and pitchpipe trials instead", USAGE)
+        raise Failure("top needs a terminal: use pitchpipe status and pitchpipe trials instead")
     folder = chosen_experiment(experiment, experiment_id, directory)
     console = Console()
     drawn = Live(console=console, screen=True, auto_refresh=False)
@@ -94,9 +98,6 @@ def _keys() -> Iterator[Any]:
 
 def screen(view: ExperimentView, summary: Mapping[str, Any], height: int) -> RenderableType:
     """Return what fits on `height` lines: the running trials come before those that have ended."""
-    from rich.console import Group
-    from rich.text import Text
-
     failures = view.failures()[: max(0, min(_MOST_FAILURES, height - _FRAME - 9))]
     left = height - _FRAME - len(failures)
     parts: list[RenderableType] = [_head(summary), _counts(summary)]
@@ -111,8 +112,6 @@ def screen(view: ExperimentView, summary: Mapping[str, Any], height: int) -> Ren
 
 def _tables(view: ExperimentView, left: int) -> Iterator[tuple[str, list[dict[str, Any]], str]]:
     """Yield the tables that fit on `left` lines, each with its title and the field of its result."""
-    from ...store.reading import TrialQuery
-
     running = TrialQuery(statuses=("RUNNING", "PAUSED"), limit=max(1, left // 3))
     ended = TrialQuery(statuses=_ENDED, sort="end_time", descending=True, limit=left)
     few = min(_MOST_BEST, max(1, left // 4))
@@ -131,10 +130,6 @@ _ENDED = ("SUCCEEDED", "FAILED", "EARLY_STOPPED", "USER_CANCELED", "SYS_CANCELED
 
 
 def _head(summary: Mapping[str, Any]) -> RenderableType:
-    from rich.text import Text
-
-    from ...store.reading import duration_text, left_text, rate_text
-
     text = Text(no_wrap=True, overflow="ellipsis")
     if summary["name"]:
         text.append(f"{summary['name']}  ", style="bold")
@@ -149,10 +144,6 @@ def _head(summary: Mapping[str, Any]) -> RenderableType:
 
 
 def _counts(summary: Mapping[str, Any]) -> RenderableType:
-    from rich.text import Text
-
-    from ...store.reading import counts_text
-
     total = summary["limits"]["max_trial_number"]
     of = f" of {total}" if total is not None else ""
     return Text(
@@ -161,10 +152,6 @@ def _counts(summary: Mapping[str, Any]) -> RenderableType:
 
 
 def _table(title: str, trials: list[dict[str, Any]], value: str) -> RenderableType:
-    from rich.table import Table
-
-    from ...store.reading import duration_text, parameters_text, result_text
-
     table = Table(
         title=f"{title} ({len(trials)})", title_justify="left", box=None, expand=True, pad_edge=False
     )

@@ -5,16 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from ...runner import TrialStatus
+from ...store import ExperimentFolder
+from ...store.reading import (
+    ExperimentView,
+    duration_text,
+    ending_text,
+    flat,
+    hint_text,
+    moment_text,
+    number_text,
+    result_text,
+    to_json,
+    trial_object,
+)
 from ..app import LazyGroup
 from ..failures import FAILED, Failure
+from ..finding import chosen_trial, split_names
 from ..verb import trial_options, verb
-
-if TYPE_CHECKING:
-    from ...store import ExperimentFolder
 
 __all__ = ["kill", "show", "trial"]
 
@@ -58,9 +70,6 @@ def show(
     names: tuple[str, ...], experiment_id: str | None, directory: Path | None, as_json: bool, why: bool
 ) -> None:
     """Show everything about a trial, or with --why only the reason for its end."""
-    from ...store.reading import ExperimentView, to_json, trial_object
-    from ..picking import chosen_trial, split_names
-
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
         found = chosen_trial(view, word)
@@ -87,8 +96,6 @@ def show(
 
 
 def _lines(folder: ExperimentFolder, found: dict[str, Any], intermediate: list[object]) -> Iterator[str]:
-    from ...store.reading import flat, number_text
-
     for name, value in _facts(folder, found, intermediate):
         if value not in (None, ""):
             yield f"{name:13} {value}"
@@ -104,8 +111,6 @@ def _lines(folder: ExperimentFolder, found: dict[str, Any], intermediate: list[o
 def _facts(
     folder: ExperimentFolder, found: dict[str, Any], intermediate: list[object]
 ) -> Iterator[tuple[str, object]]:
-    from ...store.reading import duration_text, hint_text, number_text, result_text
-
     status, begin = found["status"], found["start_time"]
     yield "trial", f"{found['sequence_id']} ({found['trial_id']}) of experiment {folder.experiment_id}"
     yield "status", status
@@ -132,8 +137,6 @@ def _facts(
 
 
 def _intermediate(results: list[object]) -> str:
-    from ...store.reading import result_text
-
     if not results:
         return ""
     counted = "1 result" if len(results) == 1 else f"{len(results)} results"
@@ -141,8 +144,6 @@ def _intermediate(results: list[object]) -> str:
 
 
 def _ending(exit_code: int | None) -> Iterator[tuple[str, object]]:
-    from ...store.reading import ending_text
-
     if exit_code is not None and exit_code < 0:
         yield "signal", ending_text(exit_code).removeprefix("signal ")
     else:
@@ -151,8 +152,6 @@ def _ending(exit_code: int | None) -> Iterator[tuple[str, object]]:
 
 def _attempt_lines(earlier: list[dict[str, Any]]) -> Iterator[str]:
     """Yield why earlier attempts ended."""
-    from ...store.reading import ending_text
-
     if earlier:
         yield "earlier attempts"
     for attempt in earlier:
@@ -171,8 +170,6 @@ def _why_waiting(folder: ExperimentFolder, trial_id: str) -> str:
 
 
 def _moment(moment: float | None) -> str:
-    from ...store.reading import moment_text
-
     return "" if moment is None else moment_text(moment)
 
 
@@ -181,9 +178,6 @@ def _moment(moment: float | None) -> str:
 def kill(names: tuple[str, ...], experiment_id: str | None, directory: Path | None) -> None:
     """Kill a trial; its status becomes USER_CANCELED, and the experiment continues."""
     from ...manager.control import ask_manager
-    from ...runner import TrialStatus
-    from ...store.reading import ExperimentView
-    from ..picking import chosen_trial, split_names
 
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ..failures import USAGE, Failure
+from ...store import ExperimentFolder
+from ..failures import Failure
+from ..finding import chosen_experiment
 from ..verb import experiment_options, verb
-
-if TYPE_CHECKING:
-    from ...store import ExperimentFolder
 
 __all__ = ["add"]
 
 
-@verb(
-    "add",
-    "pitchpipe trial add --parameters '{\"lr\": 0.1}'",
-    "pitchpipe trial add k3x9a2bq --like 17",
-)
+@verb("add", "pitchpipe trial add --parameters '{\"lr\": 0.1}'", "pitchpipe trial add k3x9a2bq --like 17")
 @experiment_options
 @click.option("--parameters", "text", metavar="JSON", help="The parameters, as a JSON object.")
 @click.option("--like", metavar="TRIAL", help="The parameters of another trial: its id or number.")
@@ -40,7 +35,6 @@ def add(
     --anyway. The experiment must be running. The trial counts towards max_trial_number.
     """
     from ...manager.control import add_trial, rerun_trial
-    from ..finding import chosen_experiment
 
     parameters = None if text is None else _read(text)
     folder = chosen_experiment(experiment, experiment_id, directory)
@@ -51,7 +45,7 @@ def add(
     elif like is not None and parameters is None:
         made = rerun_trial(folder, int(like) if like.isdecimal() else like)
     else:
-        raise Failure("give either --parameters or --like", USAGE)
+        raise Failure("give either --parameters or --like")
     click.echo(f"trial {made['sequence_id']} ({made['trial_id']}) of experiment {folder.experiment_id}")
 
 
@@ -67,14 +61,14 @@ def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> Non
             f"{format_path(problem.path)}: {problem.message}{f' ({problem.hint})' if problem.hint else ''}"
             for problem in problems
         )
-        raise Failure(f"not in the search space: {reasons} (use --anyway to run it regardless)", USAGE)
+        raise Failure(f"not in the search space: {reasons} (use --anyway to run it regardless)")
 
 
 def _read(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise Failure(f"--parameters is not JSON: {error}", USAGE) from error
+        raise Failure(f"--parameters is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise Failure('--parameters must be a JSON object, such as {"lr": 0.1}', USAGE)
+        raise Failure('--parameters must be a JSON object, such as {"lr": 0.1}')
     return found

@@ -7,15 +7,16 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import click
 
+from ...runner import TrialStatus
+from ...store import ExperimentFolder
+from ...store.reading import ExperimentView
 from ..failures import FAILED, Failure
+from ..finding import chosen_trial, split_names
 from ..verb import trial_options, verb
-
-if TYPE_CHECKING:
-    from ...store import ExperimentFolder
 
 __all__ = ["log"]
 
@@ -33,9 +34,6 @@ def log(
     names: tuple[str, ...], experiment_id: str | None, directory: Path | None, follow: bool, only: str | None
 ) -> None:
     """Print what a trial printed: its stdout to stdout, its stderr to stderr."""
-    from ...store.reading import ExperimentView
-    from ..picking import chosen_trial, split_names
-
     folder, word = split_names(names, experiment_id, directory)
     with ExperimentView(folder) as view:
         found = chosen_trial(view, word)
@@ -68,9 +66,6 @@ def _copy(folder: ExperimentFolder, trial_id: str, tails: list[_Tail], follow: b
 
 
 def _has_ended(folder: ExperimentFolder, trial_id: str) -> bool:
-    from ...runner import TrialStatus
-    from ...store.reading import ExperimentView
-
     with ExperimentView(folder) as view:
         return TrialStatus(view.trial(trial_id)["status"]).is_final or folder.manager() is None
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...store.reading import ExperimentView, ending_text, result_text
 from ..failures import FAILED
+from ..finding import chosen_trial, split_names
 from ..verb import trial_options, verb
 
 if TYPE_CHECKING:
@@ -32,8 +34,6 @@ def rerun(names: tuple[str, ...], experiment_id: str | None, directory: Path | N
     Exit code: 0, or 1 if the trial fails.
     """
     from ...manager import experiment_config
-    from ...store.reading import ExperimentView
-    from ..picking import chosen_trial, split_names
     from ..rerunning import job_of
     from ..rerunning import rerun as run_again
 
@@ -53,8 +53,6 @@ def rerun(names: tuple[str, ...], experiment_id: str | None, directory: Path | N
 
 
 def _outcome(final: Any, again: Rerun) -> Iterator[str]:
-    from ...store.reading import ending_text, result_text
-
     if again.error:
         yield from again.error.rstrip().splitlines()
     if again.exit_code:

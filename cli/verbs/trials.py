@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from ...store.reading import ExperimentView, TrialQuery, duration_text, number_text, parameters_text
+from ..finding import chosen_experiment
+from ..table import print_table
 from ..verb import experiment_options, verb
-
-if TYPE_CHECKING:
-    from ...store.reading import TrialQuery
 
 __all__ = ["trials"]
 
@@ -55,10 +55,6 @@ def trials(
     statuses: tuple[str, ...],
 ) -> None:
     """List the trials of an experiment with results, parameters and why they failed."""
-    from ...store.reading import ExperimentView
-    from ..finding import chosen_experiment
-    from ..table import print_table
-
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
         objectives = view.objectives()
         names = [objective["name"] for objective in objectives]
@@ -71,8 +67,6 @@ def trials(
 
 
 def _query(sort: str, limit: int, statuses: tuple[str, ...], objective: dict[str, str]) -> TrialQuery:
-    from ...store.reading import TrialQuery
-
     result = f"value.{objective['name']}"
     field, descending = {
         "number": ("sequence_id", True),
@@ -86,8 +80,6 @@ def _query(sort: str, limit: int, statuses: tuple[str, ...], objective: dict[str
 
 
 def _row(trial: dict[str, Any], names: list[str]) -> tuple[str, ...]:
-    from ...store.reading import duration_text, number_text, parameters_text
-
     begin, end = trial["start_time"], trial["end_time"] or time.time()
     return (
         str(trial["sequence_id"]),

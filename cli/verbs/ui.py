@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..failures import USAGE, Failure
+from ..failures import Failure
+from ..finding import chosen_experiment, chosen_name, experiments_directory
 from ..verb import experiment_options, verb
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ def ui(
     It needs no network, and also shows experiments that are over. On an address that other machines can reach, a
     token is required: $PITCHPIPE_SERVER_TOKEN, or a random one that is part of the printed address.
     """
-    from ..finding import chosen_experiment, chosen_name, experiments_directory
-
     chosen = chosen_name(experiment, experiment_id)
     page = "/ui/"
     if chosen is not None:
@@ -50,7 +49,7 @@ def ui(
         directory, page = folder.path.parent, f"/ui/{folder.experiment_id}"
     directory = experiments_directory(directory)
     if not directory.is_dir():
-        raise Failure(f"there is no folder {directory}: pitchpipe run CONFIG, or --dir DIR", USAGE)
+        raise Failure(f"there is no folder {directory}: pitchpipe run CONFIG, or --dir DIR")
     _serve(directory, page, host, port, open_browser=not no_browser)
 
 
@@ -89,10 +88,10 @@ def _listening(
                 Experiments(directory), ServerSettings(host=host, port=number, token=token), on_ready=say
             )
         except SecurityError as error:
-            raise Failure(str(error), USAGE) from error
+            raise Failure(str(error)) from error
         except ServingError as error:
             why = error
-    raise Failure(str(why), USAGE)
+    raise Failure(str(why))
 
 
 def _open(address: str) -> None:

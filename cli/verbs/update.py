@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ..failures import USAGE, Failure
-from ..limits import limit_options
-from ..verb import experiment_options, verb
-
-if TYPE_CHECKING:
-    from ...store import ExperimentFolder
+from ...store import ExperimentFolder
+from ...store.reading import length_text
+from ..failures import Failure
+from ..finding import chosen_experiment
+from ..verb import FILE, experiment_options, limit_options, verb
 
 __all__ = ["update"]
 
@@ -26,10 +25,7 @@ __all__ = ["update"]
 @experiment_options
 @limit_options
 @click.option(
-    "--search-space",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="A search space (JSON or YAML) for new trials.",
+    "--search-space", type=FILE, metavar="FILE", help="A search space (JSON or YAML) for new trials."
 )
 def update(
     experiment: str | None,
@@ -46,7 +42,6 @@ def update(
     running trials. If the experiment is not running, they take effect when you resume it.
     """
     from ...manager.control import change_experiment
-    from ..finding import chosen_experiment
 
     changes: dict[str, Any] = {
         "max_trial_number": max_trial_number,
@@ -57,7 +52,7 @@ def update(
     if search_space is not None:
         changes["search_space"] = _read(search_space)
     if not changes:
-        raise Failure("nothing to change: give an option such as --trial-concurrency 8", USAGE)
+        raise Failure("nothing to change: give an option such as --trial-concurrency 8")
     folder = chosen_experiment(experiment, experiment_id, directory)
     click.echo(_limits_text(folder, change_experiment(folder, changes)))
 
@@ -66,13 +61,11 @@ def _read(path: Path) -> Any:
     from ...config import read_source
 
     if not path.is_file():
-        raise Failure(f"there is no file {path}", USAGE)
+        raise Failure(f"there is no file {path}")
     return read_source(path).data
 
 
 def _limits_text(folder: ExperimentFolder, limits: dict[str, Any]) -> str:
-    from ...store.reading import length_text
-
     duration = limits.get("max_experiment_duration")
     number = limits.get("max_trial_number")
     bounds = [f"{limits['trial_concurrency']} at a time"]

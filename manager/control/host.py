@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...executors import ExecutorError
-from ...runner import ExperimentStatus
+from ...runner import ExperimentStatus, TrialRunner
 from ...store import StoreError
 from .connection import ControlServer
 from .manager_log import logged
@@ -20,7 +20,6 @@ from .rate import RateMeter, forecast
 from .trial_reading import read_part
 
 if TYPE_CHECKING:
-    from ...runner import TrialRunner
     from ..manager import Manager
 
 __all__ = ["RunningManager", "why_failed"]

@@ -31,8 +31,10 @@ from ...runner import (
     ExperimentStatus,
     LimitsChanged,
     SearchSpaceChanged,
+    Trial,
     TrialAddRequested,
     TrialKillRequested,
+    TrialRunner,
 )
 from ...store import NoRoomError, StoreError
 from ..experiments import BY_USER
@@ -42,7 +44,6 @@ from .extension import LIMITS
 
 if TYPE_CHECKING:
     from ...config import ExperimentConfig
-    from ...runner import Trial, TrialRunner
     from ..manager import Manager
 
 __all__ = ["LiveChanges", "changed_config", "checked_import"]
@@ -74,7 +75,7 @@ class LiveChanges:
         changes = changes if isinstance(changes, dict) else {}
         config = changed_config(manager.config, changes)
         if (why_not := _why_not(config, changes, runner, manager.now())) is not None:
-            raise ControlError(why_not, "conflict")
+            raise ControlError(why_not)
         self._apply("update", _events_of(config, changes, manager.now()), config)
         return {name: getattr(config, name) for name in LIMITS}
 
@@ -100,7 +101,7 @@ class LiveChanges:
         self._running()
         trial = self._trial(request)
         if trial.status.is_final:
-            raise ControlError(f"trial {trial.trial_id} has ended already: {trial.status}", "conflict")
+            raise ControlError(f"trial {trial.trial_id} has ended already: {trial.status}")
         self._apply("kill", [TrialKillRequested(self._manager.now(), trial.trial_id)])
         return {"sequence_id": trial.sequence_id, "trial_id": trial.trial_id}
 
@@ -114,11 +115,9 @@ class LiveChanges:
         """Return the runner; raise `ControlError` if nothing can be changed now."""
         runner = self._manager.runner
         if runner is None:
-            raise ControlError("the experiment is still starting: ask again in a moment", "conflict")
+            raise ControlError("the experiment is still starting: ask again in a moment")
         if runner.status is ExperimentStatus.STOPPING or runner.is_finished():
-            raise ControlError(
-                f"the experiment is {runner.status}: nothing can be changed any more", "conflict"
-            )
+            raise ControlError(f"the experiment is {runner.status}: nothing can be changed any more")
         return runner
 
     def _trial(self, request: Mapping[str, Any]) -> Trial:
@@ -138,7 +137,7 @@ class LiveChanges:
         """Add trials, all or none; return their ids."""
         runner, now = self._running(), self._manager.now()
         if why_not := _why_not_add(runner, len(several)):
-            raise ControlError(f"no trial can be added: {why_not}", "conflict")
+            raise ControlError(f"no trial can be added: {why_not}")
         source = {"parameter_id": None, "parameter_source": "customized"}
         records = [
             dumps({**source, "parameters": dict(each), "parameter_index": 0, **origin}) for each in several

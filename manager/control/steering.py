@@ -97,9 +97,7 @@ def stop_experiment(folder: ExperimentFolder, reason: str = BY_USER, timeout: fl
 
 def _ask(folder: ExperimentFolder, request: dict[str, Any], timeout: float) -> dict[str, Any]:
     if folder.manager() is None:
-        raise ControlError(
-            f"experiment {folder.experiment_id} does not run: {_how_to_run(folder)}", "conflict"
-        )
+        raise ControlError(f"experiment {folder.experiment_id} does not run: {_how_to_run(folder)}")
     answer = ask_manager(folder.path, request, timeout)
     return {name: value for name, value in answer.items() if name != "ok"}
 
@@ -123,17 +121,14 @@ def _extend(folder: ExperimentFolder, changes: Mapping[str, Any], config: Any) -
     if "search_space" in changes:
         raise ControlError(
             f"experiment {folder.experiment_id} does not run, and its tuner takes a search space only while it does: "
-            f"{_how_to_run(folder)}",
-            "conflict",
+            f"{_how_to_run(folder)}"
         )
     if lifted := [name for name in changes if changes[name] is None]:
-        raise ControlError(
-            f"{', '.join(lifted)} can be lifted only while the experiment runs: give a number", "conflict"
-        )
+        raise ControlError(f"{', '.join(lifted)} can be lifted only while the experiment runs: give a number")
     try:
         extend_experiment(folder, Extension(**{name: getattr(config, name) for name in changes}))
     except (ExtensionError, FolderError) as error:
-        raise ControlError(str(error), "conflict") from error
+        raise ControlError(str(error)) from error
 
 
 def _portions(rows: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

@@ -7,10 +7,4 @@ from .dispatcher import Dispatcher
 from .replies import REPLIES, meaning_of
 from .session import DispatcherSetup
 
-__all__ = [
-    "REPLIES",
-    "Command",
-    "Dispatcher",
-    "DispatcherSetup",
-    "meaning_of",
-]
+__all__ = ["REPLIES", "Command", "Dispatcher", "DispatcherSetup", "meaning_of"]

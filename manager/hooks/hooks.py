@@ -9,15 +9,22 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...runner import CheckpointSaved, CompleteRequested, Event, StopRequested, Trial, TrialStatus
+from ...runner import (
+    Changes,
+    CheckpointSaved,
+    CompleteRequested,
+    Event,
+    MetricRow,
+    StopRequested,
+    Trial,
+    TrialRunner,
+    TrialStatus,
+)
 from .callbacks import Callback
 from .rows import result_row, trial_row
 from .stoppers import Stopper
-
-if TYPE_CHECKING:
-    from ...runner import Changes, MetricRow, TrialRunner
 
 __all__ = ["Hooks"]
 

@@ -23,8 +23,7 @@ __all__ = [
 
 _BIGGEST = 2**53
 ExperimentName = Annotated[
-    str,
-    Path(max_length=100, description="The experiment's id, the beginning of only one id, or `current`."),
+    str, Path(max_length=100, description="The experiment's id, the beginning of only one id, or `current`.")
 ]
 TrialName = Annotated[str, Path(max_length=50, description="The trial's number or its id.")]
 LogName = Annotated[str, Path(max_length=100)]

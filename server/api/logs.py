@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from ...store.reading import Follow
@@ -22,6 +22,13 @@ Lines = Annotated[
 Limit = Annotated[int, Query(ge=4, le=1024 * 1024, description="Bytes.")]
 
 
+async def _part(lines: Lines = None, offset: Offset = 0, limit: Limit = 256 * 1024) -> Follow:
+    return Follow(lines, offset, limit)
+
+
+Part = Annotated[Follow, Depends(_part)]
+
+
 @router.get("/experiments/{experiment}/logs", response_model=list[LogFile])
 def list_logs(request: Request, experiment: ExperimentName) -> Response:
     """List the logs of the manager, the dispatcher and the agents."""
@@ -29,16 +36,9 @@ def list_logs(request: Request, experiment: ExperimentName) -> Response:
 
 
 @router.get("/experiments/{experiment}/logs/{name}", response_model=LogPiece)
-def get_log(
-    request: Request,
-    experiment: ExperimentName,
-    name: LogName,
-    lines: Lines = None,
-    offset: Offset = 0,
-    limit: Limit = 256 * 1024,
-) -> Response:
+def get_log(request: Request, experiment: ExperimentName, name: LogName, part: Part) -> Response:
     """Return a piece of a log."""
-    return json_response(view_of(request, experiment).log(name, Follow(lines, offset, limit)))
+    return json_response(view_of(request, experiment).log(name, part))
 
 
 @router.get("/experiments/{experiment}/logs/{name}/follow", **EVENT_STREAM)
@@ -58,16 +58,10 @@ def list_trial_logs(request: Request, experiment: ExperimentName, trial: TrialNa
 
 @router.get("/experiments/{experiment}/trials/{trial}/logs/{name}", response_model=LogPiece)
 def get_trial_log(
-    request: Request,
-    experiment: ExperimentName,
-    trial: TrialName,
-    name: LogName,
-    lines: Lines = None,
-    offset: Offset = 0,
-    limit: Limit = 256 * 1024,
+    request: Request, experiment: ExperimentName, trial: TrialName, name: LogName, part: Part
 ) -> Response:
     """Return a piece of a trial's output."""
-    return json_response(view_of(request, experiment).trial_log(trial, name, Follow(lines, offset, limit)))
+    return json_response(view_of(request, experiment).trial_log(trial, name, part))
 
 
 @router.get("/experiments/{experiment}/trials/{trial}/logs/{name}/follow", **EVENT_STREAM)

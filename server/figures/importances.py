@@ -189,10 +189,7 @@ def _summary(forest: _Forest, names: list[str], trials: int) -> Importance:
 
 
 def plot_importance(
-    found: ExperimentTable | Importance,
-    objective: str | None = None,
-    *,
-    theme: ThemeName = "light",
+    found: ExperimentTable | Importance, objective: str | None = None, *, theme: ThemeName = "light"
 ) -> go.Figure:
     """Draw how much of the variance each parameter explains, with the spread between the trees and the fit.
 

@@ -69,9 +69,7 @@ def plot_parallel(
     line = {"color": sign * results[-1]["values"], "coloraxis": "coloraxis"}
     figure.add_trace(go.Parcoords(dimensions=axes + results, line=line, labelangle=-20, labelside="top"))
     figure.update_layout(
-        coloraxis={"showscale": False, "reversescale": True},
-        margin={"t": 130, "l": 70, "r": 70},
-        height=480,
+        coloraxis={"showscale": False, "reversescale": True}, margin={"t": 130, "l": 70, "r": 70}, height=480
     )
     if len(finished) > len(trials):
         note(figure, f"{len(trials):,} of {len(finished):,} trials are shown")

@@ -76,13 +76,9 @@ def packed(text: str) -> str:
 
 def packed_drawings(drawings: list[Drawing]) -> str:
     """Return the figures without their titles, and the templates of both themes once for all of them."""
-    templates = {name: _plain(figures.template(name)) for name in ("light", "dark")}
+    templates = {name: figures.template(name).to_plotly_json() for name in ("light", "dark")}
     made = {one.id: _untitled(one.figure) for one in drawings}
     return packed(json.dumps({"templates": templates, "figures": made}))
-
-
-def _plain(template: Any) -> Any:
-    return template.to_plotly_json()
 
 
 def _untitled(figure: go.Figure) -> dict[str, Any]:

@@ -7,15 +7,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView, duration_text
+from ...store.reading import ExperimentView, FailureGroup, duration_text
 from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers, value_name, written
 from .secrecy import hidden
-
-if TYPE_CHECKING:
-    from ...store.reading import FailureGroup
 
 __all__ = ["Facts", "TrialsTable", "facts_of"]
 
@@ -188,14 +185,10 @@ def _trials(table: ExperimentTable) -> TrialsTable:
         if trial.number in kept:
             values = [trial.values.get(one.name) for one in table.objectives]
             points = [one.value(trial.parameters) for one in dimensions]
-            cells = [float(trial.number), _status(trial), *values, *points, _seconds(trial)]
+            cells = [float(trial.number), STATUS_LOOKS[trial.status].name, *values, *points, _seconds(trial)]
             rows.append([*map(_cell, cells), (hidden(trial.reason), hidden(trial.reason))])
     are_numbers = [any(isinstance(row[place][1], float) for row in rows) for place in range(len(head))]
     return TrialsTable(list(zip(head, are_numbers, strict=True)), rows, len(table.trials))
-
-
-def _status(trial: TrialRecord) -> str:
-    return STATUS_LOOKS[trial.status].name
 
 
 def _seconds(trial: TrialRecord) -> float | None:

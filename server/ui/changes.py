@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from nicegui import html, ui
+
+from ...manager.control import ControlError
+from ...store import StoreError
+
 __all__ = ["confirmed", "made", "result_of", "say", "show_refusal"]
 
 
 async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> bool:
     """Make a change with a function of `manager.control`; report that it is `done`, or why it failed."""
-    from ...manager.control import ControlError
-    from ...store import StoreError
-
     try:
         await asyncio.to_thread(change, *arguments)
     except (ControlError, StoreError) as error:
@@ -26,15 +28,11 @@ async def made(change: Callable[..., Any], *arguments: Any, done: str = "") -> b
 
 def say(text: str) -> None:
     """Show that something has been done."""
-    from nicegui import ui
-
     ui.notify(text, type="positive", position="bottom-right")
 
 
 def show_refusal(text: str) -> None:
     """Show why something cannot be done; the message stays until it is closed."""
-    from nicegui import ui
-
     sentence = text[:1].upper() + text[1:]
     ui.notify(
         sentence, type="negative", multi_line=True, close_button="Close", timeout=0, position="bottom-right"
@@ -43,8 +41,6 @@ def show_refusal(text: str) -> None:
 
 async def confirmed(question: str, explanation: str, yes: str) -> bool:
     """Ask for confirmation of something that cannot be undone."""
-    from nicegui import html, ui
-
     with ui.dialog() as dialog, ui.card().props("role=alertdialog"):
         html.h2(question)
         html.p(explanation)

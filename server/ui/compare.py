@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...store.reading import duration_text, flat, number_text
+from nicegui import html
+
+from ...store.reading import Curve, ExperimentView, duration_text, flat, number_text
+from ..experiments import Experiments
 from .curve_figure import curve_figure
 from .elements import badge, panel, table
-from .frame import experiment_frame
+from .frame import Where, experiment_frame
+from .live import Event
 from .plotting import FigureView
 from .theme import theme_name
 from .wording import TRIAL_TONES, trial_word
-
-if TYPE_CHECKING:
-    from ...store.reading import Curve, ExperimentView
-    from ..experiments import Experiments
-    from .frame import Where
-    from .live import Event
 
 __all__ = ["compare_page"]
 
@@ -30,8 +28,6 @@ Row = tuple[str, list[str]]
 
 async def compare_page(experiments: Experiments, experiment_id: str, trials: str = "") -> None:
     """Show the trials with these numbers or ids, joined by commas."""
-    from nicegui import html
-
     names = [word for word in trials.split(",") if word][:_MOST]
     async with experiment_frame(experiments, experiment_id, "Compare trials", "trials") as (
         view,
@@ -70,8 +66,6 @@ def _read(view: ExperimentView, names: Sequence[str]) -> tuple[list[dict[str, An
 
 
 def _show_table(found: list[dict[str, Any]], where: Where) -> None:
-    from nicegui import html
-
     with panel("Side by side"), table(["", *(f"Trial {trial['sequence_id']}" for trial in found)], "Trials"):
         with html.tr():
             html.th("Status").props("scope=row")
@@ -89,8 +83,6 @@ def _show_table(found: list[dict[str, Any]], where: Where) -> None:
 
 
 def _cell(value: str, *, differs: bool) -> None:
-    from nicegui import html
-
     with html.td():
         if differs and value:
             html.mark(value)

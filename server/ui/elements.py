@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from nicegui import ui
-    from nicegui.element import Element
+from nicegui import html, ui
+from nicegui.element import Element
+
+from ...store.reading import flat, number_text
 
 __all__ = ["action", "badge", "facts", "figures", "panel", "parameter_facts", "set_badge", "table"]
 
 
 def badge(text: str, tone: str = "") -> Element:
     """Make a coloured pill around a word; the word says everything, the colour helps."""
-    from nicegui import html
-
     return html.span(text).classes(f"pp-status {tone}")
 
 
@@ -29,8 +28,6 @@ def set_badge(made: ui.label, text: str, tone: str = "") -> None:
 @contextmanager
 def panel(title: str, *, classes: str = "", level: int = 2) -> Iterator[Element]:
     """Make a framed section with a heading, which also names it for screen readers."""
-    from nicegui import html
-
     with html.section().classes(f"pp-panel {classes}") as section:
         heading = html.h2(title) if level == 2 else html.h1(title)
         section.props(f'aria-labelledby="{heading.html_id}"')
@@ -39,8 +36,6 @@ def panel(title: str, *, classes: str = "", level: int = 2) -> Iterator[Element]
 
 def facts(pairs: Iterable[tuple[str, object]]) -> None:
     """Show names with values, one per line; leave out pairs without a value."""
-    from nicegui import html
-
     with html.dl().classes("pp-facts"):
         for name, value in pairs:
             if value not in (None, ""):
@@ -50,16 +45,12 @@ def facts(pairs: Iterable[tuple[str, object]]) -> None:
 
 def parameter_facts(parameters: Any) -> None:
     """Show the parameters of a trial, nested ones with dots, a nested choice by its name."""
-    from ...store.reading import flat, number_text
-
     named = {name.removesuffix("._name"): value for name, value in flat(parameters).items()}
     facts((name, number_text(value)) for name, value in named.items())
 
 
 def figures(names: Iterable[str]) -> Mapping[str, ui.label]:
     """Make a row of boxes, each with a name and a value set later; return the value labels by name."""
-    from nicegui import html, ui
-
     labels = dict[str, Any]()
     with html.dl().classes("pp-figures"):
         for name in names:
@@ -72,8 +63,6 @@ def figures(names: Iterable[str]) -> Mapping[str, ui.label]:
 
 def table(heads: Iterable[str], caption: str = "") -> Element:
     """Make an HTML table with its head and return the element for the rows."""
-    from nicegui import html
-
     with html.div().classes("pp-scroll"), html.table().classes("pp-table") as made:
         if caption:
             made.props(f'aria-label="{caption}"')
@@ -87,8 +76,6 @@ def action(
     text: str, handler: Callable[..., Any], *, icon: str = "", kind: str = "flat", tip: str = ""
 ) -> ui.button:
     """Make a button; `kind` is Quasar's (flat, outline, unelevated), optionally with a colour."""
-    from nicegui import ui
-
     button = ui.button(text, on_click=handler, icon=icon or None).props(
         f"{kind} dense no-caps padding='2px 10px'"
     )

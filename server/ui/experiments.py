@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nicegui import html, ui
+
+from ...store import StoreError
 from ...store.reading import counts_text, duration_text, moment_text, number_text
+from ..experiments import Experiments
 from .elements import badge, table
 from .frame import ROOT, page_frame, shown_status
 from .wording import EXPERIMENT_TONES
-
-if TYPE_CHECKING:
-    from ..experiments import Experiments
 
 __all__ = ["experiments_page"]
 
@@ -21,8 +22,6 @@ _HEADS = ("Experiment", "Status", "Trials", "Best", "Began", "Run time")
 
 async def experiments_page(experiments: Experiments) -> None:
     """Show all experiments, the newest first, and keep the list up to date."""
-    from nicegui import html, ui
-
     rows = await asyncio.to_thread(_read, experiments)
     with page_frame("Experiments"), html.section().classes("pp-panel"):
         with html.div().classes("pp-row pp-spread"):
@@ -41,8 +40,6 @@ class _Listing:
     """The table; it is rebuilt only when something in it has changed."""
 
     def __init__(self) -> None:
-        from nicegui import html
-
         self._body = table(_HEADS, "Experiments")
         self._none = html.p("There are no experiments here yet. To start one: pitchpipe run experiment.yml")
         self._shown: list[dict[str, Any]] | None = None
@@ -59,8 +56,6 @@ class _Listing:
                 self._add(row)
 
     def _add(self, row: dict[str, Any]) -> None:
-        from nicegui import html
-
         with html.tr():
             with html.td():
                 html.a(row["name"] or row["id"], href=f"{ROOT}/{row['id']}")
@@ -76,8 +71,6 @@ class _Listing:
 
 def _read(experiments: Experiments) -> list[dict[str, Any]]:
     """Read what the list shows of each experiment; an unreadable one has the reason."""
-    from ...store import StoreError
-
     found = []
     for view in experiments.views():
         try:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
-from ...store.reading import ending_text, hint_text
-from .elements import badge, panel
+from nicegui import html
 
-if TYPE_CHECKING:
-    from ...store.reading import FailureGroup
-    from .frame import Where
+from ...store.reading import FailureGroup, ending_text, hint_text
+from .elements import badge, panel
+from .frame import Where
 
 __all__ = ["FailuresPanel"]
 
@@ -23,8 +22,6 @@ class FailuresPanel:
     """The panel of the overview; it appears once a trial has failed."""
 
     def __init__(self, where: Where) -> None:
-        from nicegui import html
-
         self._where = where
         self._shown: Any = None
         with panel("Why trials failed") as self._panel:
@@ -46,8 +43,6 @@ class FailuresPanel:
 
 
 def _group(group: FailureGroup, where: Where) -> None:
-    from nicegui import html
-
     with html.article().classes("pp-box"):
         with html.div().classes("pp-row"):
             html.strong("1 trial" if group.count == 1 else f"{group.count} trials")
@@ -64,8 +59,6 @@ def _group(group: FailureGroup, where: Where) -> None:
 
 
 def _links(group: FailureGroup, where: Where) -> None:
-    from nicegui import html
-
     with html.div().classes("pp-row"):
         html.span("Trials").classes("pp-dim")
         for number in group.sequence_ids[:_MOST_LINKS]:
@@ -76,8 +69,6 @@ def _links(group: FailureGroup, where: Where) -> None:
 
 
 def _rest(groups: list[FailureGroup], failed: int, where: Where) -> None:
-    from nicegui import html
-
     if groups:
         others = sum(group.count for group in groups)
         address = f"{where.path('trials')}?{urlencode({'status': 'FAILED'})}"

@@ -8,11 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from .. import figures
+from ..figures import ExperimentTable, ThemeName
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-    from ..figures import ExperimentTable, ThemeName
 
 __all__ = ["FIGURES", "Choice", "draw"]
 

@@ -7,16 +7,17 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nicegui import html, ui
+
+from ...runner import ExperimentStatus
+from ...store.reading import ExperimentView
+from ..experiments import Experiments
 from .elements import set_badge
 from .live import Live
 from .theme import theme_button, use_theme
 from .wording import EXPERIMENT_TONES
-
-if TYPE_CHECKING:
-    from ...store.reading import ExperimentView
-    from ..experiments import Experiments
 
 __all__ = [
     "PAGES",
@@ -69,16 +70,12 @@ def shown_status(summary: dict[str, Any]) -> str:
     >>> shown_status({"status": "RUNNING", "is_running": False}), shown_status({"status": "DONE", "is_running": False})
     ('ABANDONED', 'DONE')
     """
-    from ...runner import ExperimentStatus
-
     is_final = ExperimentStatus(summary["status"]).is_final
     return summary["status"] if is_final or summary["is_running"] else "ABANDONED"
 
 
 def add_style() -> None:
     """Add the style sheet to the head of every page, so that it is there before anything is drawn."""
-    from nicegui import ui
-
     style = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
     ui.add_head_html(f"<style>\n{style}</style>", shared=True)
 
@@ -86,8 +83,6 @@ def add_style() -> None:
 @contextmanager
 def page_frame(title: str, where: Where | None = None, here: str | None = None) -> Iterator[None]:
     """Make the frame of a page around the `with` block; `here` is its path below the experiment."""
-    from nicegui import html, ui
-
     ui.page_title(f"{title} · Pitchpipe")
     use_theme()
     with ui.header().classes("pp-header"):
@@ -111,8 +106,6 @@ async def experiment_frame(
     experiments: Experiments, experiment_id: str, title: str, here: str
 ) -> AsyncIterator[tuple[ExperimentView, Where, Live]]:
     """Make the frame of an experiment's page, and keep it up to date; raise `LookupError` if there is no experiment."""
-    from nicegui import html
-
     view = experiments.view(experiment_id)
     live = Live(view, lambda why: _show_failure(notice, why))
     await live.begin()
@@ -128,8 +121,6 @@ async def experiment_frame(
 
 def show_missing(message: str) -> None:
     """Show the page of something that does not exist or cannot be read."""
-    from nicegui import html, ui
-
     ui.context.client.content.clear()
     ui.status_code(404)
     with page_frame("Not found"), html.section().classes("pp-panel pp-notice"):
@@ -139,8 +130,6 @@ def show_missing(message: str) -> None:
 
 
 def _navigation(where: Where, here: str | None) -> None:
-    from nicegui import html
-
     with html.nav().classes("pp-nav").props('aria-label="Pages of the experiment"'):
         for path, name in PAGES:
             link = html.a(name, href=where.path(path))
@@ -149,8 +138,6 @@ def _navigation(where: Where, here: str | None) -> None:
 
 
 def _show_failure(notice: Any, why: str) -> None:
-    from nicegui import html
-
     notice.clear()
     notice.set_visibility(True)
     with notice:

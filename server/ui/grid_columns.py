@@ -74,7 +74,7 @@ def columns_of(config: Mapping[str, Any], objectives: Sequence[Mapping[str, str]
         Column(field="status", head="Status", kind="", width=130),
         *_objective_columns(objectives),
         Column(field="last", head="Last result", kind="number"),
-        *map(_parameter_column, _dimensions(config)),
+        *map(_parameter_column, dimensions_of(config.get("searchSpace"), config.get("constraints") or ())),
         Column(field="duration", head="Took", kind="number"),
         Column(field="intermediate_results", head="Results", kind="number", width=100),
         Column(field="start_time", head="Began", kind="", width=170),
@@ -90,10 +90,6 @@ def _objective_columns(objectives: Sequence[Mapping[str, str]]) -> Iterator[Colu
     for objective in objectives:
         name = objective["name"]
         yield Column(field=f"value.{name}", head="Result" if name == "default" else name, kind="number")
-
-
-def _dimensions(config: Mapping[str, Any]) -> Sequence[Dimension]:
-    return dimensions_of(config.get("searchSpace"), config.get("constraints") or ())
 
 
 def _parameter_column(dimension: Dimension) -> Column:

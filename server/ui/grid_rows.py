@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...store.reading import Condition, QueryError, TrialQuery, duration_text, moment_text, number_text
+from ...store.reading import (
+    Condition,
+    ExperimentView,
+    QueryError,
+    TrialQuery,
+    duration_text,
+    moment_text,
+    number_text,
+)
+from .grid_columns import Column
 from .wording import TRIAL_TONES, trial_word
-
-if TYPE_CHECKING:
-    from ...store.reading import ExperimentView
-    from .grid_columns import Column
 
 __all__ = ["GridRequest", "read_rows"]
 
@@ -125,8 +130,4 @@ def _text(trial: dict[str, Any], column: Column) -> str | None:
     return _WRITTEN.get(head, number_text)(value)
 
 
-_WRITTEN: Mapping[str, Any] = {
-    "status": trial_word,
-    "duration": duration_text,
-    "start_time": moment_text,
-}
+_WRITTEN: Mapping[str, Any] = {"status": trial_word, "duration": duration_text, "start_time": moment_text}

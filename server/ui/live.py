@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ...store.reading import EventPage, ExperimentView
+from nicegui import ui
+
+from ...store import StoreError
+from ...store.reading import EventPage, ExperimentView
 
 __all__ = ["Live"]
 
@@ -46,13 +48,9 @@ class Live:
 
     def keep_up(self) -> None:
         """Query once a second while the page is open; the timer belongs to the element being built."""
-        from nicegui import ui
-
         ui.timer(_PERIOD, self._look, immediate=False)
 
     async def _look(self) -> None:
-        from ...store import StoreError
-
         try:
             page = await asyncio.to_thread(self._view.events, self._cursor, _MOST)
             self._cursor = page.cursor

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from ...store.reading import Follow
+from nicegui import ui
 
-if TYPE_CHECKING:
-    from ...store.reading import FilePiece
+from ...store.reading import FilePiece, Follow
 
 __all__ = ["LogView", "clean_line"]
 
@@ -25,8 +23,6 @@ class LogView:
     """Shows a growing file; `read` returns a piece of it, and raises `LookupError` while there is no file."""
 
     def __init__(self, name: str, read: Read, *, tall: bool = False) -> None:
-        from nicegui import ui
-
         self._read = read
         self._offset: int | None = None
         self._rest = ""

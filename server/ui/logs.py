@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
+from nicegui import html, ui
+
+from ...store.reading import ExperimentView
+from ..experiments import Experiments
 from .frame import experiment_frame
+from .live import Event
 from .log_view import LogView
-
-if TYPE_CHECKING:
-    from ...store.reading import ExperimentView
-    from ..experiments import Experiments
-    from .live import Event
 
 __all__ = ["logs_page"]
 
@@ -26,8 +25,6 @@ _MEANINGS = {
 
 async def logs_page(experiments: Experiments, experiment_id: str, name: str = "") -> None:
     """Show one of the logs as it grows; `name` is the one to start with."""
-    from nicegui import html, ui
-
     async with experiment_frame(experiments, experiment_id, "Logs", "logs") as (view, where, live):
         files = [file.name for file in await asyncio.to_thread(view.logs)]
         html.h1("Logs").classes("pp-hidden")
@@ -43,7 +40,7 @@ async def logs_page(experiments: Experiments, experiment_id: str, name: str = ""
                     .props("outlined dense")
                     .style("min-width: 20rem")
                 )
-            log = LogView("Log", partial(_read, view, first), tall=True)
+            log = LogView("Log", partial(view.log, first), tall=True)
             await log.look()
         chosen.on_value_change(lambda event: _change(view, log, event.value))
 
@@ -55,9 +52,5 @@ async def logs_page(experiments: Experiments, experiment_id: str, name: str = ""
 
 
 async def _change(view: ExperimentView, log: LogView, name: str) -> None:
-    log.start_with(partial(_read, view, name))
+    log.start_with(partial(view.log, name))
     await log.look()
-
-
-def _read(view: ExperimentView, name: str, follow: Any) -> Any:
-    return view.log(name, follow)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...store.reading import TrialQuery
+from ...manager.control import ControlError, ask_manager
+from ...store.reading import ExperimentView, TrialQuery
 from .frame import shown_status
-
-if TYPE_CHECKING:
-    from ...store.reading import ExperimentView
 
 __all__ = ["Notice", "notices_of"]
 
@@ -53,8 +51,6 @@ def notices_of(summary: dict[str, Any], view: ExperimentView) -> list[Notice]:
 
 def _warnings(summary: dict[str, Any], view: ExperimentView) -> list[str]:
     """Return the warnings of a running experiment's manager, and why nothing runs."""
-    from ...manager.control import ControlError, ask_manager
-
     if not summary["is_running"]:
         return []
     try:

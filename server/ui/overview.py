@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
-from ...store.reading import duration_text, left_text, number_text, rate_text
-from ..figures import Objective
+from nicegui import html, ui
+
+from ...store.reading import ExperimentView, FailureGroup, duration_text, left_text, number_text, rate_text
+from ..experiments import Experiments
+from ..figures import Objective, ThemeName
 from .elements import badge, figures, panel, parameter_facts
 from .failures import FailuresPanel
-from .frame import experiment_frame
+from .frame import Where, experiment_frame
+from .live import Event
 from .notices import Notice, notices_of
 from .plotting import FigureView
 from .progress_figure import progress_figure
 from .theme import theme_name
 from .wording import STATUSES, TRIAL_TONES, trial_word
-
-if TYPE_CHECKING:
-    from ...store.reading import ExperimentView, FailureGroup
-    from ..experiments import Experiments
-    from ..figures import ThemeName
-    from .frame import Where
-    from .live import Event
 
 __all__ = ["overview_page"]
 
@@ -58,8 +55,6 @@ class _Snapshot:
 
 async def overview_page(experiments: Experiments, experiment_id: str) -> None:
     """Show the status of the experiment, and keep it up to date."""
-    from nicegui import ui
-
     async with experiment_frame(experiments, experiment_id, "Overview", "") as (view, where, live):
         page = _Overview(where)
         page.show(await asyncio.to_thread(_Snapshot.of, view, has_history=False))
@@ -76,8 +71,6 @@ class _Overview:
     """The parts of the page, each of which can be updated."""
 
     def __init__(self, where: Where) -> None:
-        from nicegui import html
-
         self._where = where
         self._summary: dict[str, Any] = {}
         self._theme: ThemeName = theme_name()
@@ -134,8 +127,6 @@ class _Overview:
             self._boxes[name].set_text(text)
 
     def _show_notices(self, notices: list[Notice]) -> None:
-        from nicegui import html
-
         if notices == self._shown_notices:
             return
         self._shown_notices = notices
@@ -148,8 +139,6 @@ class _Overview:
                         html.pre(notice.error)
 
     def _show_counts(self, counts: dict[str, int]) -> None:
-        from nicegui import html
-
         if counts == self._shown_counts:
             return
         self._shown_counts = counts
@@ -162,8 +151,6 @@ class _Overview:
                         badge(f"{counts[status]} {trial_word(status)}", TRIAL_TONES.get(status, ""))
 
     def _show_best(self, summary: dict[str, Any]) -> None:
-        from nicegui import html
-
         if summary["best"] == self._shown_best:
             return
         self._shown_best = summary["best"]
@@ -178,8 +165,6 @@ class _Overview:
 
 
 def _best_trial(trial: dict[str, Any], where: Where) -> None:
-    from nicegui import html
-
     values = ", ".join(
         number_text(value) if name == "default" else f"{name} {number_text(value)}"
         for name, value in trial["values"].items()

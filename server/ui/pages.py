@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING
+from importlib import import_module
 
+import orjson
+from fastapi import FastAPI, Response
+from nicegui import app as pages
+from nicegui import ui
+
+from ...store import StoreError
+from ...store.reading import QueryError
+from ..experiments import Experiments
 from .compare import compare_page
 from .experiments import experiments_page
 from .frame import ROOT, add_style, show_missing
@@ -18,11 +27,6 @@ from .theme import SYSTEM_THEME_SCRIPT
 from .trial import trial_page
 from .trials import trials_page
 
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-
-    from ..experiments import Experiments
-
 __all__ = ["add_pages"]
 
 _JSON = "application/json"
@@ -30,9 +34,6 @@ _JSON = "application/json"
 
 def add_pages(app: FastAPI, experiments: Experiments) -> None:
     """Serve the pages below `experiments.root`; once per process, because NiceGUI keeps its pages globally."""
-    from nicegui import app as pages
-    from nicegui import ui
-
     add_style()
     ui.add_head_html(f"<script>{SYSTEM_THEME_SCRIPT}</script>", shared=True)
     _add_routes(experiments)
@@ -61,8 +62,6 @@ _FAVICON = (
 
 
 def _add_routes(experiments: Experiments) -> None:
-    from nicegui import ui
-
     @ui.page("/")
     async def show_experiments() -> None:
         await _shown(experiments_page(experiments))
@@ -98,8 +97,6 @@ def _add_routes(experiments: Experiments) -> None:
 
 def _add_rows(experiments: Experiments) -> None:
     """Add the address from which the table of trials fetches its rows."""
-    from fastapi import Response
-    from nicegui import app as pages
 
     @pages.get("/{experiment}/rows", include_in_schema=False)
     def give_rows(
@@ -118,11 +115,6 @@ def _add_rows(experiments: Experiments) -> None:
 
 def _rows(experiments: Experiments, experiment: str, asked: tuple[int, int, str, str, str, str]) -> bytes:
     """Return a block of rows as JSON, or `{"error": reason}`."""
-    import orjson
-
-    from ...store import StoreError
-    from ...store.reading import QueryError
-
     try:
         view = experiments.view(experiment)
         columns = columns_of(view.config(), view.objectives())
@@ -134,8 +126,6 @@ def _rows(experiments: Experiments, experiment: str, asked: tuple[int, int, str,
 
 async def _shown(page: Awaitable[None]) -> None:
     """Show a page, or a sentence on why it cannot be shown."""
-    from ...store import StoreError
-
     try:
         await page
     except (LookupError, StoreError) as error:
@@ -144,7 +134,4 @@ async def _shown(page: Awaitable[None]) -> None:
 
 def _warm_up() -> None:
     """Load plotly ahead of the first figure."""
-    import threading
-    from importlib import import_module
-
     threading.Thread(target=lambda: import_module("plotly.subplots"), daemon=True).start()

@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from nicegui import html, ui
 
 from ...store import StoreError
+from ...store.reading import ExperimentView
 from ..experiment_table import read_table
+from ..experiments import Experiments
+from ..figures import ExperimentTable, ThemeName
 from .changes import show_refusal
 from .figure_choice import FIGURES, Choice, draw
 from .frame import experiment_frame
+from .live import Event
 from .plotting import FigureView
 from .theme import theme_name
-
-if TYPE_CHECKING:
-    from ...store.reading import ExperimentView
-    from ..experiments import Experiments
-    from ..figures import ExperimentTable, ThemeName
-    from .live import Event
 
 __all__ = ["plots_page"]
 
@@ -32,8 +32,6 @@ _MOST_COMPARED = 8
 
 async def plots_page(experiments: Experiments, experiment_id: str, figure: str = "") -> None:
     """Show a figure; `figure` is the one to start with."""
-    from nicegui import html, ui
-
     async with experiment_frame(experiments, experiment_id, "Plots", "plots") as (view, where, live):
         html.h1("Plots").classes("pp-hidden")
         page = _Plots(experiments, view, figure if figure in FIGURES else "history")
@@ -86,8 +84,6 @@ class _Plots:
 
     def build(self) -> None:
         """Make the tabs, the options and the place of the figure."""
-        from nicegui import html, ui
-
         with html.section().classes("pp-panel").props('aria-label="Figure"'):
             with ui.tabs() as tabs:
                 for name, title in FIGURES.items():
@@ -149,8 +145,6 @@ class _Plots:
                 self._select("others", "Compare with", others, multiple=True)
 
     def _select(self, field: str, label: str, options: list[str], *, multiple: bool = False) -> None:
-        from nicegui import ui
-
         value = getattr(self._choice, field)
         made = ui.select(options, label=label, value=list(value) if multiple else value, multiple=multiple)
         made.props("outlined dense options-dense" + (" use-chips clearable" if multiple else ""))

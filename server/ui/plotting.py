@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nicegui import ui
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
@@ -21,8 +23,6 @@ class FigureView:
     """A place for a figure; the user's zoom survives a redraw."""
 
     def __init__(self, name: str, classes: str = "") -> None:
-        from nicegui import ui
-
         self._plot = ui.plotly({"data": [], "layout": {"height": 300}, "config": _CONFIG}).classes(
             f"pp-plot {classes}"
         )

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from nicegui import html, ui
 
 from ...manager.control import change_experiment, stop_experiment
+from ...store.reading import ExperimentView
+from ..experiments import Experiments
 from .changes import confirmed, made, show_refusal
 from .elements import action, panel
-from .frame import experiment_frame
+from .frame import Where, experiment_frame
 from .limits import LIMITS, Limit, changes_of
+from .live import Event
 from .space_editor import SpaceEditor
-
-if TYPE_CHECKING:
-    from ...store.reading import ExperimentView
-    from ..experiments import Experiments
-    from .frame import Where
-    from .live import Event
 
 __all__ = ["settings_page"]
 
 
 async def settings_page(experiments: Experiments, experiment_id: str) -> None:
     """Show what can be changed, and the original config."""
-    from nicegui import html
-
     async with experiment_frame(experiments, experiment_id, "Settings", "settings") as (view, where, live):
         summary, config, given = await asyncio.to_thread(_read, view)
         html.h1("Settings").classes("pp-hidden")
@@ -58,8 +55,6 @@ class _Settings:
 
     def build(self, summary: dict[str, Any], config: dict[str, Any]) -> None:
         """Make the forms."""
-        from nicegui import ui
-
         self._over = ui.label().classes("pp-panel pp-notice pp-mild")
         with panel("Limits"):
             self._limit_form(summary)
@@ -90,8 +85,6 @@ class _Settings:
         )
 
     def _limit_form(self, summary: dict[str, Any]) -> None:
-        from nicegui import html, ui
-
         with html.form().classes("pp-stack").style("max-width: 34rem") as form:
             for limit in LIMITS:
                 text = limit.text(summary["limits"].get(limit.name))
@@ -121,8 +114,6 @@ class _Settings:
             await made(change_experiment, self._view.folder, {"search_space": space}, done=done)
 
     def _stop_form(self) -> None:
-        from nicegui import html
-
         html.p("Running trials get the grace period. Results are kept, and you can resume later.").classes(
             "pp-dim"
         )
@@ -140,6 +131,4 @@ class _Settings:
 
 def _field(limit: Limit, text: str) -> Any:
     """Make a field with its text: text set later would overwrite what the user types while the page opens."""
-    from nicegui import ui
-
     return ui.input(limit.label, value=text).props(f'outlined dense autocomplete=off hint="{limit.hint}"')

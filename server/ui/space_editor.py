@@ -6,6 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from nicegui import html, ui
+
+from ...search_space import check
+
 __all__ = ["SpaceEditor"]
 
 
@@ -13,8 +17,6 @@ class SpaceEditor:
     """A text field with the search space as JSON, one parameter per line."""
 
     def __init__(self, space: Mapping[str, Any]) -> None:
-        from nicegui import html, ui
-
         html.p("Applies to new trials only.").classes("pp-dim")
         self._text = ui.textarea("Search space (JSON)", value=_written(space)).classes("pp-mono")
         self._text.props("outlined autogrow spellcheck=false").style("width: 100%; margin: .5rem 0")
@@ -22,8 +24,6 @@ class SpaceEditor:
 
     def read(self) -> dict[str, Any] | None:
         """Return the search space that was typed; None if it is invalid, which is shown."""
-        from nicegui import html
-
         space, problems = _examined(self._text.value or "")
         self._problems.clear()
         with self._problems:
@@ -50,8 +50,6 @@ def _examined(text: str) -> tuple[dict[str, Any], list[str]]:
     >>> _examined('{"x": {"_type": "uniform"')[1]
     ["invalid JSON: Expecting ',' delimiter in line 1, column 26"]
     """
-    from ...search_space import check
-
     try:
         space = json.loads(text)
     except json.JSONDecodeError as error:

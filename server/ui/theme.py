@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from nicegui import ui
 
-if TYPE_CHECKING:
-    from ..figures import ThemeName
+from ..figures import ThemeName
 
 __all__ = ["SYSTEM_THEME_SCRIPT", "theme_button", "theme_name", "use_theme"]
 
@@ -21,8 +20,6 @@ SYSTEM_THEME_SCRIPT = (
 
 def use_theme() -> None:
     """Show the page in the chosen theme, else in that of the system."""
-    from nicegui import ui
-
     chosen = _cookie(_CHOSEN)
     ui.dark_mode({"light": False, "dark": True}.get(chosen))
 
@@ -34,8 +31,6 @@ def theme_name() -> ThemeName:
 
 def theme_button() -> None:
     """Make a button that switches the page's theme and remembers it."""
-    from nicegui import ui
-
     other = "light" if theme_name() == "dark" else "dark"
     script = f"() => {{ document.cookie = '{_CHOSEN}={other}; {_LASTING}'; location.reload() }}"
     button = ui.button(icon="contrast").on("click", js_handler=script).props("flat round dense color=grey")
@@ -43,7 +38,5 @@ def theme_button() -> None:
 
 
 def _cookie(name: str) -> str:
-    from nicegui import ui
-
     request = ui.context.client.request
     return "" if request is None else request.cookies.get(name, "")

@@ -6,25 +6,23 @@ import asyncio
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...store.reading import moment_text
+from nicegui import html, ui
+
+from ...store.reading import Curve, ExperimentView, moment_text
+from ..experiments import Experiments
+from ..figures import ThemeName
 from ..trial_story import Ending, ending_of, facts_of
 from .curve_figure import curve_figure
 from .elements import action, facts, panel, parameter_facts, set_badge, table
-from .frame import experiment_frame
+from .frame import Where, experiment_frame
+from .live import Event
 from .plotting import FigureView
 from .theme import theme_name
 from .trial_actions import TrialActions
 from .trial_log import TrialLog
 from .wording import TRIAL_TONES, trial_word
-
-if TYPE_CHECKING:
-    from ...store.reading import Curve, ExperimentView
-    from ..experiments import Experiments
-    from ..figures import ThemeName
-    from .frame import Where
-    from .live import Event
 
 __all__ = ["trial_page"]
 
@@ -60,8 +58,6 @@ class _Snapshot:
 
 async def trial_page(experiments: Experiments, experiment_id: str, name: str) -> None:
     """Show a trial, given by number or id, and keep it up to date."""
-    from nicegui import ui
-
     async with experiment_frame(experiments, experiment_id, f"Trial {name}", "trials") as (view, where, live):
         found = await asyncio.to_thread(_Snapshot.of, view, name, "default")
         number = found.trial["sequence_id"]
@@ -83,8 +79,6 @@ class _TrialPage:
     """The parts of the page, each of which can be updated."""
 
     def __init__(self, view: ExperimentView, where: Where, found: _Snapshot, actions: TrialActions) -> None:
-        from nicegui import html
-
         self.metric = "default"
         self._view = view
         self._where = where
@@ -129,8 +123,6 @@ class _TrialPage:
         await self._log.look(self._trial)
 
     def _heading(self, found: _Snapshot, actions: TrialActions) -> None:
-        from nicegui import html, ui
-
         number = found.trial["sequence_id"]
 
         async def this() -> list[int]:
@@ -154,8 +146,6 @@ class _TrialPage:
             )
 
     def _metric_field(self, metrics: list[str]) -> None:
-        from nicegui import ui
-
         async def choose(event: Any) -> None:
             self.metric = event.value
             number = self._trial["sequence_id"]
@@ -165,8 +155,6 @@ class _TrialPage:
         ui.select(metrics, label="Metric", value=self.metric, on_change=choose).props("outlined dense")
 
     def _show_ending(self, ending: Ending) -> None:
-        from nicegui import html
-
         self._ending.clear()
         self._ending.classes(replace=f"pp-panel {'pp-notice' if ending.is_bad else ''}")
         with self._ending:
@@ -178,8 +166,6 @@ class _TrialPage:
                 html.pre(ending.error)
 
     def _show_attempts(self, attempts: list[dict[str, Any]]) -> None:
-        from nicegui import html
-
         self._attempts.clear()
         if not attempts:
             return
@@ -204,8 +190,6 @@ def _metrics(results: list[dict[str, Any]]) -> list[str]:
 
 
 def _environment(view: ExperimentView, found: _Snapshot) -> None:
-    from nicegui import html, ui
-
     command = _rerun_command(view, found.trial["sequence_id"])
     facts(_environment_facts(found.config))
     with html.div().classes("pp-row").style("margin-top: .7rem"):

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from nicegui import ui
 
 from ...manager.control import add_trial, kill_trial, rerun_trial
+from ...store.reading import ExperimentView
 from .changes import confirmed, made, say, show_refusal
 from .elements import action
-from .frame import ROOT
+from .frame import ROOT, Where
 from .trial_form import TrialForm
-
-if TYPE_CHECKING:
-    from ...store.reading import ExperimentView
-    from .frame import Where
 
 __all__ = ["TrialActions"]
 
@@ -58,8 +57,6 @@ class TrialActions:
 
     async def compare(self, chosen: Chosen) -> None:
         """Open the page that shows the trials side by side."""
-        from nicegui import ui
-
         numbers = await chosen()
         if len(numbers) > _MOST_COMPARED:
             show_refusal(f"{len(numbers)} trials are too many to compare: select at most {_MOST_COMPARED}")
@@ -69,8 +66,6 @@ class TrialActions:
 
     async def copy(self, chosen: Chosen) -> None:
         """Copy the parameters of the trials to the clipboard: an object, or a list of objects."""
-        from nicegui import ui
-
         numbers = await chosen()
         found = [trial["parameters"] for trial in await self._trials(numbers)]
         ui.clipboard.write(json.dumps(found[0] if len(found) == 1 else found))
@@ -81,9 +76,7 @@ class TrialActions:
         numbers = await chosen()
         what = _named(numbers)
         if await confirmed(
-            f"Kill {what}?",
-            "The processes get the grace period to end. The experiment continues.",
-            "Kill",
+            f"Kill {what}?", "The processes get the grace period to end. The experiment continues.", "Kill"
         ):
             for trial in await self._trials(numbers):
                 done = f"Trial {trial['sequence_id']} is being killed"

@@ -6,6 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nicegui import html, ui
+
+from ...search_space import SearchSpace
 from .changes import result_of
 
 __all__ = ["TrialForm"]
@@ -24,8 +27,6 @@ class TrialForm:
 
     async def ask(self) -> dict[str, Any] | None:
         """Show the form until valid parameters are sent; return None if it was cancelled."""
-        from nicegui import html, ui
-
         with ui.dialog() as dialog, ui.card().style("min-width: min(30rem, 92vw)"):
             html.h2("Add a trial")
             html.p("It runs with exactly these parameters, before those from the tuner.").classes("pp-dim")
@@ -38,8 +39,6 @@ class TrialForm:
         return await result_of(dialog)
 
     def _send(self, dialog: Any, read: Value) -> None:
-        from nicegui import html
-
         parameters = read()
         self._problems.clear()
         problems = self._problems_of(parameters)
@@ -51,8 +50,6 @@ class TrialForm:
 
     def _problems_of(self, parameters: dict[str, Any]) -> list[str]:
         """Return the problems of the parameters, as sentences."""
-        from ...search_space import SearchSpace
-
         space = SearchSpace.parse(self._space, self._constraints)
         if faults := space.validate(parameters):
             return [str(fault) for fault in faults]
@@ -83,8 +80,6 @@ def _field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
 
 
 def _number_field(name: str, parameter: Mapping[str, Any], filled: Any) -> Value:
-    from nicegui import ui
-
     arguments = ", ".join(map(str, parameter.get("_value", ())))
     field = ui.input(name, value="" if filled is None else repr(filled)).props(
         "outlined dense inputmode=decimal"
@@ -108,8 +103,6 @@ def _number(text: Any) -> Any:
 
 
 def _choice_field(name: str, options: list[Any], filled: Any) -> Value:
-    from nicegui import ui
-
     words = [option if isinstance(option, str) else json.dumps(option) for option in options]
     chosen = options.index(filled) if filled in options else 0
     field = ui.select(dict(enumerate(words)), label=name, value=chosen).props("outlined dense options-dense")
@@ -118,8 +111,6 @@ def _choice_field(name: str, options: list[Any], filled: Any) -> Value:
 
 
 def _nested_field(name: str, options: list[Mapping[str, Any]], filled: Any) -> Value:
-    from nicegui import html, ui
-
     names = [str(option["_name"]) for option in options]
     before: Mapping[str, Any] = filled if isinstance(filled, Mapping) else {}
     chosen = before.get("_name") if before.get("_name") in names else names[0]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...store.reading import FilePiece
+from nicegui import html, ui
+
+from ...manager.control import read_running
+from ...store.reading import ExperimentView, FilePiece, Follow
 from .elements import panel
+from .frame import Where
 from .log_view import LogView
-
-if TYPE_CHECKING:
-    from ...store.reading import ExperimentView, Follow
-    from .frame import Where
 
 __all__ = ["TrialLog"]
 
@@ -24,8 +24,6 @@ class TrialLog:
     def __init__(
         self, view: ExperimentView, where: Where, trial: dict[str, Any], *, is_function: bool
     ) -> None:
-        from nicegui import html
-
         self._view = view
         self._trial = trial
         self._logs: dict[str, LogView] = {}
@@ -37,8 +35,6 @@ class TrialLog:
                 self._add_tabs()
 
     def _add_tabs(self) -> None:
-        from nicegui import ui
-
         with ui.tabs().props("dense no-caps align=left inline-label") as tabs:
             for file, name in _NAMES.items():
                 ui.tab(file, label=name)
@@ -59,8 +55,6 @@ class TrialLog:
 
     def _read(self, file: str, follow: Follow) -> FilePiece:
         """Return a piece of the output; from the agent if the trial runs on a node that does not see the folder."""
-        from ...manager.control import read_running
-
         trial, folder = self._trial, self._view.folder
         try:
             return self._view.trial_log(trial["sequence_id"], file, follow)

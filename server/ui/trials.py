@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
+from nicegui import html, ui
+
+from ..experiments import Experiments
 from .elements import action
-from .frame import experiment_frame
+from .frame import Where, experiment_frame
 from .grid_columns import Column, columns_of
+from .live import Event
 from .trial_actions import TrialActions
 from .wording import STATUSES, trial_word
-
-if TYPE_CHECKING:
-    from ..experiments import Experiments
-    from .frame import Where
-    from .live import Event
 
 __all__ = ["trials_page"]
 
@@ -28,8 +27,6 @@ async def trials_page(
     experiments: Experiments, experiment_id: str, search: str = "", status: str = ""
 ) -> None:
     """Show the trials; `search` and `status` (several joined by commas) are the initial filters."""
-    from nicegui import html
-
     async with experiment_frame(experiments, experiment_id, "Trials", "trials") as (view, where, live):
         config, objectives = await asyncio.to_thread(lambda: (view.config(), view.objectives()))
         statuses = [word for word in status.split(",") if word in STATUSES]
@@ -58,8 +55,6 @@ class _Table:
 
     def build(self, actions: TrialActions) -> None:
         """Make the tools and the grid."""
-        from nicegui import html, ui
-
         with html.div().classes("pp-row").props('role=toolbar aria-label="Tools of the table"'):
             self._search_field()
             self._status_field()
@@ -89,8 +84,6 @@ class _Table:
         )
 
     def _search_field(self) -> None:
-        from nicegui import ui
-
         field = ui.input("Search", value=self._searched, on_change=lambda event: self._search(event.value))
         field.props("outlined dense clearable debounce=100 type=search").style("width: 15rem")
         field.tooltip("Text in parameters, reasons and errors, or the number or id of a trial")
@@ -100,8 +93,6 @@ class _Table:
         self._fetch_again()
 
     def _status_field(self) -> None:
-        from nicegui import ui
-
         options = {status: trial_word(status) for status in STATUSES}
         chosen = ui.select(options, multiple=True, label="Status", value=self._statuses)
         chosen.props("outlined dense clearable options-dense use-chips").style("min-width: 11rem")
@@ -112,8 +103,6 @@ class _Table:
         self._fetch_again()
 
     def _column_menu(self) -> None:
-        from nicegui import ui
-
         with (
             action("Columns", lambda: None, icon="view_column"),
             ui.menu(),

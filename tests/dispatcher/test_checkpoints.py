@@ -12,7 +12,7 @@ import pytest
 
 from pitchpipe.assessors import Assessor
 from pitchpipe.dispatcher import MemoryChannel, MsgDispatcher
-from pitchpipe.dispatcher.saving import TRY_AGAIN_S, CheckpointUnusable, Saver, read_checkpoint
+from pitchpipe.dispatcher.saving import CheckpointUnusable, Saver, read_checkpoint
 from pitchpipe.dispatcher.settings import Settings
 from pitchpipe.protocol import CommandType, loads
 from pitchpipe.tuners import RandomTuner, Tuner, create
@@ -161,8 +161,8 @@ def test_checkpoint_that_cannot_be_written_is_left_to_the_next(tmp_path: Path) -
     saver.begin(7, handled=1.0, halves=1)
     assert saver.add("default", dict) is None
     assert saver.problem is None
-    assert not saver.is_due(handled=9.0, now=TRY_AGAIN_S - 0.1)
-    assert saver.is_due(handled=9.0, now=TRY_AGAIN_S)
+    assert not saver.is_due(handled=9.0, now=9.9)
+    assert saver.is_due(handled=9.0, now=10.0)
     folder.mkdir()
     saver.begin(8, handled=9.0, halves=1)
     assert saver.add("default", dict) == "dispatcher-8.pkl"

@@ -26,7 +26,7 @@ def test_running_experiment_tells_its_troubles_and_why_nothing_runs(
     waiting = a_trial(0, "WAITING", start_time=None)
     made.commit(waiting)
     told = {"troubles": ["the disk is full"], "waiting": {waiting.trial_id: "no GPU is free"}}
-    monkeypatch.setattr("pitchpipe.manager.control.ask_manager", lambda *_, **__: told)
+    monkeypatch.setattr("pitchpipe.server.ui.notices.ask_manager", lambda *_, **__: told)
     with ExperimentView(made.folder) as view:
         running = {**view.summary(), "is_running": True}
         assert [notice.text for notice in notices_of(running, view)] == [
@@ -41,7 +41,7 @@ def test_manager_that_does_not_answer_is_told(made: MadeExperiment, monkeypatch:
     def refuse(*_: Any, **__: Any) -> None:
         raise ControlError("the manager of waits does not answer")
 
-    monkeypatch.setattr("pitchpipe.manager.control.ask_manager", refuse)
+    monkeypatch.setattr("pitchpipe.server.ui.notices.ask_manager", refuse)
     with ExperimentView(made.folder) as view:
         (notice,) = notices_of({**view.summary(), "is_running": True}, view)
     assert notice.text == "This page may be out of date: the manager of waits does not answer."
