@@ -53,7 +53,7 @@ class MortalStore:
             self.is_dead = True
             raise Killed
 
-    def set_status(self, *told: Any) -> None:
+    def set_status(self, *_: Any) -> None:
         """Nor does it say goodbye."""
 
 

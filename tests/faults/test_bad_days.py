@@ -137,7 +137,7 @@ def until_it_waits_for_room(lab: Lab, process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.slow
-def test_experiment_without_room_can_be_stopped_and_goes_on_when_there_is_some(lab: Lab) -> None:
+def test_experiment_without_room_can_be_stopped_and_continues_when_there_is_some(lab: Lab) -> None:
     process = lab.start("run", lab.config(), "--experiment-id", "exp", "--json")
     lab.until_reports(6, process)
     written = max(path.stat().st_size for path in lab.database.parent.glob("experiment.db*"))
@@ -261,7 +261,7 @@ CRAMPED = pytest.mark.parametrize(("cramp", "pages"), [(full, 0), (full, 2), (re
 
 
 @CRAMPED
-def test_experiment_without_room_waits_and_goes_on_as_if_nothing_had_happened(
+def test_experiment_without_room_waits_and_continues_as_if_nothing_had_happened(
     cramp: Callable[[Store, int], Callable[[], None]],
     pages: int,
     tmp_path: Path,
@@ -296,7 +296,7 @@ def test_experiment_without_room_waits_and_goes_on_as_if_nothing_had_happened(
     assert story(tmp_path) == story(tmp_path / "whole")
 
 
-def test_experiment_without_room_that_is_stopped_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
+def test_experiment_without_room_that_is_stopped_continues_as_if_nothing_had_happened(tmp_path: Path) -> None:
     run(simulated(tmp_path / "whole", VirtualClock(1000.0)))
     clock = VirtualClock(1000.0)
     manager = simulated(tmp_path, clock)
@@ -372,7 +372,7 @@ def test_unusable_database_is_refused_by_name_and_the_others_stay_usable(
 
 
 @pytest.mark.slow
-def test_trial_with_a_damaged_checkpoint_begins_anew(lab: Lab) -> None:
+def test_trial_with_a_damaged_checkpoint_begins_again(lab: Lab) -> None:
     script = """
 import os, signal, pitchpipe
 pitchpipe.get_next_parameter()
@@ -402,7 +402,7 @@ pitchpipe.report_final_result(1)
 
 
 @pytest.mark.slow
-def test_second_manager_is_refused_with_pid_and_host_while_the_first_goes_on(lab: Lab) -> None:
+def test_second_manager_is_refused_with_pid_and_host_while_the_first_continues(lab: Lab) -> None:
     import socket
 
     config = lab.config(max_trial_number=2)
@@ -419,7 +419,7 @@ def test_second_manager_is_refused_with_pid_and_host_while_the_first_goes_on(lab
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_signal_stops_the_experiment_in_order_and_resume_goes_on(number: signal.Signals, lab: Lab) -> None:
+def test_signal_stops_the_experiment_in_order_and_resume_continues(number: signal.Signals, lab: Lab) -> None:
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("these tests were started by nohup, and SIGHUP is ignored")
     process = lab.start("run", lab.config(), "--experiment-id", "exp", "--json")

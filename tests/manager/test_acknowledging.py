@@ -67,7 +67,7 @@ class Agent(AgentLink):
         self.handed_out = cursor
 
     async def ask(self, request: Request) -> dict[str, Any]:
-        raise ConnectionError("it answers nothing")
+        raise ConnectionError("it does not reply")
 
     def kill(self) -> None:
         pass

@@ -193,7 +193,7 @@ def test_row_that_is_not_json_is_damage(store: Store, column: str, value: str | 
         store.experiment()
 
 
-def test_text_that_is_not_utf8_is_told_in_words(store: Store) -> None:
+def test_text_that_is_not_utf8_is_a_readable_error(store: Store) -> None:
     """Python's own sqlite3 raises this error: it has no code."""
     store._db.execute("UPDATE experiment SET name = CAST(x'ff' AS TEXT)")
     with pytest.raises(StoreError, match=r"experiment\.db"):
@@ -225,9 +225,9 @@ def test_deleted_database_is_not_waited_for(store: Store, tmp_path: Path) -> Non
     store._db.execute("PRAGMA max_page_count = 1")
     for path in tmp_path.iterdir():
         path.unlink()
-    with pytest.raises(StoreError, match="was moved or deleted") as told:
+    with pytest.raises(StoreError, match="was moved or deleted") as caught:
         store.commit(tick(*(a_trial(number, error="x" * 4000) for number in range(50))))
-    assert not isinstance(told.value, NoRoomError)
+    assert not isinstance(caught.value, NoRoomError)
 
 
 def test_commit_to_a_database_whose_folder_was_deleted_fails(store: Store, tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_missing_database_is_named(tmp_path: Path) -> None:
         Store.open(tmp_path / "experiment.db")
 
 
-def test_full_disk_is_told_in_words_and_leaves_the_last_tick(store: Store) -> None:
+def test_full_disk_is_a_readable_error_and_leaves_the_last_tick(store: Store) -> None:
     store.commit(tick(a_trial(0)))
     (pages,) = store._db.execute("PRAGMA page_count").fetchone()
     store._db.execute(f"PRAGMA max_page_count = {pages}")

@@ -137,7 +137,7 @@ def test_no_text_breaks_out_of_the_statement(name: str, text: str) -> None:
     )
 
 
-def test_trial_is_told_whole(made: MadeExperiment, view: ExperimentView) -> None:
+def test_trial_is_returned_completely(made: MadeExperiment, view: ExperimentView) -> None:
     fill(made)
     found = view.trial("T0002")
     assert found == view.trial(2)
@@ -220,7 +220,9 @@ def test_thinning_keeps_the_spikes_and_the_ends(made: MadeExperiment, view: Expe
     assert view.curve(0).values == values
 
 
-def test_metric_of_reported_dicts_and_what_is_no_number(made: MadeExperiment, view: ExperimentView) -> None:
+def test_metric_of_reported_dicts_and_what_is_not_a_number(
+    made: MadeExperiment, view: ExperimentView
+) -> None:
     trial = a_trial(0, "RUNNING")
     made.commit(trial, metrics=results(trial, [{"default": 1, "loss": 3}, 2.5, float("nan"), {"default": 4}]))
     assert view.curve(0).values == [1.0, 2.5, None, 4.0]
