@@ -1,6 +1,6 @@
-"""What the executors that run trials in agents have in common: orders in, batches of events out, lost agents.
+"""What all executors that run trials in agents share: orders in, batches of events out, lost agents.
 
-A subclass says how to reach an agent (`_connect`) and what there is to give out. Everything else is here: which
+A subclass says how to reach an agent (`_connect`) and which resources it offers. Everything else is here: which
 attempt runs where, the translation of an agent's messages into events, cursors, and what becomes of an attempt whose
 agent is gone (its spool is read, its end is delivered).
 """
@@ -34,7 +34,7 @@ from .base import Cursors, Deliver, RunSetup, TrialExecutor
 __all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
 
 _log = logging.getLogger(__name__)
-# How a reason begins that is given for a trial: "its agent was killed by signal 9".
+# The beginning of a reason that names the agent of a trial: "its agent was killed by signal 9".
 _OF_AGENT = re.compile(r"^its agent('s| was)? ")
 
 # Beyond the grace: time for the agent to kill a process tree, and for its report to arrive.
@@ -53,11 +53,11 @@ class Listener(ABC):
 
     @abstractmethod
     def on_lost(self, agent: str, reason: str) -> None:
-        """Note that the agent is gone or cannot be reached any more; called once."""
+        """Note that the agent is gone or can no longer be reached; called once."""
 
 
 class AgentLink(ABC):
-    """A connection to one agent; messages that are sent before it is established are kept until it is."""
+    """A connection to one agent; messages sent before it is established are kept until it is."""
 
     @abstractmethod
     def send(self, request: Request) -> None:
@@ -65,10 +65,10 @@ class AgentLink(ABC):
 
     @abstractmethod
     def poll(self, after: int) -> None:
-        """Acknowledge the events up to `after` and ask for the next; they arrive by `Listener.on_batch`."""
+        """Acknowledge the events up to `after` and ask for the next; they arrive through `Listener.on_batch`."""
 
     def flush(self) -> None:  # noqa: B027  (a hook: a link may send at once)
-        """Send what was kept so far in one go, now."""
+        """Send now, in one write, what was kept so far."""
 
     @abstractmethod
     async def ask(self, request: Request) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class AgentLink(ABC):
 
     @abstractmethod
     async def close(self, grace: float) -> None:
-        """End the agent and all that it runs; returns when it is gone."""
+        """End the agent and all that it runs; return when it is gone."""
 
 
 class AgentTrialExecutor(TrialExecutor, Listener):
@@ -111,13 +111,13 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         return self._setup
 
     def prepare(self, agents: Sequence[str]) -> None:
-        """Make agents before the first trials are there: they start while the tuner does."""
+        """Make agents before the first trials exist: they start while the tuner does."""
         for agent in agents:
             if agent not in self._links:
                 self._take_up(agent, self._connect(agent, spawn=True))
 
     def start_trial(self, order: AttemptOrder) -> None:
-        """Start an attempt on the agent the order names, which is made if need be."""
+        """Start an attempt on the agent that the order names; make that agent if necessary."""
         if (order.trial_id, order.attempt) in self._orders:
             return
         self._remember(order, self.setup.clock())
@@ -137,14 +137,14 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             asyncio.get_running_loop().call_later(patience, self._replace_agent, order)
 
     def pause_trial(self, trial_id: str, attempt: int) -> None:
-        """Have an attempt save a checkpoint and end; a function takes as long as it takes to its next report."""
+        """Have an attempt save a checkpoint and end; a function runs on until its next report."""
         order = self._orders.get((trial_id, attempt))
         if order is not None and (link := self._links.get(order.agent)) is not None:
             link.send(Pause(trial_id, attempt))
             link.flush()
 
     def _replace_agent(self, order: AttemptOrder) -> None:
-        """Kill the agent of a trial that does not end, such as a function that never reports."""
+        """Kill the agent of a trial that does not end, such as a function that never reports a result."""
         if (order.trial_id, order.attempt) in self._orders and (
             link := self._links.get(order.agent)
         ) is not None:
@@ -175,14 +175,14 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         return cursors
 
     def confirm(self, cursors: Cursors) -> None:
-        """Note up to where events are committed, of the agents that are still there."""
+        """Note up to where the events of each remaining agent are committed."""
         there = set(self._links.values())
         self._confirmed.update({link: cursor for link, cursor in cursors.items() if link in there})
 
     def acknowledge(self) -> None:
-        """Ask every agent whose last batch is committed for more; that also acknowledges the batch.
+        """Ask every agent whose last batch is committed for more, which also acknowledges that batch.
 
-        An agent without a trial has nothing more to say: it is asked together with its next start, in one message.
+        An agent without a trial has nothing more to report: it is asked together with its next start, in one message.
         """
         for agent in [agent for agent, link in self._links.items() if link in self._confirmed]:
             if self._busy[agent]:
@@ -191,7 +191,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             link.flush()
 
     async def end_orphans(self, agent: str) -> None:
-        """Kill what a lost agent's attempts left running, where that can be done: none of it may report any more."""
+        """Kill what a lost agent's attempts left running, where possible: none of it may report any more."""
 
     async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
         """Read a file of the attempt's folder through its agent, or here when the agent is gone."""
@@ -212,11 +212,11 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         await asyncio.gather(*(link.close(grace) for link in links))
 
     def expect_losses(self) -> None:
-        """Stop warning of lost agents: they are killed on purpose."""
+        """Stop warning about lost agents: they are killed on purpose."""
         self._losses_are_news = False
 
     def kill(self) -> None:
-        """Kill all agents; their attempts are buried as they go."""
+        """Kill all agents; their attempts end as the agents disappear."""
         self.expect_losses()
         for link in list(self._links.values()):
             link.kill()
@@ -228,7 +228,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._emit(self._translate(batch["events"], f"agent {agent}", batch["cursor"]))
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
-        """Tell the runner, which gives a silent agent nothing new to do."""
+        """Report the silence to the runner, which gives a silent agent no new work."""
         _log.log(
             logging.WARNING if is_silent else logging.INFO,
             "agent %s %s",
@@ -238,7 +238,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._emit([AgentSilent(self.setup.clock(), agent, is_over=not is_silent, cause=f"agent {agent}")])
 
     def on_lost(self, agent: str, reason: str) -> None:
-        """Deliver what the lost agent's attempts left in their spools, and their ends."""
+        """Deliver what the lost agent's attempts left in their spools, then their ends."""
         self._drop(agent)
         if self._closing:
             return
@@ -273,7 +273,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         return link
 
     def _finalize_or_start(self, order: AttemptOrder) -> None:
-        """Start an attempt that left no trace, as its agent may never have been made; else deliver its end."""
+        """Start an attempt that left no trace, since its agent may never have been made; else deliver its end."""
         if order.start_time is None and not self._left_by(order):
             self._forget((order.trial_id, order.attempt))
             self.start_trial(order)
@@ -303,22 +303,22 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             link.poll(cursor)
 
     def _drop(self, agent: str) -> None:
-        """Forget the link to an agent that is gone or leaves, and what it would be sent."""
+        """Forget the link to an agent that is gone or is leaving, and what is still to be sent to it."""
         if (link := self._links.pop(agent, None)) is not None:
             self._delivered.pop(link, None)
             self._confirmed.pop(link, None)
 
     def _translate(self, raw: Sequence[dict[str, Any]], source: str, last: int) -> Iterator[Event]:
-        """Yield what agents report as the runner's events; `last` is the number of the last one in its source.
+        """Translate agents' reports into the runner's events; `last` is the number of the last one in its source.
 
-        Agents' clocks may be wrong, or set: nothing happened before the start of its attempt or in the future.
+        An agent's clock may be wrong or be set: no event is dated before the start of its attempt, or in the future.
         """
         now = self.setup.clock()
         for number, event in enumerate(raw, last - len(raw) + 1):
             key = event["trial"], event["attempt"]
             order = self._orders.get(key)
             if order is None:
-                continue  # ended already: an agent repeats it after a restart, or was taken for dead
+                continue  # ended already: an agent repeats it after a restart, or was given up
             if event.get("mark", order.mark) != order.mark:
                 continue  # of a trial that the store has forgotten
             event["time"] = min(now, max(event.get("time", now), self._not_before[key]))
@@ -341,7 +341,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._on_end(order)
 
     def _on_end(self, order: AttemptOrder) -> None:
-        """Hook: an attempt is over, and a subclass may give back what it held."""
+        """Release what an ended attempt held (a hook for subclasses)."""
 
     def _emit(self, events: Iterable[Event]) -> None:
         if self._deliver is not None:
@@ -349,7 +349,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
 
 def spool_path(setup: RunSetup, order: AttemptOrder) -> Path:
-    """Where the reports of an attempt lie: its own file, or that of its agent for function trials."""
+    """Return the file with the reports of an attempt: its own, or that of its agent for function trials."""
     if setup.run.is_function:
         return setup.folder / "agents" / f"{order.agent}.jsonl"
     return setup.folder / "trials" / str(order.sequence_id) / spool_name(order.attempt, order.mark)

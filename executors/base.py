@@ -1,8 +1,8 @@
 """The contract between the manager and whatever runs the trials.
 
 An executor starts and stops attempts somewhere and delivers what happens to them as events. It decides nothing:
-which trial runs, on which slot and with which devices is the runner's business, and committed before the executor
-hears of it. It must keep three promises, which the conformance suite in `tests/executors/test_base.py` checks:
+which trial runs, on which slot and with which devices is the runner's decision, committed before the executor
+receives it. It must keep three promises, which the conformance suite in `tests/executors/test_executors.py` checks:
 
 * `start_trial` is idempotent on (trial, attempt), and so are `stop_trial` and `pause_trial`;
 * of one attempt, `AttemptEnded` is delivered exactly once and after every report of that attempt;
@@ -25,7 +25,7 @@ __all__ = ["Cursors", "Deliver", "ExecutorError", "RunSetup", "TrialExecutor"]
 
 Deliver = Callable[[Sequence[Event]], None]
 Cursors = Mapping[Any, int]
-"""How far events have been delivered, by agent; only the executor that returned them reads them."""
+"""How far each agent's events have been delivered; only the executor that returned them reads them."""
 
 
 class ExecutorError(Exception):
@@ -57,26 +57,26 @@ class TrialExecutor(ABC):
 
     @abstractmethod
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
-        """Become able to run attempts; return the resources there are to give out.
+        """Prepare to run attempts; return the resources that trials can get.
 
         `deliver` must be called on the event loop's thread. Raises `ExecutorError` when nothing can ever run here.
         """
 
     @abstractmethod
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
-        """After a restart of the manager: take up the attempts that the store holds for started or assigned.
+        """Take over, after a restart of the manager, the attempts that are started or assigned in the store.
 
-        An attempt whose agent lives continues (or is started now if its agent does not know it); of one whose agent
-        is gone, what its spool holds is delivered, and its end.
+        An attempt whose agent lives continues (or starts now if its agent does not know it); if the agent
+        is gone, what its spool holds is delivered, then its end.
         """
 
     @abstractmethod
     def start_trial(self, order: AttemptOrder) -> None:
-        """Start an attempt; what becomes of it arrives as events."""
+        """Start an attempt; all that it reports, and its end, arrive as events."""
 
     @abstractmethod
     def stop_trial(self, trial_id: str, attempt: int) -> None:
-        """End an attempt, its whole process tree, with the grace of the setup; the end arrives as an event."""
+        """End an attempt with its whole process tree, after the setup's grace; the end arrives as an event."""
 
     def pause_trial(self, trial_id: str, attempt: int) -> None:
         """Have an attempt save a checkpoint if it can, and end; the end arrives as an event, `paused` or not.
@@ -86,11 +86,11 @@ class TrialExecutor(ABC):
         self.stop_trial(trial_id, attempt)
 
     def take_cursors(self) -> Cursors:
-        """Return how far the events that were delivered since the last call reach."""
+        """Return how far the events reach that were delivered since the last call."""
         return {}
 
     def confirm(self, cursors: Cursors) -> None:  # noqa: B027  (a hook: there may be no agents)
-        """The events up to these cursors are committed: the next `acknowledge` or start may say so."""
+        """Note that events up to these cursors are committed: the next `acknowledge` or start may say so."""
 
     @abstractmethod
     def acknowledge(self) -> None:
@@ -98,24 +98,24 @@ class TrialExecutor(ABC):
 
     @abstractmethod
     async def read_file(self, order: AttemptOrder, name: str, offset: int, limit: int) -> bytes:
-        """At most `limit` bytes of a file of the attempt's folder, wherever that lies."""
+        """Return at most `limit` bytes of a file in the attempt's folder, on whatever machine that is."""
 
     @abstractmethod
     async def close(self) -> None:
         """End all agents and what they run; nothing is left when this returns."""
 
     def prepare(self, agents: Sequence[str]) -> None:  # noqa: B027  (a hook: there may be nothing to prepare)
-        """Trials will run on these agents soon: they may be made already."""
+        """Make agents on which trials will run soon, where that saves time."""
 
     def kill(self) -> None:  # noqa: B027  (a hook: there may be nothing to kill)
         """End all agents at once, without grace; the ends of their attempts arrive as events."""
 
     def expect_losses(self) -> None:  # noqa: B027  (a hook: there may be nothing to lose)
-        """Everything is about to be killed on purpose: that agents are lost is no news any more."""
+        """Stop warning about lost agents: everything is about to be killed on purpose."""
 
     def warnings(self) -> Sequence[str]:
-        """Return what is out of order at present where trials run, as sentences."""
+        """Return, as sentences, what is wrong at present where trials run."""
         return ()
 
     def on_idle(self, next_deadline: float | None) -> None:  # noqa: B027  (a hook: most executors ignore it)
-        """The manager has nothing to do and the dispatcher owes no answer; a virtual clock may advance."""
+        """Note that the manager is idle and the dispatcher owes no reply: a virtual clock may advance."""

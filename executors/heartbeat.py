@@ -1,4 +1,4 @@
-"""A heartbeat: notices that the other side of a connection has been silent, and that this lasts too long."""
+"""A heartbeat: notices when the other side of a connection falls silent, and when the silence lasts too long."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _BEATS = 4
 
 
 class Heartbeat:
-    """Calls `beat` when nothing was heard for a while, and once `on_silence` when nothing was for `timeout` seconds.
+    """Calls `beat` after a while without a sign of life, and `on_silence` once after `timeout` seconds without one.
 
-    `on_suspect` is called with True after `suspect_after` seconds of silence, and with False when it is over. If this
+    `on_suspect` is called with True after `suspect_after` seconds of silence, and with False when that ends. If this
     process itself was stopped meanwhile, the time starts again: nothing could have been received.
     """
 
@@ -38,7 +38,7 @@ class Heartbeat:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begin to listen; a heart that beats already continues."""
+        """Start listening; has no effect while it listens."""
         if self._timer is None:
             self.heard()
             self._wait()
@@ -51,7 +51,7 @@ class Heartbeat:
             self._on_suspect(False)
 
     def stop(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""A connection to an agent over its Unix socket, with a watch over its signs of life."""
+"""A connection to an agent over its Unix socket, which notices when the agent falls silent."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _log = logging.getLogger(__name__)
 
 # An agent that was silent for so long (s) gets no new work until it gives a sign of life.
 SUSPECT_AFTER = 3.0
-# A process that was just made has to load its modules before it can say hello.
+# A new process has to load its modules before it can say hello.
 _START_TIMEOUT = 60.0
 
 
 class SocketLink(AgentLink, asyncio.Protocol):
     """Connects, says hello, and passes messages; what is sent before it is connected is kept until then.
 
-    An answer carries the id of its message; the answer to a poll is a batch of events. An agent that was silent for
+    A reply carries the id of its message; the reply to a poll is a batch of events. An agent that is silent for
     `timeout` seconds is given up; a `new` one has more time to say hello.
     """
 
@@ -88,7 +88,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
             return None
 
     async def wait_closed(self, timeout: float) -> None:
-        """Wait until the agent has closed its end, at most so long; then close ours."""
+        """Wait up to `timeout` seconds until the agent has closed its end; then close ours."""
         self._closing = True
         try:
             await asyncio.wait_for(self._closed.wait(), timeout)
@@ -99,7 +99,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
             self._transport.close()
 
     async def why_lost(self, reason: str) -> str:
-        """A better reason than the socket's, if there is one."""
+        """Return a better reason than the socket's, if there is one."""
         return reason
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -108,7 +108,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self.flush()
 
     def data_received(self, data: bytes) -> None:
-        """Pass batches to the listener, and other replies to the one who asked; ignore an agent that was given up."""
+        """Pass batches to the listener, other replies to the caller that waits; ignore an agent that was given up."""
         if self._closed.is_set():
             return
         self._heartbeat.start()
@@ -125,7 +125,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
                 _log.warning("agent %s: %s", self._agent, message.get("error", message))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The agent is gone, or has closed the line."""
+        """Report that the agent is gone or has closed the connection."""
         self._end(f"its agent closed the connection ({exc})" if exc else "its agent is gone")
 
     def flush(self) -> None:
@@ -160,7 +160,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
             self._listener.on_silent(self._agent, suspect)
 
     def _on_silence(self, patience: float) -> None:
-        """Give the agent up: kill it, and ignore what it may still send."""
+        """Give the agent up: kill it and ignore what it may still send."""
         if self._closed.is_set():
             return
         self._given_up = True
@@ -177,7 +177,7 @@ class SocketLink(AgentLink, asyncio.Protocol):
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ConnectionError(reason))
-                answer.exception()  # nobody may be waiting
+                answer.exception()  # mark it as seen: there may be no waiter
         self._answers.clear()
         if not self._closing:
             self._closing = True

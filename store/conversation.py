@@ -1,7 +1,7 @@
 """The recorded messages between the manager and its dispatcher, from which a new dispatcher is restored.
 
 Commands are numbered from 1 in the order in which they were committed, replies from 1 in the order in which they came.
-The dispatcher answers from two queues, whose relative order is not fixed: replies are compared queue by queue.
+The dispatcher replies from two queues, whose relative order is not fixed: replies are compared queue by queue.
 """
 
 from __future__ import annotations

@@ -362,7 +362,7 @@ def test_failed_trials_of_a_restored_experiment(how: dict[str, bool], steps: str
     assert len(again.trials) == 3
 
 
-def test_unfinished_trials_go_on_or_are_cancelled(tmp_path: Path) -> None:
+def test_unfinished_trials_continue_or_are_cancelled(tmp_path: Path) -> None:
     for go_on in (True, False):
         directory = tmp_path / str(go_on)
         search = experiment(square, directory, max_trial_number=1)
@@ -408,7 +408,7 @@ def test_stopper_can_be_replaced(tmp_path: Path) -> None:
     assert [row["reason"] for row in result.trials] == ["training_iteration has reached 2"]
 
 
-def test_experiment_that_is_done_goes_on_under_new_limits(tmp_path: Path) -> None:
+def test_experiment_that_is_done_continues_under_new_limits(tmp_path: Path) -> None:
     trials = experiment(square, tmp_path, max_trial_number=2).run().trials
     result = Experiment.restore(tmp_path / "exp", max_trial_number=5, trial_concurrency=2).run()
     assert result.counts == {"SUCCEEDED": 5}

@@ -35,7 +35,7 @@ def test_import_and_reports_load_nothing_heavy() -> None:
     }
 
 
-def test_folders_of_the_tree_are_no_top_level_modules() -> None:
+def test_folders_of_the_tree_are_not_top_level_modules() -> None:
     names = "\n".join(f"import pitchpipe.{name}" for name in FOLDERS)
     assert modules_after(names).isdisjoint(FOLDERS)
 

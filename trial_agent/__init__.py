@@ -1,6 +1,6 @@
 """What runs next to the user's code: the agent, its trials, the spool and the functions a script calls.
 
-The names load lazily: a trial script comes through here on its way to `sdk` and must not pay for the agent.
+The names load lazily: a trial script imports this package to reach `sdk` and must not pay for the agent.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -m pitchpipe.trial_agent --agent ID --listen-fd N --folder DIR [--token-fd M]
 
-The manager makes the listening socket and passes it on, so it may connect before the agent is up. The token
+The manager makes the listening socket and passes it on, so it can connect before the agent is up. The token
 comes through a descriptor or the environment. SIGTERM and SIGINT kill what runs and end the agent; so does a
 manager that does not come back.
 """
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _serve(server: UnixServer, agent: Agent) -> None:
-    """Serve; when no manager came back, end by force an agent whose function cannot be interrupted."""
+    """Serve; if no manager comes back, end by force an agent whose function cannot be interrupted."""
     server.serve()
     _leave_by_force(after=agent.grace + LAST_RESORT)
 
@@ -59,7 +59,7 @@ def _token(descriptor: str | None) -> str:
 
 
 def _handle_signals(agent: Agent, server: UnixServer) -> None:
-    """Let SIGTERM and SIGINT, and a `shutdown` message, end the agent whatever its trial does."""
+    """Let SIGTERM, SIGINT and a `shutdown` message end the agent, whatever its trial does."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         del number, frame

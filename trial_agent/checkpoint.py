@@ -1,7 +1,7 @@
-"""One checkpoint: a folder from which a trial can go on; how it is written and read. Light, for the SDK.
+"""One checkpoint: a folder from which a trial can continue; how it is written and read. Light, for the SDK.
 
-A folder is filled under a hidden name and renamed when it is whole. It counts from the moment at which its
-name is in the spool: whoever is killed before that leaves rubbish behind, but never half a checkpoint.
+A folder is filled under a hidden name and renamed when it is complete. It counts from the moment its
+name is in the spool: a process killed before that leaves rubbish, but never half a checkpoint.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Checkpoint:
         return any(os.path.exists(os.path.join(self.path, name)) for name in (_JSON, _PICKLE))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the dict that was saved; raise ValueError when files were saved instead."""
+        """Return the dict that was saved; raise ValueError if files were saved instead."""
         plain = os.path.join(self.path, _JSON)
         if os.path.exists(plain):
             with open(plain, encoding="utf-8") as file:
@@ -79,7 +79,7 @@ def write_data(folder: str, data: dict[str, Any] | str | os.PathLike[str]) -> No
 def _write_dict(folder: str, data: dict[str, Any]) -> None:
     try:
         text = json.dumps(data)
-        exact = json.loads(text) == data  # tuples, numbers as keys and NaN would come back as something else
+        exact = json.loads(text) == data  # tuples, numbers as keys and NaN would come back changed
     except (TypeError, ValueError, RecursionError):
         text, exact = "", False
     if exact:
@@ -95,7 +95,7 @@ def _pickled(data: dict[str, Any]) -> bytes:
 
     try:
         return pickle.dumps(data, protocol=5)
-    except (pickle.PicklingError, AttributeError, TypeError):  # what only cloudpickle can send, like a lambda
+    except (pickle.PicklingError, AttributeError, TypeError):  # only cloudpickle can write it, like a lambda
         import cloudpickle
 
         return cloudpickle.dumps(data)
@@ -115,12 +115,12 @@ def _copy(folder: str, source: str) -> None:
 
 
 def _is_ours(source: str) -> bool:
-    """Return whether a folder is a checkpoint of a trial, saved once more."""
+    """Return whether a folder is a trial's checkpoint that is saved again."""
     return os.path.basename(os.path.dirname(os.path.abspath(source))) == "checkpoints"
 
 
 def save(checkpoints: str, attempt: int, fill: Fill) -> str | None:
-    """Make a whole checkpoint in the folder `checkpoints` and return its name; None when `fill` put nothing there.
+    """Make a complete checkpoint in the folder `checkpoints` and return its name; None when `fill` wrote nothing.
 
     >>> import tempfile
     >>> checkpoints = tempfile.mkdtemp()
@@ -160,7 +160,7 @@ def _publish(draft: str, checkpoints: str, attempt: int) -> str:
 
 
 def remove(folder: str) -> None:
-    """Remove a folder; what cannot be removed stays."""
+    """Remove a folder; leave what cannot be removed."""
     try:
         for name in os.listdir(folder):
             os.unlink(os.path.join(folder, name))

@@ -1,4 +1,4 @@
-"""The checkpoints of one trial, as the agent sees them: which there are, and which may go."""
+"""The checkpoints of one trial, as the agent sees them: which exist, and which may be removed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["CheckpointStore", "Keeping"]
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How many checkpoints of a trial stay (None: all), ranked by `recency` or by `score` (their last value).
+    """How many checkpoints of a trial are kept (None: all), ranked by `recency` or by `score` (their last value).
 
-    `mode` says which score is the better one. `frequency` (in steps; 0: never) and `at_end` are for classes.
+    `mode` says which score is better. `frequency` (in steps; 0: never) and `at_end` are for classes.
 
     >>> Keeping.of({"keep": 3, "rank_by": "score", "mode": "minimize"}).keep
     3
@@ -36,7 +36,7 @@ class Keeping:
 
     @classmethod
     def of(cls, message: Mapping[str, Any] | None) -> Keeping:
-        """Read the part of a `start` message; what it does not say is as above."""
+        """Read this part of a `start` message; what it lacks has the defaults above."""
         return cls(**{name: message[name] for name in cls.__slots__ if name in message}) if message else cls()
 
     def message(self) -> dict[str, Any]:
@@ -55,8 +55,8 @@ class CheckpointStore:
     """The folder with the checkpoints of a trial, during one attempt; not thread-safe.
 
     These are never removed: the latest, the one this attempt was restored from (its path is `restored`), and those
-    that the manager may take for the latest: it has confirmed some events, and perhaps read those sent since then.
-    A new one is forced to the disk where `synced_root` is given, with the folders from there on.
+    that the manager may take for the latest: it has confirmed some events and may have read those sent since then.
+    If `synced_root` is given, a new one is forced to the disk, with the folders from there on.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class CheckpointStore:
         self._entries: dict[str, _Entry] | None = None  # in the order in which they were saved
 
     def admit(self, event: Event) -> Event:
-        """Take note of a new checkpoint and describe it in its folder; return its event, or the problem with it."""
+        """Note a new checkpoint and describe it in its folder; return its event, or the problem with it."""
         name = event["name"]
         path = os.path.join(self.folder, name)
         if not os.path.isdir(path):
@@ -95,7 +95,7 @@ class CheckpointStore:
         return event
 
     def prune(self, told: int, confirmed: int, sent: int) -> None:
-        """Remove what need not stay, when the events of all that was admitted are in the outbox.
+        """Remove what need not stay, once the events of all that was admitted are in the outbox.
 
         `told` is the number of the last event there, `confirmed` that up to which the manager has committed them,
         and `sent` that up to which they are on their way to it.
@@ -114,7 +114,7 @@ class CheckpointStore:
             remove(os.path.join(self.folder, name))
 
     def tidy(self) -> None:
-        """Remove what this attempt began to save and did not finish, and the folder when nothing is in it."""
+        """Remove what this attempt did not finish saving, and the folder if it is empty."""
         entries = self._known()
         for name in _names(self.folder):
             mine = name.lstrip(".").startswith(f"{self._attempt}-")
@@ -126,7 +126,7 @@ class CheckpointStore:
             pass
 
     def _known(self) -> dict[str, _Entry]:
-        """Return the checkpoints; at first, those that earlier attempts left, without what they did not finish."""
+        """Return the checkpoints; at first the ones that earlier attempts finished saving."""
         if self._entries is None:
             found: dict[str, _Entry] = {}
             for name in _names(self.folder):
@@ -139,7 +139,7 @@ class CheckpointStore:
         return self._entries
 
     def _score(self, entry: _Entry) -> float:
-        """Return the rank of a checkpoint: the higher is kept longer, and among equals the latest."""
+        """Return the rank of a checkpoint: a higher one is kept longer, and of equals the latest."""
         if self._keeping.rank_by != "score":
             return 0.0
         if entry.value is None:

@@ -1,4 +1,4 @@
-"""Driving a `Trainable` through one attempt: made or used again, restored, stepped, saved, exported, cleaned up."""
+"""Drives a `Trainable` through one attempt: makes or reuses, restores, steps, saves, exports and cleans it up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Stable", "run_class", "unwrapped"]
 
 
 class Stable:
-    """The instances of the classes that an agent runs: none, or one that is kept for the next trial."""
+    """The instance of a class that an agent keeps for the next trial, if any."""
 
     def __init__(self) -> None:
         self._kept: Trainable | None = None
@@ -26,7 +26,7 @@ class Stable:
     def call(self, function: TrialFunction, parameters: dict[str, Any], gpus: Sequence[int] | None) -> Any:
         """Return what the function returns, or a Trainable when it is a class or makes one.
 
-        That is the one which was kept, if it was made for the same GPUs and can be reset.
+        The Trainable is the one that was kept, if it was made for the same GPUs and can be reset.
         """
         kept, self._kept = self._kept, None
         if kept is not None:
@@ -36,7 +36,7 @@ class Stable:
         return function(parameters)
 
     def keep(self, trainable: Trainable, function: TrialFunction, gpus: Sequence[int] | None) -> None:
-        """Keep an instance whose attempt is over and left it in order."""
+        """Keep an instance that its attempt left in order."""
         self._kept = trainable
         self._made_for = function, gpus
 
@@ -75,8 +75,8 @@ def run_class(
 ) -> dict[str, str]:
     """Drive an instance to the end of an attempt and return the paths of what it exported, by format.
 
-    Raises what the class raises, and TrialStopped at a stop or pause. The instance is cleaned up, or handed to `keep`
-    when it may be used again.
+    Raises what the class raises, and TrialStopped at a stop or pause. The instance is cleaned up, or passed to `keep`
+    if it may be used again.
     """
     in_order = False
     try:
@@ -111,7 +111,7 @@ class _Drive:
             pausing = self._channel.pausing
             if pausing or self._is_save_due():
                 self._channel.save(self._fill)
-            if pausing:  # and there was nothing to save, which would have raised it
+            if pausing:  # nothing was saved: a save would have raised it
                 raise sdk.TrialStopped
         if self._job.keeping.at_end or self._job.budget is not None or self._is_save_due():
             self._channel.save_at_end(self._fill)
@@ -139,7 +139,7 @@ class _Drive:
         return self._job.budget is not None and self._trainable.iteration >= self._job.budget
 
     def _final(self, last: str) -> str:
-        """Return the final result, which says of a trial that is to be paused that it is done instead."""
+        """Return the final result; it says that a trial that is to be paused is done instead."""
         if not self._pauses_at_budget:
             return last
         result = json.loads(last)
@@ -181,7 +181,7 @@ def _result(trainable: Trainable, result: Any) -> tuple[Any, bool]:
 
 
 def _relative(path: str, folder: str) -> str:
-    """Return a path in the experiment's folder relative to that, and any other as it is.
+    """Return a path in the experiment's folder relative to that folder, and any other as it is.
 
     >>> _relative("/exp/trials/0/export/model.onnx", "/exp"), _relative("/models/a", "/exp")
     ('trials/0/export/model.onnx', '/models/a')

@@ -1,4 +1,4 @@
-"""From a trial command, as the user wrote it, to a program and its arguments; and why it cannot start.
+"""Turns a trial command, as the user wrote it, into a program and its arguments, and explains why it cannot start.
 
 A plain command is executed directly, which saves a shell per trial; one that needs a shell gets one.
 """
@@ -24,7 +24,7 @@ _SHELL_WORDS = frozenset(
 
 
 class StartError(Exception):
-    """The command of a trial cannot be started; `exit_code` is what a shell would have answered."""
+    """The command of a trial cannot be started; `exit_code` is what a shell would have returned."""
 
     def __init__(self, message: str, exit_code: int | None = None) -> None:
         super().__init__(message)
@@ -70,7 +70,7 @@ def arguments_of(
 
 
 def explain(error: OSError, arguments: list[str]) -> StartError:
-    """Return the readable reason for an error of the system when it was asked to execute `arguments`."""
+    """Return a readable form of the error with which the system refused to execute `arguments`."""
     if isinstance(error, FileNotFoundError):
         return StartError(
             f"cannot run {arguments[0]}: the interpreter named in its first line does not exist", 127
@@ -79,7 +79,7 @@ def explain(error: OSError, arguments: list[str]) -> StartError:
 
 
 def with_interpreter(arguments: list[str], error: OSError) -> list[str] | None:
-    """Return how to run a script without a `#!` line, as shells do; None when `error` is another one."""
+    """Return how shells run a script without a `#!` line; None if `error` has another cause."""
     return [_shell(), *arguments] if error.errno == errno.ENOEXEC else None
 
 

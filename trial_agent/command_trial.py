@@ -1,8 +1,8 @@
 """One attempt of a command trial: any program, in a process group of its own, followed from start to end.
 
-One `poll` waits for everything that can happen: the process ends, its spool grows, somebody asks for a
+One `poll` waits for everything that can happen: the process ends, its spool grows, the manager asks for a
 kill, a timer is due. What the process reported is read to the end before the attempt counts as ended. While
-nobody acknowledges and the outbox is full, reports wait in the spool.
+no manager acknowledges events and the outbox is full, reports wait in the spool.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MEMORY_EVERY = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What an agent lends to the attempt that runs."""
+    """What an agent lends to the running attempt."""
 
     outbox: Outbox
     watch: FileWatch
@@ -74,17 +74,17 @@ class CommandTrial:
         self._oom_kills = 0  # of this machine, before the start
 
     def kill(self, grace: float) -> None:
-        """Ask for the end of the attempt: SIGTERM, `grace` seconds, SIGKILL."""
+        """Ask for the end of the attempt: SIGTERM, then SIGKILL after `grace` seconds."""
         self._is_pause = False
         self.pause(grace)
 
     def pause(self, grace: float) -> None:
-        """End the attempt like `kill`; it continues from the last checkpoint that it saved by then."""
+        """End the attempt as `kill` does; its successor continues from the last checkpoint saved by then."""
         self._asked.append(grace)
         self._tools.wake.set()
 
     def run(self) -> dict[str, Any]:
-        """Run the attempt to its end and return its outcome; every report of it has been sent by then."""
+        """Run the attempt to its end and return its outcome; all its reports have been sent by then."""
         try:
             process = self._start()
         except StartError as error:
@@ -101,7 +101,7 @@ class CommandTrial:
         return self._record(self._outcome(process.returncode))
 
     def _send(self, found: list[Event]) -> None:
-        """Send events; the checkpoints among them are looked at before, and older ones may go after."""
+        """Send events; admit the checkpoints among them first, and remove older ones afterwards."""
         outbox = self._tools.outbox
         if not any(event["e"] == "checkpoint" for event in found):
             outbox.put_all(self._synced(found))
@@ -111,7 +111,7 @@ class CommandTrial:
         self._checkpoints.prune(outbox.last, outbox.confirmed, outbox.sent)
 
     def _synced(self, found: list[Event]) -> list[Event]:
-        """Force the spool to the disk if the experiment asks for it; return the events, and any problem with that."""
+        """Force the spool to the disk if the experiment asks for it; return the events and any problem with it."""
         if self.job.run.synced:
             try:
                 sync(self._spool)
@@ -145,7 +145,7 @@ class CommandTrial:
         return self._folder / (name if self.job.attempt <= 1 else f"{name}-{self.job.attempt}")
 
     def _follow(self, process: subprocess.Popen[bytes], tree: ProcessTree, follower: Follower) -> None:
-        """Return when the process has ended (it is not reaped yet)."""
+        """Return when the process has ended; it is not reaped yet."""
         tools = self._tools
         timers = Timers(tools.watch.interval, MEMORY_EVERY if self.job.run.memory_limit else None)
         with ExitWatch(process) as ended:
@@ -179,7 +179,7 @@ class CommandTrial:
         limit = self.job.run.memory_limit
         if limit is None or self._over_limit or not timers.memory_due():
             return
-        # Forked workers share pages: count those properly before a trial is killed for them.
+        # Forked workers share pages: count these once before the trial is killed for them.
         if tree.memory() > limit and (used := tree.proportional_memory()) > limit:
             self._over_limit = f"used {gibibytes(used)}, more than the limit of {gibibytes(limit)}"
             self._asked.append(0.0)
@@ -196,7 +196,7 @@ class CommandTrial:
             tree.kill(self._killed_at)
 
     def _end(self, process: subprocess.Popen[bytes], tree: ProcessTree) -> None:
-        """Kill what the process left behind, then reap it: until then no other group can have its number."""
+        """Kill what the process left running, then reap it: until then no other group can get its number."""
         if self._killed_at is not None:
             tree.kill(self._killed_at)
         tree.signal_group(signal.SIGKILL)
@@ -206,7 +206,7 @@ class CommandTrial:
     def _outcome(self, returncode: int) -> dict[str, Any]:
         code, number = (None, -returncode) if returncode < 0 else (returncode, None)
         killed = self._killed_at is not None and self._over_limit is None
-        ended_well = returncode == 0 and self._reader.has_final  # of itself, a moment before
+        ended_well = returncode == 0 and self._reader.has_final  # by itself, just before the kill
         paused = killed and self._is_pause and not ended_well
         error = self._over_limit
         if error is None and returncode != 0 and not killed:
@@ -222,13 +222,13 @@ class CommandTrial:
         )
 
     def _was_oom_killed(self, returncode: int) -> bool:
-        """Return whether the kernel took the trial, or what its shell waited for, to get memory back."""
+        """Return whether the kernel killed the trial, or what its shell waited for, to free memory."""
         by_kill = returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
         return by_kill and oom_kills() > self._oom_kills
 
     def _record(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Write how the attempt ended into its spool, so that it is known even if the agent dies now."""
-        # The event still tells the manager; on a full disk there is nowhere to say more.
+        """Write into the spool how the attempt ended, so that this is known even if the agent dies now."""
+        # The manager still gets the event; on a full disk there is nowhere to say more.
         with contextlib.suppress(OSError), contextlib.closing(LineFile(str(self._spool))) as file:
             line = orjson.dumps({"ended": outcome}).decode()
             file.append("\n" + line if self._reader.inside_line else line)
@@ -261,7 +261,7 @@ def _spawn(
 
 
 def last_lines(path: Path, limit: int = ERROR_BYTES) -> str | None:
-    """Return the end of a file as whole lines of at most `limit` bytes: of a traceback, its last part."""
+    """Return the end of a file as whole lines, at most `limit` bytes: of a traceback, its last part."""
     try:
         with open(path, "rb") as file:
             size = file.seek(0, os.SEEK_END)

@@ -1,7 +1,7 @@
-"""The trial agent, apart from how messages reach it: a long-lived worker that runs attempts, one by one.
+"""The trial agent, apart from how messages reach it: a long-lived worker that runs one attempt after another.
 
-Two carriers drive it: a Unix socket (`unix_server`) and a Ray actor. Both call `handle` for what the
-manager asks and collect events from the outbox; the thread that calls `run` runs the trials.
+Two carriers drive it: a Unix socket (`unix_server`) and a Ray actor. Both pass the manager's requests to `handle`
+and collect events from the outbox; the thread that calls `run` runs the trials.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from .wake import Wake
 
 __all__ = ["HOLD", "IDLE_TIMEOUT", "LAST_RESORT", "SEEN_LIMIT", "Agent", "Attempt"]
 
-SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent again is not run again
-HOLD = 0.002  # seconds in which the events of a short function trial wait for each other
+SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent twice runs once
+HOLD = 0.002  # seconds for which the events of a short function trial wait to leave together
 IDLE_TIMEOUT = 60.0  # before the first `configure`
 LAST_RESORT = 10.0  # seconds beyond the grace for a function that cannot be interrupted
 
@@ -51,10 +51,10 @@ Attempt = CommandTrial | FunctionTrial
 
 
 class Agent:
-    """Runs attempts, one at a time, and keeps what there is to tell until a manager has taken it.
+    """Runs attempts, one at a time, and keeps their events until a manager has acknowledged them.
 
-    `handle` and `next_events` may be called from any thread; `run` belongs to one (the main thread, where
-    there is a choice: a function trial runs in it). `on_events` is called when events can be collected.
+    `handle` and `next_events` may be called from any thread; `run` belongs to one (the main thread, if
+    possible: a function trial runs in it). `on_events` is called when events can be collected.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class Agent:
 
     @property
     def orphan_timeout(self) -> float:
-        """Seconds for which the agent continues, or waits, without a manager."""
+        """Seconds for which the agent continues or waits without a manager."""
         return IDLE_TIMEOUT if self._run_spec is None else self._run_spec.orphan_timeout
 
     def handle(self, message: Message) -> Message | None:
-        """Do what a message asks and return the reply, if it has one; what makes no sense gets an `error`."""
+        """Do what a message asks and return its reply, if any; an invalid message gets an `error`."""
         try:
             return self._do(decode_request(message))
         except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
@@ -117,12 +117,12 @@ class Agent:
         return None
 
     def next_events(self, after: int, timeout: float) -> Message:
-        """Wait up to `timeout` seconds for events numbered above `after`; those up to it are forgotten."""
+        """Wait up to `timeout` seconds for events numbered above `after`; forget those up to it."""
         found, cursor = self.outbox.wait(after, timeout)
         return {"events": self._marked(found), "cursor": cursor}
 
     def take(self, after: int) -> tuple[list[Event], int]:
-        """Return what there is of the events numbered above `after`, and the number of the last one."""
+        """Return the events numbered above `after` so far, and the number of the last one."""
         found, cursor = self.outbox.take(after)
         return self._marked(found), cursor
 
@@ -143,7 +143,7 @@ class Agent:
         self._tools.guard.close()
 
     def close(self) -> None:
-        """Give back what the agent holds, after `run` has returned and no more messages come."""
+        """Release what the agent holds, after `run` has returned and no more messages come."""
         self._tools.guard.close()
         self._tools.watch.close()
         self._tools.wake.close()
@@ -163,7 +163,7 @@ class Agent:
 
     @property
     def grace(self) -> float:
-        """Seconds between asking a trial to end and making it."""
+        """Seconds between asking a trial to end and forcing it to."""
         return 0.0 if self._run_spec is None else self._run_spec.grace
 
     @property
@@ -224,11 +224,11 @@ class Agent:
 
     def _configured(self) -> RunSpec:
         if self._run_spec is None:
-            raise ValueError("an agent is configured before it starts trials or reads files")
+            raise ValueError("the agent must be configured before it starts trials or reads files")
         return self._run_spec
 
     def _run(self, job: Job) -> None:
-        """Run one attempt to its end; its `ended` is sent when the agent is free again."""
+        """Run one attempt to its end; send its `ended` event when the agent is free again."""
         try:
             attempt = self._begin(job)
             if attempt is None:
@@ -242,7 +242,7 @@ class Agent:
         self.outbox.put(events.ended(job.trial, job.attempt, outcome))
 
     def _begin(self, job: Job) -> Attempt | None:
-        """Make the attempt the current one; None when it was killed while it waited."""
+        """Make the attempt the current one; return None if it was killed while it waited."""
         attempt = self._attempt(job)
         with self._lock:
             if self._waiting.pop(job.key, None) is None:
@@ -263,7 +263,7 @@ class Agent:
 
 def _job_of(start: Start, run: RunSpec) -> Job:
     if not isinstance(start.parameters, str):
-        raise TypeError("the parameter record is sent as JSON text")
+        raise TypeError("the parameter record must be sent as JSON text")
     return Job(
         trial=start.trial,
         attempt=start.attempt,

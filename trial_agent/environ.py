@@ -1,4 +1,4 @@
-"""The environment variables through which an agent and a trial speak, and the environment a trial gets."""
+"""The environment variables that an agent sets for a trial, and the environment that a trial gets."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def starting_environment() -> dict[str, str]:
     try:
         with open("/proc/self/environ", "rb") as file:
             entries = file.read().split(b"\0")
-    except OSError:  # not Linux: the present environment is the best there is
+    except OSError:  # not Linux: the current environment is the best available
         return dict(os.environ)
     pairs = (entry.split(b"=", 1) for entry in entries if b"=" in entry)
     return {os.fsdecode(name): os.fsdecode(value) for name, value in pairs}
@@ -60,7 +60,7 @@ def base_environment(environment: Mapping[str, str], python: str = sys.executabl
     """Return `environment` without what belongs to the agent's own hosts (Ray, an outer experiment).
 
     The folder of the agent's own Python comes first on PATH: `python train.py` finds the packages that Pitchpipe
-    was installed beside, also where its virtual environment was not activated.
+    was installed beside, even if its virtual environment was not activated.
 
     >>> base_environment({"PATH": "/bin", "RAY_JOB_ID": "01", "PITCHPIPE_TRIAL_ID": "AbCdE"}, "/venv/bin/python")
     {'PATH': '/venv/bin:/bin'}
@@ -74,7 +74,7 @@ def base_environment(environment: Mapping[str, str], python: str = sys.executabl
 
 
 def visible_devices(gpus: Sequence[int] | None) -> dict[str, str]:
-    """Return what to set so that a trial sees these GPUs: None leaves them alone, an empty list hides all.
+    """Return the variables that show a trial only these GPUs: None changes nothing, an empty list hides all.
 
     >>> visible_devices([0, 2]), visible_devices([]), visible_devices(None)
     ({'CUDA_VISIBLE_DEVICES': '0,2'}, {'CUDA_VISIBLE_DEVICES': ''}, {})
@@ -83,9 +83,9 @@ def visible_devices(gpus: Sequence[int] | None) -> dict[str, str]:
 
 
 def mark(spool: str) -> bytes:
-    """Return the environment entry by which every process of an attempt is known, whatever its session.
+    """Return the environment entry that identifies every process of an attempt, whatever its session.
 
-    The path of the spool is the one thing that no other attempt, experiment or user has.
+    No other attempt, experiment or user has the same spool path.
 
     >>> mark("/exp/trials/0/reports-1.jsonl")
     b'PITCHPIPE_REPORTS=/exp/trials/0/reports-1.jsonl'

@@ -1,4 +1,4 @@
-"""What an agent tells the manager: the five kinds of event, as compact dicts with one builder each.
+"""What an agent reports to the manager: five kinds of event, as compact dicts with one builder each.
 
 Every event carries `e` (its kind), `trial` and `attempt`; times are seconds since the epoch.
 """
@@ -76,7 +76,7 @@ def outcome(
 ) -> dict[str, Any]:
     """Return how an attempt ended: the fields of its ended event and of the last line in its spool.
 
-    `out_of_memory` is only there when it is true.
+    `out_of_memory` is only present when it is true.
 
     >>> outcome(0, time=12.5)
     {'exit_code': 0, 'signal': None, 'error': None, 'killed': False, 'paused': False, 'time': 12.5}
@@ -102,5 +102,5 @@ def ended(trial: str, attempt: int, outcome: dict[str, Any]) -> Event:
 
 
 def _sendable(text: str) -> str:
-    """Return a text that UTF-8 can carry: file names and messages of users may hold lone surrogates."""
+    """Return a text that UTF-8 can encode: users' file names and messages may hold lone surrogates."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -14,7 +14,7 @@ LOOK_EVERY = 0.2
 class FileWatch:
     """Watches one file at a time. `descriptor` becomes readable when the file changes.
 
-    Where the system cannot tell (no inotify, or its limits are reached), `descriptor` is None while
+    Where the system gives no notice (no inotify, or its limits are reached), `descriptor` is None and
     `interval` says how often to look, in seconds.
     """
 
@@ -22,13 +22,13 @@ class FileWatch:
     interval: float | None = LOOK_EVERY
 
     def watch(self, path: str) -> None:
-        """Watch this file, and no longer the one before."""
+        """Watch this file instead of the one before."""
 
     def clear(self) -> None:
         """Forget the changes seen so far."""
 
     def close(self) -> None:
-        """Give the system's watch back."""
+        """Release the system's watch."""
 
 
 class InotifyWatch(FileWatch):
@@ -42,7 +42,7 @@ class InotifyWatch(FileWatch):
         self._watched: int | None = None
 
     def watch(self, path: str) -> None:
-        """Watch this file; without a free watch, ask for a look now and then."""
+        """Watch this file; if the system has no free watch, set `interval` instead."""
         self._forget()
         try:
             self._watched = self._inotify.add_watch(path, self._modified)
@@ -52,7 +52,7 @@ class InotifyWatch(FileWatch):
             self.descriptor, self.interval = self._inotify.fileno(), None
 
     def clear(self) -> None:
-        """Read the notices away; what changed is in the file."""
+        """Discard the notices; the file itself shows what changed."""
         try:
             os.read(self._inotify.fileno(), 65536)
         except BlockingIOError:
@@ -93,7 +93,7 @@ class KqueueWatch(FileWatch):
         self.descriptor, self.interval = self._queue.fileno(), None
 
     def clear(self) -> None:
-        """Read the notices away."""
+        """Discard the notices."""
         self._queue.control(None, 16, 0)
 
     def close(self) -> None:
@@ -108,7 +108,7 @@ class KqueueWatch(FileWatch):
 
 
 def best_watch() -> FileWatch:
-    """Return the quickest watch this system has.
+    """Return the quickest watch that this system offers.
 
     >>> watch = best_watch()
     >>> watch.close()

@@ -14,21 +14,21 @@ from .spool import SpoolReader
 __all__ = ["ExitWatch", "Follower", "Timers"]
 
 _CHUNK = 65536
-_CHUNKS = 16  # read between two looks at the rest of the world
+_CHUNKS = 16  # read before the trial's end, kills and timers are checked again
 
 
 class Follower:
     """Reads a spool as it grows and sends its events."""
 
     def __init__(self, descriptor: int, reader: SpoolReader, send: Callable[[list[Event]], None]) -> None:
-        self.behind = False  # more is in the file than was read
+        self.behind = False  # the file holds more than was read
         self._descriptor = descriptor
         self._reader = reader
         self._send = send
         self._position = 0
 
     def read(self) -> None:
-        """Send what is new, up to a bound, so that a flood of reports cannot keep a kill waiting."""
+        """Send what is new, up to a bound, so that a flood of reports cannot delay a kill."""
         for _ in range(_CHUNKS):
             data = os.read(self._descriptor, _CHUNK)
             if data and (found := self._reader.feed(data)):
@@ -49,9 +49,9 @@ class Follower:
             self._send(found)
 
     def _was_truncated(self) -> bool:
-        """Start again with a file that became shorter: somebody wrote to it with `>` instead of `>>`.
+        """Start again with a file that became shorter because a script wrote with `>` instead of `>>`.
 
-        A line that did not fit on the disk is taken back by whoever wrote it, and nothing is lost.
+        A writer takes back a line that did not fit on the disk; that loses nothing.
         """
         size = os.fstat(self._descriptor).st_size
         if size >= self._position:
@@ -73,7 +73,7 @@ class Timers:
         self._next_memory = time.monotonic() + (memory_every or 0.0)
 
     def timeout(self, at_once: float | None, deadline: float | None) -> int | None:
-        """Return milliseconds until the earliest timer, rounded up; None when there is none."""
+        """Return the milliseconds until the earliest timer, rounded up; None if there is no timer."""
         now = time.monotonic()
         waits = [at_once, self._look_every]
         waits.append(None if deadline is None else deadline - now)
@@ -82,7 +82,7 @@ class Timers:
         return max(0, int(min(due) * 1000) + (min(due) > 0)) if due else None
 
     def memory_due(self) -> bool:
-        """Return whether the memory should be looked at, and plan the next time."""
+        """Return whether the memory should be checked now, and plan the next check."""
         if time.monotonic() < self._next_memory:
             return False
         self._next_memory = time.monotonic() + (self._memory_every or 0.0)

@@ -1,4 +1,4 @@
-"""Where the SDK's functions lead inside a function trial: the shared spool first, then the manager."""
+"""Where the SDK's functions send results inside a function trial: first to the shared spool, then to the manager."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = ["FunctionChannel"]
 
 
 class FunctionChannel:
-    """One attempt's line to the manager; its functions may be called from any thread of this process.
+    """One attempt's channel to the manager; its functions may be called from any thread of this process.
 
     `stopped` and `pausing` are set from outside. A stop is raised at the next call. A pause lets one more report
     through, because a checkpoint should follow it, and is raised after that checkpoint, or at the next report.
     A call waits while the outbox is full, so that a function that reports in a tight loop fills neither memory nor disk
-    while nobody acknowledges; the first final result never waits.
+    while the manager acknowledges nothing; the first final result never waits.
     """
 
     def __init__(
@@ -49,16 +49,16 @@ class FunctionChannel:
         self._spool = spool
         self._outbox = outbox
         self._clock = clock
-        self._lock = threading.Lock()  # the order in the file is the numbering
+        self._lock = threading.Lock()  # keeps the order in the file that of the numbers
         self._pid = os.getpid()
-        self._last_report = False  # a pause let it through
+        self._last_report = False  # the one that a pause lets through
 
     def parameters(self) -> dict[str, Any]:
         """Return the trial's parameters, a new dict each time."""
         return sdk.parameters_of(self._job.parameters)
 
     def report(self, kind: str, value: str) -> None:
-        """Write one result down and send it; raise TrialStopped when the trial was stopped or paused."""
+        """Write one result to the spool and send it; raise TrialStopped if the trial was stopped or paused."""
         if kind == "intermediate" or self.has_final:
             self._wait_for_room()
         self._check_open()
@@ -72,7 +72,7 @@ class FunctionChannel:
             self._outbox.put(self._interpreter.report(kind, value, now), urgent=False)
 
     def save(self, fill: Fill) -> None:
-        """Make a checkpoint and tell the manager; raise TrialStopped when the trial was stopped, or is paused."""
+        """Make a checkpoint and report it; raise TrialStopped if the trial was stopped or is paused."""
         self.save_at_end(fill)
         if self.pausing and not self.has_final:
             raise sdk.TrialStopped
@@ -98,7 +98,7 @@ class FunctionChannel:
             self._checkpoints.prune(outbox.last, outbox.confirmed, outbox.sent)
 
     def record_end(self, outcome: dict[str, Any]) -> None:
-        """Write down how the attempt ended."""
+        """Write to the spool how the attempt ended."""
         self._append(f'"ended": {orjson.dumps(outcome).decode()}')
 
     @property

@@ -1,4 +1,4 @@
-"""One attempt of a function trial: a Python function, or class, in the agent's process and the calling thread."""
+"""One attempt of a function trial: a Python function or class, in the agent's process and the calling thread."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class FunctionTrial:
         """Stop the function at its next report; if there is none, the manager replaces the agent."""
         del grace
         self._channel.stopped = True
-        self._outbox.stir()  # it may wait for room there
+        self._outbox.stir()  # the function may wait for room there
 
     def pause(self, grace: float) -> None:
-        """End the attempt after its next checkpoint, or at its second report; a class between two steps."""
+        """End the attempt after its next checkpoint or at its second report; end a class between two steps."""
         del grace
         self._channel.pausing = True
 
     def run(self) -> dict[str, Any]:
-        """Call the function and return the outcome; every report has been sent by then."""
+        """Call the function and return the outcome; all its reports have been sent by then."""
         job = self.job
         self._outbox.put(events.started(job.trial, job.attempt, os.getpid(), self._clock()), urgent=False)
         sdk.current.enter(self._channel)
@@ -66,7 +66,7 @@ class FunctionTrial:
             outcome = self._call()
         finally:
             sdk.current.enter(None)
-        # The event still tells the manager; on a full disk there is nowhere to say more.
+        # The manager still gets the event; on a full disk there is nowhere to say more.
         with contextlib.suppress(OSError):
             self._channel.record_end(outcome)
         return outcome
@@ -117,7 +117,7 @@ class FunctionTrial:
 
 
 class FunctionLoader:
-    """Unpickles the trial function once, and again only when its file changed; `stable` keeps what it made."""
+    """Unpickles the trial function once, and again only if its file changed; `stable` keeps what it made."""
 
     def __init__(self) -> None:
         self.stable = Stable()
@@ -146,7 +146,7 @@ def _unpickle(path: str, job: Job) -> TrialFunction:
 
 
 def _users_part(frames: TracebackType | None) -> TracebackType | None:
-    """Return the traceback below the agent's own frames; all of it when there is nothing below."""
+    """Return the traceback below the agent's own frames, or all of it if nothing is below."""
     inner = frames
     while inner is not None and inner.tb_frame.f_code.co_filename in _OWN_FILES:
         inner = inner.tb_next

@@ -1,4 +1,4 @@
-"""The agent's side of the watchdog: starts it before the first command trial and tells it what runs."""
+"""The agent's side of the watchdog: starts it before the first command trial and informs it of what runs."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ __all__ = ["Guard"]
 
 
 class Guard:
-    """Ties the processes of the present attempt to the life of this process."""
+    """Ties the processes of the current attempt to the life of this process."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def expect(self, mark: bytes) -> None:
-        """Say, before it is started, by which mark the attempt's processes will be known."""
+        """Announce, before the start, the mark of the attempt's processes."""
         line = b"+ " + mark.hex().encode()
-        if not self._tell(line):  # the first trial, or somebody killed the watchdog
+        if not self._tell(line):  # the first trial, or the watchdog was killed
             self.close()
             self._process = _start()
             self._tell(line)
 
     def watch(self, group: int) -> None:
-        """Say in which process group the attempt runs."""
+        """Announce the attempt's process group."""
         self._tell(b"group %d" % group)
 
     def release(self) -> None:
-        """Say that the attempt is over."""
+        """Announce that the attempt is over."""
         self._tell(b"-")
 
     def close(self) -> None:
@@ -42,7 +42,7 @@ class Guard:
             self._process = None
 
     def _tell(self, line: bytes) -> bool:
-        """Say something to the watchdog, and return whether there is one."""
+        """Send a line to the watchdog; return whether there is one."""
         if self._process is None or self._process.stdin is None or self._process.poll() is not None:
             return False
         try:
@@ -53,7 +53,7 @@ class Guard:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """Start the watchdog where nothing meant for the agent's group, or for an outer trial, reaches it."""
+    """Start the watchdog where no signal to the agent's group, or to an outer trial, reaches it."""
     return subprocess.Popen(
         [sys.executable, "-I", "-S", watchdog.__file__],
         stdin=subprocess.PIPE,

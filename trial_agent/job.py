@@ -1,4 +1,4 @@
-"""What the manager asks of an agent, read from its messages: how trials are run, and one attempt to run."""
+"""What the manager asks of an agent, read from its messages: how trials run, and one attempt to run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["Job", "RunSpec"]
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """How the trials of the experiment are run: a command, or a pickled function (`kind`).
+    """How the experiment's trials run: as a command or as a pickled function (`kind`).
 
-    `grace` (s) lies between SIGTERM and SIGKILL; `memory_limit` is in bytes; `orphan_timeout` (s) is how long an agent
+    `grace` (s) is between SIGTERM and SIGKILL; `memory_limit` is in bytes; `orphan_timeout` (s) is how long an agent
     and its trial continue without a manager; `reuse_actors` keeps a class's instance for the next trial. `synced`:
-    reports and checkpoints are forced to the disk before the manager learns of them. `keeping` travels with each start,
+    reports and checkpoints are forced to the disk before the manager gets them. `keeping` is sent with each start,
     not with the rest.
     """
 
@@ -57,7 +57,7 @@ class RunSpec:
 
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> RunSpec:
-        """Read a `configure` message; raise ValueError when it asks for a kind of trial there is not.
+        """Read a `configure` message; raise ValueError if it asks for an unknown kind of trial.
 
         >>> run = {"kind": "command", "command": "./train.sh"}
         >>> RunSpec.of({"op": "configure", "experiment": "e", "folder": "/exp", "run": run}).command
@@ -67,7 +67,7 @@ class RunSpec:
         if run["kind"] not in ("command", "function"):
             raise ValueError(f"trials are commands or functions, not {run['kind']!r}")
         known = {name: run[name] for name in _RUN_FIELDS if name in run}
-        folder = os.path.abspath(message["folder"])  # trials run elsewhere, and are known by their paths
+        folder = os.path.abspath(message["folder"])  # trials run in other directories; paths identify them
         return cls(experiment=message["experiment"], folder=folder, **known)
 
 
@@ -78,8 +78,8 @@ _RUN_FIELDS = tuple(name for name in RunSpec.__slots__ if name not in ("experime
 class Job:
     """One attempt of one trial, and how to run it; `parameters` is the parameter record as JSON text.
 
-    `checkpoint` is the path from which the attempt continues, with result number `first_sequence`. `mark` tells the
-    trial from another one with the same number and id that the manager's store has forgotten.
+    `checkpoint` is the path from which the attempt continues, with result number `first_sequence`. `mark` distinguishes
+    the trial from a forgotten one with the same number and id.
     """
 
     trial: str
@@ -101,7 +101,7 @@ class Job:
 
     @property
     def pauses_at_budget(self) -> bool:
-        """Whether the tuner pauses the trial where it has spent its budget."""
+        """Whether the tuner pauses the trial when it has spent its budget."""
         return self.budget is not None and json.loads(self.parameters).get("pauses_at_budget") is True
 
     @property
@@ -132,7 +132,7 @@ class Job:
         return os.path.join(self.folder, "parameters.json")
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment of a command: `base`, what the config adds, and where to find what.
+        """Return the environment of a command: `base`, the config's additions, and the trial's paths and ids.
 
         >>> run = RunSpec("command", "e", "/exp", command="./train.sh", environment={"MODE": "fast"})
         >>> environment = Job("AbCdE", 1, 0, "{}", run).environment({"PATH": "/bin"})
@@ -141,7 +141,7 @@ class Job:
         """
         return {
             **base,
-            "PYTHONUNBUFFERED": "1",  # so that a killed script leaves its last words
+            "PYTHONUNBUFFERED": "1",  # so that the last output of a killed script is not lost
             **self.run.environment,
             **environ.visible_devices(self.gpus),
             environ.REPORTS: self.spool,
@@ -157,6 +157,6 @@ class Job:
         }
 
     def check(self) -> None:
-        """Raise FileNotFoundError when the checkpoint to go on from is gone: a fresh start would pass for a resume."""
+        """Raise FileNotFoundError if the checkpoint is gone: a fresh start would look like a resume."""
         if self.checkpoint is not None and not os.path.isdir(self.checkpoint):
             raise FileNotFoundError(f"{CHECKPOINT_GONE}: {self.checkpoint}")

@@ -1,4 +1,4 @@
-"""Appending whole lines to a file to which any number of processes append. For the SDK: imports next to nothing."""
+"""Appends whole lines to a file that many processes write. For the SDK: imports next to nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LineFile:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
     def append(self, line: str) -> None:
-        """Append one line; raise OSError when the disk does not take all of it: then nothing of it stays."""
+        """Append one line; raise OSError if the disk does not take all of it, and leave no part of it."""
         data = line.encode() + b"\n"
         written = os.write(self._descriptor, data)
         if written != len(data):
@@ -36,7 +36,7 @@ class LineFile:
         os.fsync(self._descriptor)
 
     def _take_back(self, written: int) -> None:
-        """Cut off a line that was not written to its end, unless another process has appended since."""
+        """Cut off an incomplete line, unless another process has appended since."""
         end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
         if os.fstat(self._descriptor).st_size == end:
             os.ftruncate(self._descriptor, end - written)

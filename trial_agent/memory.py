@@ -1,4 +1,4 @@
-"""Memory: the kernel's count of the processes it killed for want of it, and numbers of bytes for people."""
+"""Memory: the kernel's count of the processes it killed for lack of it, and readable numbers of bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["gibibytes", "oom_kills"]
 
 
 def oom_kills(path: str = "/proc/vmstat") -> int:
-    """Return how many processes this machine's kernel has killed for want of memory; 0 where it does not count.
+    """Return how many processes this machine's kernel has killed for lack of memory; 0 where it does not count.
 
     A trial that Pitchpipe did not kill, but that got SIGKILL while this number grew, was one of them.
 
@@ -22,7 +22,7 @@ def oom_kills(path: str = "/proc/vmstat") -> int:
 
 
 def gibibytes(number: int) -> str:
-    """Return a number of bytes for people.
+    """Return a readable number of bytes.
 
     >>> gibibytes(4 * 2**30), gibibytes(300 * 2**20)
     ('4 GiB', '0.29 GiB')

@@ -1,6 +1,6 @@
-"""How manager and agent speak over a byte stream: a 4-byte big-endian length, then that many bytes of JSON.
+"""The framing of messages on a byte stream: a 4-byte big-endian length, then that many bytes of JSON.
 
-Over Ray the same dicts travel as they are; only the socket carrier needs this framing. Bytes become base64.
+Ray sends the same dicts unchanged; only the socket carrier needs this framing. Bytes become base64.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class MessageDecoder:
         self._max_length = max_length
 
     def feed(self, data: bytes) -> list[Message]:
-        """Return the messages that `data` completes; raise MessageError when it cannot be one."""
+        """Return the messages that `data` completes; raise MessageError if it cannot be part of one."""
         buffer = self._buffer
         buffer += data
         messages: list[Message] = []

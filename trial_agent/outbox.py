@@ -1,7 +1,7 @@
-"""The events that wait for the manager: numbered, kept until acknowledged, handed out in bounded batches.
+"""The events that wait for the manager: numbered, kept until acknowledged, and given out in bounded batches.
 
 Reports are in a spool before they come here, so memory need not hold them all: when the outbox is full, the reader of
-a command trial's spool stops where it is, and a function waits in its next report.
+a command trial's spool pauses, and a function waits in its next report.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from .events import Event
 __all__ = ["BATCH_BYTES", "MAX_BYTES", "Outbox"]
 
 BATCH_BYTES = 64 * 1024
-MAX_BYTES = 16 * 1024 * 1024  # some 120,000 small reports; as Python objects they take three times as much
+MAX_BYTES = 16 * 1024 * 1024  # about 120,000 small reports, which take three times as much as Python objects
 _EVENT_BYTES = 130  # an event without its value or message, as JSON
 
 
 class Outbox:
     """A thread-safe queue of events with a cursor; events leave it only when a later poll acknowledges them.
 
-    An event may be *held* for some milliseconds after a start, so that a short trial leaves in one batch;
-    its end releases it. `on_events` is called, without any lock held, when events may be taken; `on_room` when
+    An event may be *held* for some milliseconds after a start, so that a short trial's events leave in one batch;
+    the trial's end releases it. `on_events` is called, without any lock held, when events may be taken; `on_room` when
     acknowledged events have made room in a full outbox. Full means that `max_bytes` of events are kept.
 
     >>> box = Outbox()
@@ -49,7 +49,7 @@ class Outbox:
         self._held_until = 0.0
 
     def hold(self, seconds: float) -> None:
-        """Let events that are not urgent wait for company up to `seconds` from now."""
+        """Hold events that are not urgent for up to `seconds`, so that they leave together."""
         self._held_until = time.monotonic() + seconds
 
     def put(self, event: Event, *, urgent: bool = True) -> None:
@@ -57,7 +57,7 @@ class Outbox:
         self.put_all((event,), urgent=urgent)
 
     def put_all(self, events: Iterable[Event], *, urgent: bool = True) -> None:
-        """Add several events in order; a closed outbox that is full takes none: they stay in the spool."""
+        """Add several events in order; a closed, full outbox takes none: they stay in the spool."""
         with self._changed:
             if self._closed and self.is_full:
                 return
@@ -77,7 +77,7 @@ class Outbox:
         return max(0.0, self._held_until - time.monotonic()) if self._held_until else 0.0
 
     def take(self, after: int) -> tuple[list[Event], int]:
-        """Forget the events up to number `after`, return the next batch and the number of its last event."""
+        """Forget the events up to number `after`; return the next batch and the number of its last event."""
         with self._changed:
             self._acknowledge(after)
             if self.held_for() > 0:
@@ -87,7 +87,7 @@ class Outbox:
             return batch, self._sent
 
     def wait(self, after: int, timeout: float) -> tuple[list[Event], int]:
-        """Like `take`, but wait up to `timeout` seconds for an event."""
+        """Do as `take` does, but wait up to `timeout` seconds for an event."""
         deadline = time.monotonic() + timeout
         while True:
             events, cursor = self.take(after)
@@ -101,11 +101,11 @@ class Outbox:
 
     @property
     def is_full(self) -> bool:
-        """Whether those who can wait should not add events now."""
+        """Whether callers that can wait should add no events now."""
         return self._bytes >= self._max_bytes
 
     def wait_for_room(self, given_up: Callable[[], bool] = lambda: False) -> None:
-        """Return when the outbox is not full, or was closed, or `given_up()` is true; `stir` makes it look again."""
+        """Wait until the outbox is not full, is closed, or `given_up()` is true; `stir` makes it check again."""
         with self._changed:
             self._changed.wait_for(lambda: not self.is_full or self._closed or given_up())
 
@@ -115,24 +115,24 @@ class Outbox:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Stop waiting for room, as the agent leaves."""
+        """Let no thread wait for room any more: the agent is leaving."""
         self._closed = True
         self.stir()
 
     @property
     def last(self) -> int:
-        """The number of the event that was put last."""
+        """The number of the last event added."""
         with self._changed:
             return self._first - 1 + len(self._events)
 
     @property
     def confirmed(self) -> int:
-        """The number up to which events were acknowledged."""
+        """The number up to which events are acknowledged."""
         return self._first - 1
 
     @property
     def sent(self) -> int:
-        """The number of the last event that was ever handed out."""
+        """The number of the last event given out."""
         return self._sent
 
     def __len__(self) -> int:
@@ -159,6 +159,6 @@ class Outbox:
 
 
 def _size_of(event: Event) -> int:
-    """Return how long an event is as JSON, roughly."""
+    """Return the approximate length of an event as JSON."""
     text = event.get("value") or event.get("message") or event.get("error") or ""
     return _EVENT_BYTES + (len(text) if isinstance(text, str) else 0)

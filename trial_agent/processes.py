@@ -1,7 +1,7 @@
-"""The processes of one attempt: its process group, and whatever else carries its mark in the environment.
+"""The processes of one attempt: its process group, and all others that carry its mark in the environment.
 
-On Linux they are read from /proc and watched through pidfds, which cannot be confused by a reused pid;
-elsewhere psutil looks them up.
+On Linux they are read from /proc and watched through pidfds, which a reused pid cannot confuse;
+elsewhere psutil finds them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Sequence
 __all__ = ["LINUX", "ProcessTree", "is_zombie", "proportional_bytes", "resident_bytes"]
 
 LINUX = sys.platform.startswith("linux")
-_POLL_ELSEWHERE = 0.05  # seconds between looks where the system cannot tell us that a process went
+_POLL_ELSEWHERE = 0.05  # seconds between checks where the system does not notify us that a process ended
 
 
 class ProcessTree:
     """All processes of an attempt: the members of a process group and every process that carries the mark.
 
-    A descendant that made its own session left the group, but not its environment.
+    A descendant with a session of its own has left the group, but still carries the mark.
     """
 
     def __init__(self, group: int, mark: bytes) -> None:
@@ -35,10 +35,10 @@ class ProcessTree:
         return [pid for pid in _all_pids() if pid != own and self._owns(pid) and not is_zombie(pid)]
 
     def signal_group(self, number: int) -> None:
-        """Signal the process group only: at once, without looking for processes that left it."""
+        """Signal the process group only, at once, without looking for processes that left it."""
         try:
             os.killpg(self.group, number)
-        except (ProcessLookupError, PermissionError):  # macOS answers EPERM for a group of zombies
+        except (ProcessLookupError, PermissionError):  # macOS returns EPERM for a group of zombies
             pass
 
     def signal_orphans(self, number: int) -> None:
@@ -48,9 +48,9 @@ class ProcessTree:
                 _signal_one(pid, number)
 
     def kill(self, deadline: float) -> list[int]:
-        """Wait until `deadline` (monotonic) for every member to go, then SIGKILL; return who lives 5 s later.
+        """Wait until `deadline` (monotonic) for all members to end, then SIGKILL; return those alive 5 s later.
 
-        Looks again until nothing is found, so a child forked meanwhile is found too.
+        Searches again until no member is found, which also finds a child forked meanwhile.
         """
         while members := self.members():
             if time.monotonic() >= deadline + 5.0:
@@ -69,7 +69,7 @@ class ProcessTree:
         return sum(resident_bytes(pid) for pid in self.members())
 
     def proportional_memory(self) -> int:
-        """Return the bytes of all members, shared pages counted once (slow); resident bytes where unknown."""
+        """Return the bytes of all members, with shared pages counted once (slow); resident bytes where unknown."""
         return sum(proportional_bytes(pid) for pid in self.members())
 
     def _owns(self, pid: int) -> bool:
@@ -150,7 +150,7 @@ def _group_of(pid: int) -> int | None:
 
 
 def _environment_of(pid: int) -> bytes:
-    """Return the environment a process was started with, as NUL-ended entries after a leading NUL."""
+    """Return the environment with which a process started, as NUL-ended entries after a leading NUL."""
     if LINUX:
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
@@ -174,7 +174,7 @@ def _signal_one(pid: int, number: int) -> None:
 
 
 def _wait_for_any(pids: Sequence[int], timeout: float) -> None:
-    """Return when one of the processes has gone, or after `timeout` seconds."""
+    """Wait until one of the processes has ended, at most `timeout` seconds."""
     if not hasattr(os, "pidfd_open"):
         time.sleep(min(timeout, _POLL_ELSEWHERE))
         return

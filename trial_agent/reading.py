@@ -1,4 +1,4 @@
-"""Parts of files in the experiment's folder, and of no others: how logs are read from another machine."""
+"""Reads parts of files in the experiment's folder, and of no others: how another machine reads logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the manager asks of an agent: one class for each request, and its form as a message."""
+"""What the manager asks of an agent: one class per request, and its form as a message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Who is there? The reply names the agent, its process and what it runs."""
+    """Identify yourself: the reply names the agent, its process and what it runs."""
 
     token: str = ""
     experiment: str = ""
@@ -89,7 +89,7 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """Kill what runs and leave."""
+    """Kill what runs and exit."""
 
 
 Request = RunSpec | Hello | Start | Kill | Pause | Ping | Poll | ReadFile | Shutdown
@@ -123,7 +123,7 @@ def encode_request(request: Request) -> Message:
 
 
 def decode_request(message: Message) -> Request:
-    """Return the request in a message; raise ValueError, TypeError or KeyError if it makes no sense.
+    """Return the request in a message; raise ValueError, TypeError or KeyError if it is invalid.
 
     >>> decode_request({"op": "kill", "trial": "AbCdE", "attempt": 1})
     Kill(trial='AbCdE', attempt=1, grace=None)

@@ -1,4 +1,4 @@
-"""Can anything be written? A full disk makes programs fail in ways that do not name it: their last words need room."""
+"""Checks for free disk space: a program that fails on a full disk often cannot report the cause."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import os
 __all__ = ["ROOM", "no_room", "with_room"]
 
 ROOM = 1 << 18
-"""So many bytes can be written where there is room: what a small trial leaves behind."""
+"""The bytes that must fit: about what a small trial writes."""
 
 _NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS))
 
 
 def no_room(folder: str | os.PathLike[str]) -> OSError | None:
-    """Return why there is no room for `ROOM` bytes in a folder; None if there is (they are removed again).
+    """Return why `ROOM` bytes do not fit into a folder; None if they do (they are removed again).
 
     >>> import tempfile
     >>> no_room(tempfile.mkdtemp()) is None
@@ -25,17 +25,17 @@ def no_room(folder: str | os.PathLike[str]) -> OSError | None:
     try:
         with open(path, "wb", buffering=0) as file:
             if (written := file.write(bytes(ROOM))) < ROOM:
-                file.write(bytes(ROOM - written))  # says why
+                file.write(bytes(ROOM - written))  # raises the reason
     except OSError as error:
         return error if error.errno in _NO_ROOM else None
     finally:
-        with contextlib.suppress(OSError):  # not made, or on a disk that is read-only by now
+        with contextlib.suppress(OSError):  # not made, or the disk has become read-only
             os.unlink(path)
     return None
 
 
 def with_room(error: str | None, folder: str | os.PathLike[str]) -> str | None:
-    """Return the last words of a trial that failed, and behind them that there is no room, if so."""
+    """Return a failed trial's error; if the disk is full, add that."""
     why = no_room(folder)
     if why is None or (why.strerror or "") in (error or ""):
         return error

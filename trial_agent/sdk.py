@@ -1,6 +1,6 @@
 """What a trial script calls: parameters in, results out. Standard library only, imported in milliseconds.
 
-Inside a command trial results are appended to the spool named in the environment; inside a function trial
+Inside a command trial, results are appended to the spool named in the environment; inside a function trial,
 they go to the agent in the same process; with neither, the script runs alone and prints what it would
 report.
 """
@@ -70,7 +70,7 @@ MAX_VALUE = 900_000  # characters of JSON; a line of the spool is bounded
 
 
 class TrialStopped(BaseException):
-    """Raised by what a stopped or paused function trial calls here; let it pass, or clean up and re-raise it."""
+    """Raised by this module's functions in a stopped or paused function trial; let it pass or re-raise it."""
 
 
 class StandaloneChannel:
@@ -98,7 +98,7 @@ class StandaloneChannel:
         self._index += 1
 
     def save(self, fill: Fill) -> None:
-        """Write the checkpoint, so that mistakes show, print what is in it and forget it."""
+        """Write the checkpoint, so that mistakes show, print its contents and discard it."""
         import tempfile
 
         with tempfile.TemporaryDirectory() as folder:
@@ -130,18 +130,18 @@ class SpoolChannel:
             return parameters_of(file.read())
 
     def report(self, kind: str, value: str) -> None:
-        """Append one line; it is in the file when this returns."""
+        """Append one line; when this returns, it is in the file."""
         self._spool.append(f'{{"{kind}": {value}, "time": {time.time()!r}}}')
 
     def save(self, fill: Fill) -> None:
-        """Make the checkpoint, then append its name: with that line it counts."""
+        """Make the checkpoint, then append its name: only then does it count."""
         name = save_folder(self._checkpoints, self._attempt, fill)
         if name is not None:
             self._spool.append(f'{{"checkpoint": "{name}", "time": {time.time()!r}}}')
 
 
 class CurrentTrial:
-    """The one trial of this process: its channel, found at the first use, and its parameters.
+    """The only trial of this process: its channel, found at the first use, and its parameters.
 
     An agent sets `channel` around each function trial; everything else leaves it alone.
     """
@@ -151,7 +151,7 @@ class CurrentTrial:
         self.parameters: dict[str, Any] | None = None
 
     def enter(self, channel: Channel | None) -> None:
-        """Make `channel` the one that the functions of this module use; None means: look for one."""
+        """Make this module's functions use `channel`; with None they look for one."""
         self.channel = channel
         self.parameters = None
 
@@ -169,7 +169,7 @@ current = CurrentTrial()
 def get_next_parameter() -> dict[str, Any]:
     """Return the parameters of this trial as a dict; an empty one when the script runs without an experiment.
 
-    Calling it again returns them again: a trial is one evaluation of one parameter set.
+    A later call returns the same: a trial is one evaluation of one parameter set.
 
     >>> get_next_parameter()
     {}
@@ -182,7 +182,7 @@ get_next_parameters = get_next_parameter
 
 
 def get_current_parameter(tag: str | None = None) -> Any:
-    """Return the parameters got last, or the one called `tag`; None before any was got.
+    """Return the last parameters that were fetched, or the one called `tag`; None before the first fetch.
 
     >>> get_next_parameter()
     {}
@@ -278,9 +278,9 @@ def get_sequence_id() -> int:
 
 
 def metric_text(metric: Any) -> str:
-    """Return a metric as JSON text; numpy and torch scalars count as the numbers they hold.
+    """Return a metric as JSON text; numpy and torch scalars become plain numbers.
 
-    Raises TypeError for what JSON has no word for, and ValueError for more than `MAX_VALUE` characters.
+    Raises TypeError for what JSON cannot express, and ValueError for more than `MAX_VALUE` characters.
 
     >>> metric_text({"default": 1, "loss": float("nan")})
     '{"default": 1, "loss": NaN}'

@@ -1,6 +1,6 @@
-"""The spool: the append-only file into which an attempt's reports go before anything else.
+"""The spool: the append-only file to which an attempt's reports are written first.
 
-One JSON object per line. A command trial's spool is its own and is written by the script, its descendants
+It holds one JSON object per line. A command trial has its own spool, written by the script, its descendants
 and, in the last line, the agent:
 
     {"intermediate": 0.81}
@@ -8,10 +8,10 @@ and, in the last line, the agent:
     {"final": 0.9, "time": 1714550400.5}
     {"ended": {"exit_code": 0, "signal": null, "error": null, "killed": false, "time": 1714550401.0}}
 
-Function trials share the spool of their agent; there every line also carries `trial` and `attempt`. The
+Function trials share their agent's spool; there every line also carries `trial` and `attempt`. The
 position of an intermediate result among those of its attempt is its sequence number; a checkpoint (the name of
-a folder among those of the trial) goes on with the number of the next one. Reading a spool again
-gives the same events: that is how the results of a dead agent are collected.
+a folder among those of the trial) continues with the number of the next one. Reading a spool again
+gives the same events: this is how a dead agent's results are collected.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 MAX_LINE = 1_000_000
 MAX_NAME = 100  # characters of the name of a checkpoint
 _PUNCTUATION = str.maketrans("", "", "._-")
-MAX_PROBLEMS = 20  # of one attempt; a script that writes rubbish for ever is told so only so often
+MAX_PROBLEMS = 20  # of one attempt: limits the messages about a script that keeps writing rubbish
 
 
 class LineSplitter:
@@ -66,7 +66,7 @@ class LineSplitter:
         *lines, rest = (self.rest + data).split(b"\n")
         whole: list[bytes | None] = [line if len(line) <= MAX_LINE else None for line in lines]
         if self._skipping and whole:
-            del whole[0]  # the end of a line that was already given as None
+            del whole[0]  # the end of a line that was already returned as None
             self._skipping = False
         if self._skipping:
             rest = b""
@@ -90,7 +90,7 @@ class Interpreter:
         self._problems = 0
 
     def line(self, line: bytes | None, now: float) -> list[Event]:
-        """Return the events of one line: none for a blank one, a problem for one that makes no sense."""
+        """Return the events of one line: none for a blank line, a problem for an invalid one."""
         self._lines += 1
         if line is None:
             return self._problem(f"is longer than {MAX_LINE} bytes")
@@ -131,7 +131,7 @@ class Interpreter:
         return events.checkpoint(self.trial, self.attempt, name, self._next["intermediate"], number, moment)
 
     def reported(self, kind: str) -> bool:
-        """Return whether a result of that kind was seen in this attempt."""
+        """Return whether this attempt has reported a result of that kind."""
         return self._next[kind] > 0
 
     def _named(self, name: object, moment: float) -> list[Event]:
@@ -146,7 +146,7 @@ class Interpreter:
         return [self.checkpoint(name, moment)]
 
     def problem(self, message: str) -> list[Event]:
-        """Return the event that says so, unless there were too many already."""
+        """Return the event for a problem, unless there were too many already."""
         self._problems += 1
         if self._problems > MAX_PROBLEMS:
             return []
@@ -181,7 +181,7 @@ class SpoolReader:
 
     @property
     def inside_line(self) -> bool:
-        """Whether what was fed so far ends without a newline."""
+        """Whether the bytes so far end without a newline."""
         return bool(self._splitter.rest)
 
     def feed(self, data: bytes) -> list[Event]:
@@ -190,19 +190,19 @@ class SpoolReader:
         return [event for line in self._splitter.feed(data) for event in self._interpreter.line(line, now)]
 
     def take_back(self, count: int) -> bool:
-        """Forget the last line, whose newline has not come, if it was `count` bytes long; whether it was."""
+        """Forget an incomplete last line of exactly `count` bytes; return whether there was one."""
         if len(self._splitter.rest) != count:
             return False
         self._splitter = LineSplitter()
         return True
 
     def restart(self, reason: str) -> list[Event]:
-        """Begin again with an empty file; what it held is counted already. Returns the problem to tell of."""
+        """Begin again with an empty file, whose results are already counted; return the problem to report."""
         self._splitter = LineSplitter()
         return self._interpreter.problem(reason)
 
     def finish(self) -> list[Event]:
-        """Return the events of a last line without a newline, when nothing more will come."""
+        """Return the events of a last line without a newline, after all bytes have arrived."""
         rest = self._splitter.rest
         return self._interpreter.line(rest, self._clock()) if rest else []
 
@@ -217,7 +217,7 @@ def spool_name(attempt: int, mark: str = "") -> str:
 
 
 def set_aside(path: str | os.PathLike[str]) -> None:
-    """Rename what lies where a spool is about to begin: an attempt that was started and forgotten has left it."""
+    """Rename a file where a spool is about to begin: a forgotten attempt has left it."""
     with contextlib.suppress(FileNotFoundError):
         if os.path.getsize(path):
             os.replace(path, f"{os.fspath(path)}.old")
@@ -230,10 +230,10 @@ def read_spool(
     first_sequence: int = 0,
     mark: str = "",
 ) -> list[Event]:
-    """Return the events that a spool holds, as its agent would have sent them; a torn last line is left out.
+    """Return the events in a spool as its agent would have sent them, without a torn last line.
 
-    `trial` and `attempt` select them in the spool of an agent, and name them in the spool of a command trial,
-    whose lines do not. Lines with another `mark` than the one given are not of this trial.
+    `trial` and `attempt` select events in the spool of an agent, and label them in the spool of a command trial,
+    whose lines do not name them. Lines with a `mark` other than the one given belong to another trial.
     Raises OSError when there is no such file.
 
     >>> import tempfile
@@ -280,7 +280,7 @@ def _events_of(
 
 
 def _key_of(record: dict[str, Any] | None, trial: str | None, attempt: int | None) -> tuple[str, int] | None:
-    """Return whose line this is; None when it is nobody's, or not of the attempt asked for."""
+    """Return the trial and attempt of a line; None if it names none, or not the requested attempt."""
     if record is None or "trial" not in record or "attempt" not in record:
         return None if trial is None or attempt is None else (trial, attempt)
     key = (record["trial"], record["attempt"])
@@ -289,7 +289,7 @@ def _key_of(record: dict[str, Any] | None, trial: str | None, attempt: int | Non
 
 
 def parse(line: bytes) -> dict[str, Any] | None:
-    """Return the object in a line, or None. NaN and infinities are accepted, as Python and shells write them.
+    """Return the object in a line, or None. NaN and infinities are valid, as Python and shells write them.
 
     >>> parse(b'{"final": NaN}'), parse(b'0.9'), parse(b'{"fin')
     ({'final': nan}, None, None)
@@ -316,7 +316,7 @@ def value_text(value: object) -> str:
 
 
 def _number(value: str) -> float | None:
-    """Return the number in the JSON text of a reported value: itself, or its `default`; None without a finite one.
+    """Return the finite number in a value's JSON text: the value itself or its `default`; None if there is none.
 
     >>> _number("0.5"), _number('{"default": 2}'), _number("NaN"), _number('"best"')
     (0.5, 2.0, None, None)

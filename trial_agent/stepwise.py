@@ -1,4 +1,4 @@
-"""A trial function driven step by step: it runs in a thread that waits in each of its reports."""
+"""Drives a trial function step by step: it runs in a thread that waits in each report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["StepwiseRun"]
 
 
 class StepwiseRun:
-    """The thread of one function, and the channel through which it hands over its results one by one.
+    """The thread of one function, and the channel through which it passes on its results one by one.
 
     >>> run = StepwiseRun(lambda parameters: parameters["x"], {"x": 0.5})
     >>> run.step(), run.close()
@@ -42,7 +42,7 @@ class StepwiseRun:
         self._over = self._closing = False
 
     def step(self) -> dict[str, Any]:
-        """Let the function run up to its next report; raise what it raised."""
+        """Let the function run up to its next report; raise what it raises."""
         if not self._over:
             if self._thread is None:
                 sdk.current.enter(self)
@@ -56,7 +56,7 @@ class StepwiseRun:
         return {**self._result, "done": self._over}
 
     def close(self) -> None:
-        """Stop the function in the report in which it waits, if it does, and wait for its end."""
+        """Stop the function in the report where it waits, if any, and wait for its end."""
         self._closing = True
         if self._thread is not None:
             self._go.release()
@@ -66,12 +66,12 @@ class StepwiseRun:
         self._folder.cleanup()
 
     def copy_checkpoint(self, directory: str) -> None:
-        """Copy what the function saved last into a directory."""
+        """Copy the function's last checkpoint into a directory."""
         if self._saved is not None:
             write_data(directory, self._saved)
 
     def go_on_from(self, data: Any) -> None:
-        """Let the function find a checkpoint: a dict, or the path of one."""
+        """Give the function a checkpoint: a dict, or a path."""
         self.checkpoint = self._new_folder()
         write_data(self.checkpoint, data)
 
@@ -80,7 +80,7 @@ class StepwiseRun:
         return dict(self._parameters)
 
     def report(self, kind: str, value: str) -> None:
-        """Hand a result over and wait for the next step; a final result is handed over at the end."""
+        """Pass a result on and wait for the next step; pass a final result on at the end."""
         found = json.loads(value)
         self._result = found if isinstance(found, dict) else {"default": found}
         if kind == "intermediate":

@@ -1,4 +1,4 @@
-"""Forces files to the disk, so that they survive a power cut: their content, then the folders that name them."""
+"""Forces files to the disk, so that they survive a power cut: first their content, then the folders that name them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["sync", "sync_tree", "write_whole"]
 
 
 def sync(path: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> None:
-    """Force one file or folder to the disk; with `root` also the folders that lead to it, up to `root` itself."""
+    """Force one file or folder to the disk; with `root`, also its parent folders up to `root` itself."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -19,7 +19,7 @@ def sync(path: str | os.PathLike[str], root: str | os.PathLike[str] | None = Non
 
 
 def sync_tree(folder: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> None:
-    """Force a folder with all that is in it to the disk, and the folders that lead to it as `sync` does."""
+    """Force a folder and its contents to the disk; with `root`, also its parents, as `sync` does."""
     for parent, _, names in os.walk(folder, topdown=False):
         for path in (os.path.join(parent, name) for name in names):
             if os.path.isfile(path) and not os.path.islink(path):
@@ -28,9 +28,9 @@ def sync_tree(folder: str | os.PathLike[str], root: str | os.PathLike[str] | Non
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes, *, synced: bool = False) -> None:
-    """Write a file so that it is there as a whole or not at all; with `synced`, also after a power cut.
+    """Write a file completely or not at all; with `synced`, this holds even after a power cut.
 
-    No hard link to an earlier file of this name changes.
+    Hard links to an earlier file of this name keep its content.
     """
     folder, name = os.path.split(path)
     draft = os.path.join(folder, f".{name}")

@@ -1,7 +1,7 @@
-"""Trials as classes: `Trainable`, which trains step by step, and functions in the same dress.
+"""Trials as classes: `Trainable`, which trains step by step, and functions wrapped as such classes.
 
-A class can be paused and continued between any two of its steps, and its instance can be used again for other
-parameters, so that what is expensive to make (data, a model on a GPU) is made once.
+A class can be paused and continued between any two steps, and its instance can be used again for other
+parameters, so that expensive setup (data, a model on a GPU) happens once.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ TrialFunction = Callable[[dict[str, Any]], Any]
 
 
 class Trainable:
-    """What a user's class is derived from: `setup` and `step` have to be written, the rest may be.
+    """The base of users' trial classes: `setup` and `step` are required, the other methods are optional.
 
-    The trial runs until `step` returns a dict with a true `done`, until it made as many steps as its budget, or
+    The trial runs until `step` returns a dict with a true `done`, until it has made as many steps as its budget, or
     until it is stopped. `parameters` are the trial's own, `iteration` counts the steps made, over all attempts.
 
     >>> class Train(Trainable):
@@ -52,10 +52,10 @@ class Trainable:
         raise NotImplementedError(f"{type(self).__name__} has no step()")
 
     def save_checkpoint(self, directory: str) -> dict[str, Any] | None:
-        """Return the state as a dict, or write files into the directory; with neither there is no checkpoint."""
+        """Return the state as a dict, or write files into the directory; do neither for no checkpoint."""
 
     def load_checkpoint(self, checkpoint: Any) -> None:
-        """Go on from a state: the dict that was returned, or the path of the directory that was written."""
+        """Restore a state: the dict that was returned, or the path of the directory that was written."""
         raise NotImplementedError(f"{type(self).__name__} has no load_checkpoint()")
 
     def reset_config(self, new: dict[str, Any]) -> bool:
@@ -68,17 +68,17 @@ class Trainable:
         raise NotImplementedError(f"{type(self).__name__} has no export_model() for {list(formats)}")
 
     def cleanup(self) -> None:
-        """Give back what `setup` took; called once for every instance, however its last trial ended."""
+        """Release what `setup` acquired; called once per instance, however its last trial ended."""
 
 
 def clean_up(trainable: Trainable) -> None:
-    """Call `cleanup`; what it raises is printed and changes nothing, since the trial is over.
+    """Call `cleanup`; print what it raises and continue, since the trial is over.
 
     >>> clean_up(Trainable())
     """
     try:
         trainable.cleanup()
-    except Exception:  # noqa: BLE001 - the user's own
+    except Exception:  # noqa: BLE001 - users' code may raise anything
         import traceback
 
         traceback.print_exc()
@@ -87,7 +87,7 @@ def clean_up(trainable: Trainable) -> None:
 class FunctionTrainable(Trainable):
     """A function as a class: each of its intermediate results is the result of one step.
 
-    An agent calls the function as it calls any other. Driven by hand the function runs in a thread of its own,
+    An agent calls the function like any other. Driven by hand, the function runs in a thread of its own,
     which waits in each report for the next `step`; one instance can be driven at a time.
     """
 
@@ -100,15 +100,15 @@ class FunctionTrainable(Trainable):
         self._run: StepwiseRun = StepwiseRun(type(self).function, parameters)
 
     def step(self) -> dict[str, Any]:
-        """Return the next result; when the function is over, the last one with a true `done`."""
+        """Return the next result, or after the function's end the last one with a true `done`."""
         return self._run.step()
 
     def save_checkpoint(self, directory: str) -> None:
-        """Write what the function saved last."""
+        """Write the function's last checkpoint."""
         self._run.copy_checkpoint(directory)
 
     def load_checkpoint(self, checkpoint: Any) -> None:
-        """Let the function go on from a checkpoint, a dict or a path; before the first step."""
+        """Let the function continue from a checkpoint, a dict or a path; call this before the first step."""
         self._run.go_on_from(checkpoint)
 
     def cleanup(self) -> None:
@@ -117,7 +117,7 @@ class FunctionTrainable(Trainable):
 
 
 def wrap_function(train_func: TrialFunction, name: str | None = None) -> type[FunctionTrainable]:
-    """Return a class whose trials call the function; raise TypeError when it does not take the parameters alone.
+    """Return a class whose trials call the function; raise TypeError if it does not take the parameters alone.
 
     >>> made = wrap_function(lambda parameters: parameters["x"] ** 2, name="Square")({"x": 3})
     >>> made.step(), made.cleanup()
@@ -127,7 +127,7 @@ def wrap_function(train_func: TrialFunction, name: str | None = None) -> type[Fu
 
     try:
         inspect.signature(train_func).bind({})
-    except ValueError:  # a built-in function that does not say what it takes
+    except ValueError:  # a built-in function without a signature
         pass
     except TypeError as error:
         raise TypeError(f"{train_func!r} cannot be called with the parameters alone: {error}") from error

@@ -1,8 +1,8 @@
 """The local carrier: an agent behind a Unix socket that the manager made and passed on.
 
-Only a process of the same user that knows the token is listened to; the last one that said `hello` is the
-manager. A waiting poll is answered by the thread in which the event happens. If the manager goes away the
-agent continues its trial and waits for the next manager; one that waits too long ends its trial and leaves.
+Only a process of the same user that knows the token is accepted; the last one that said `hello` is the
+manager. The thread in which an event happens replies to a waiting poll. If the manager goes away, the
+agent continues its trial and waits for the next manager; if it waits too long, it ends its trial and exits.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ __all__ = [
 ]
 
 HELLO_TIMEOUT = 5.0
-SEND_TIMEOUT = 5  # seconds; a manager that takes no bytes for so long is as good as gone
+SEND_TIMEOUT = 5  # seconds; a manager that takes no bytes for so long counts as gone
 MAX_STRANGERS = 16
 _RECEIVE = 262144
 _LEAVING = frozenset({signal.SIGTERM, signal.SIGINT})
 
 
 class Connection:
-    """One peer: a socket with its messages, and at most one poll that waits."""
+    """One peer: a socket with its messages, and at most one waiting poll."""
 
     def __init__(self, peer: socket.socket) -> None:
         self.socket = peer
@@ -47,13 +47,13 @@ class Connection:
         self.deadline = time.monotonic() + HELLO_TIMEOUT
         self._decoder = MessageDecoder()
         self._lock = threading.Lock()
-        self._after: int | None = None  # the cursor of a poll that waits
-        self._id: object = None  # what that poll wants to see again in its reply
+        self._after: int | None = None  # the cursor of a waiting poll
+        self._id: object = None  # the id of that poll, which its reply repeats
         peer.setblocking(True)
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", SEND_TIMEOUT, 0))
 
     def receive(self) -> list[Message] | None:
-        """Return the messages that have come; None when there will be no more."""
+        """Return the messages that have arrived; None if no more will come."""
         try:
             data = self.socket.recv(_RECEIVE)
             return self._decoder.feed(data) if data else None
@@ -61,7 +61,7 @@ class Connection:
             return None
 
     def send(self, message: Message) -> None:
-        """Send a message; a connection that cannot is shut down, which `receive` will notice."""
+        """Send a message; shut down a connection that cannot, which `receive` will notice."""
         with self._lock:
             self._send(message)
 
@@ -71,7 +71,7 @@ class Connection:
             self._after, self._id = after, id
 
     def answer(self, agent: Agent) -> None:
-        """Answer the poll that waits, if there is one and there is something to say."""
+        """Reply to the waiting poll, if there is one and there are events."""
         with self._lock:
             if self._after is None:
                 return
@@ -113,7 +113,7 @@ class UnixServer:
         agent.outbox.on_events = self._on_events
 
     def serve(self) -> None:
-        """Answer the manager, until `close` is called or nobody has come for too long."""
+        """Serve managers until `close` is called, or until no manager has come for too long."""
         while not self._closing:
             ready = {descriptor for descriptor, _ in self._poll.poll(self._timeout())}
             if self._wake.fileno() in ready and not _LEAVING.isdisjoint(self._wake.clear()):
@@ -137,9 +137,9 @@ class UnixServer:
 
     @property
     def wakeup_descriptor(self) -> int:
-        """Where the numbers of signals are to be written: SIGTERM and SIGINT end the agent.
+        """The descriptor for the numbers of signals: SIGTERM and SIGINT end the agent.
 
-        Python runs a handler when the main thread gets to it; one that is about to wait for its next trial
+        Python runs a handler when the main thread gets to it; a thread that is about to wait for its next trial
         does not.
         """
         return self._wake.writer
@@ -155,7 +155,7 @@ class UnixServer:
             manager.answer(self._agent)
 
     def _timeout(self) -> int | None:
-        """Return the milliseconds until something is due; None when only messages can wake us."""
+        """Return the milliseconds until something is due; None if only messages can wake the server."""
         now = time.monotonic()
         due = [connection.deadline - now for connection in self._strangers.values()]
         held = self._agent.outbox.held_for()
@@ -186,7 +186,7 @@ class UnixServer:
     def _accept(self) -> None:
         try:
             peer, _ = self._listener.accept()
-        except OSError:  # it went away again
+        except OSError:  # the peer has gone already
             return
         if len(self._strangers) >= MAX_STRANGERS or peer_uid(peer) not in (None, os.geteuid()):
             peer.close()
@@ -240,7 +240,7 @@ class UnixServer:
 
 
 def with_id(reply: Message, id: object) -> Message:
-    """Return a reply that carries the id of its request, if that had one.
+    """Return a reply with the id of its request, if that had one.
 
     >>> with_id({"size": 7}, 3), with_id({"size": 7}, None)
     ({'size': 7, 'id': 3}, {'size': 7})
@@ -249,7 +249,7 @@ def with_id(reply: Message, id: object) -> Message:
 
 
 def peer_uid(peer: socket.socket) -> int | None:
-    """Return the user at the other end of a Unix socket; None where the system does not say.
+    """Return the uid of the other end of a Unix socket; None where the system does not provide it.
 
     >>> left, right = socket.socketpair()
     >>> peer_uid(left) == os.geteuid()

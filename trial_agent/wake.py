@@ -28,7 +28,7 @@ class Wake:
 
     @property
     def writer(self) -> int:
-        """The other end, for `signal.set_wakeup_fd`."""
+        """The writing end, for `signal.set_wakeup_fd`."""
         return self._writer
 
     def set(self) -> None:
@@ -39,13 +39,13 @@ class Wake:
             pass
 
     def clear(self) -> bytes:
-        """Make the descriptor unreadable until the next `set`; return what was written to it."""
+        """Make the descriptor unreadable until the next `set`; return the bytes that were written to it."""
         try:
             return os.read(self._reader, 65536)
         except BlockingIOError:
             return b""
 
     def close(self) -> None:
-        """Give both ends back."""
+        """Close both ends."""
         os.close(self._reader)
         os.close(self._writer)

@@ -1,6 +1,6 @@
-"""A tiny process beside each agent: when the agent dies, even by SIGKILL, it kills the agent's trial.
+"""A small process beside each agent: when the agent dies, even by SIGKILL, it kills the agent's trial.
 
-Run by path as `python -I -S watchdog.py`, with the standard library only. Standard input is a pipe from the
+It runs by path as `python -I -S watchdog.py`, with the standard library only. Standard input is a pipe from the
 agent:
 
     + HEX       an attempt starts; its processes carry this environment entry
@@ -18,7 +18,7 @@ import sys
 
 __all__ = ["ROUNDS", "kill_all", "main"]
 
-ROUNDS = 5  # a child forked while we look is found in the next round
+ROUNDS = 5  # a child forked during the search is found in the next round
 
 
 def kill_all(group: int | None, mark: bytes | None) -> None:
@@ -43,7 +43,7 @@ def _kill(kill: object, target: int) -> None:
 def _pids() -> list[int]:
     try:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:  # not Linux: the process group must do
+    except OSError:  # not Linux: the process group has to be enough
         return []
 
 
@@ -56,7 +56,7 @@ def _is_marked(pid: int, mark: bytes) -> bool:
 
 
 def main() -> None:
-    """Follow the agent's words until its end of the pipe closes, then kill what it left."""
+    """Follow the agent's messages until its end of the pipe closes, then kill what it left."""
     group: int | None = None
     mark: bytes | None = None
     for line in sys.stdin.buffer:

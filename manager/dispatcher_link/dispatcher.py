@@ -27,7 +27,7 @@ class Owner(Protocol):
         ...
 
     def look_for_progress(self) -> None:
-        """Find out whether the dispatcher has answered everything."""
+        """Find out whether the dispatcher has replied to everything."""
         ...
 
     def acknowledge(self) -> None:

@@ -134,7 +134,7 @@ class DispatcherSession:
         self._restoring = saved
         self._heartbeat = Heartbeat(setup.timeout, self._ping, lambda: self._on_silence(process))
         if setup.command is None:
-            self._heartbeat.start()  # one of ours answers as soon as its plug-ins are loaded
+            self._heartbeat.start()  # our dispatcher replies as soon as its plug-ins are loaded
         self._take_up(recall(saved))
 
     async def restart(self, recall: Recall, saved: SavedState | None = None, mode: str = "start") -> None:

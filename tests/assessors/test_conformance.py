@@ -43,7 +43,7 @@ class TestASHAWithBrackets(AssessorConformance):
 
 
 class TestHyperband(AssessorConformance):
-    stops: ClassVar[bool] = False  # the last bracket lets everybody go on
+    stops: ClassVar[bool] = False  # the last bracket lets every trial continue
 
     def make(self) -> Assessor:
         return HyperbandAssessor("maximize", R=27)

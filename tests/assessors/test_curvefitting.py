@@ -37,7 +37,7 @@ def test_families_of_curves_are_extrapolated(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["pow3", "exp3", "weibull"])
-def test_noise_is_told_by_the_deviation(name: str) -> None:
+def test_noise_is_recognized_by_the_deviation(name: str) -> None:
     x, rng = np.arange(1.0, 16.0), np.random.default_rng(1)
     clean = extrapolate(CURVES[name](x), 60)
     errors = []
@@ -56,7 +56,7 @@ def test_a_falling_curve_is_taken_for_a_flat_one() -> None:
     assert 0.5 <= prediction.mean <= 0.9
 
 
-def test_what_is_no_number_is_left_out() -> None:
+def test_what_is_not_a_number_is_left_out() -> None:
     values = CURVES["pow3"](np.arange(1.0, 13.0))
     whole = extrapolate(values, 50)
     values[[3, 7]] = [math.nan, -math.inf]
@@ -142,7 +142,7 @@ def test_a_trial_of_nan_alone_is_stopped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"epoch_num": 0}, "epoch_num must be"),
         ({"start_step": 0}, "start_step must be"),
@@ -152,6 +152,6 @@ def test_a_trial_of_nan_alone_is_stopped() -> None:
         ({"optimize_mode": None}, "optimize_mode must be"),
     ],
 )
-def test_wrong_arguments_are_refused(arguments: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         CurvefittingAssessor(**arguments)

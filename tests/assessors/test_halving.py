@@ -17,7 +17,7 @@ VALUES = st.integers(-20, 20).map(float)
 
 @given(st.lists(st.lists(VALUES, min_size=1, max_size=10), max_size=14), st.sampled_from([2, 3, 4]))
 def test_verdicts_are_those_of_the_definition(trials: list[list[float]], eta: int) -> None:
-    """A trial goes on from a rung if it is among the best 1 / eta of those that have been there, itself included."""
+    """A trial continues from a rung if it is among the best 1 / eta of those that reached it, itself included."""
     rule = ASHAAssessor("minimize", eta=eta)
     seen: dict[int, list[float]] = {eta**k: [] for k in range(4)}
     for i, results in enumerate(trials):
@@ -35,7 +35,7 @@ def test_verdicts_are_those_of_the_definition(trials: list[list[float]], eta: in
 
 
 def levels_of(rule: Any, trial: str, most: int = 100) -> list[int]:
-    """After how many results a trial that gets worse and worse than all others is told to stop."""
+    """Return after how many results a trial that falls behind all others is stopped."""
     rule.assess_trial("best", [1e9] * most)
     return [n for n in range(1, most + 1) if rule.assess_trial(trial, [-float(n)] * n) is BAD]
 
@@ -62,12 +62,12 @@ def test_reason_has_the_numbers() -> None:
     assert rule.reason == "0.75 is not among the best 3 of 9 after 3 results (rung 1 of bracket 0)"
 
 
-def test_equal_to_the_last_that_may_go_on_goes_on() -> None:
+def test_equal_to_the_last_that_may_continue_continues() -> None:
     rule = ASHAAssessor("maximize", eta=2)
     assert [rule.assess_trial(f"t{i}", [0.5]) for i in range(5)] == [GOOD] * 5
 
 
-def test_first_at_a_rung_do_not_go_on_where_more_must_have_come() -> None:
+def test_first_at_a_rung_do_not_continue_until_more_have_come() -> None:
     rule = ASHAAssessor("maximize", eta=2, min_competitors=3)
     assert rule.assess_trial("a", [0.9]) is BAD
     assert rule.reason == (
@@ -80,7 +80,7 @@ def test_first_at_a_rung_do_not_go_on_where_more_must_have_come() -> None:
     assert rule.assess_trial("d", [0.8, 0.9]) is BAD  # the first at the next rung
 
 
-def test_nan_is_worse_than_any_number_and_alone_goes_on() -> None:
+def test_nan_is_worse_than_any_number_and_alone_continues() -> None:
     rule = ASHAAssessor("minimize")
     assert rule.assess_trial("first", [math.nan]) is GOOD
     assert rule.assess_trial("second", [1e300]) is GOOD
@@ -135,7 +135,7 @@ def test_hyperband_brackets_have_the_rungs_and_shares_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cls", "arguments", "told"),
+    ("cls", "arguments", "message"),
     [
         (ASHAAssessor, {"eta": 1}, "eta must be a number of at least 1.1"),
         (ASHAAssessor, {"eta": 3, "reduction_factor": 4}, "eta and reduction_factor mean the same"),
@@ -148,12 +148,12 @@ def test_hyperband_brackets_have_the_rungs_and_shares_of_the_paper() -> None:
         (HyperbandAssessor, {"eta": 1}, "eta must be"),
     ],
 )
-def test_wrong_arguments_are_refused(cls: Any, arguments: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_wrong_arguments_are_refused(cls: Any, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         cls(**arguments)
 
 
 @pytest.mark.parametrize("rule", [ASHAAssessor("maximize"), HyperbandAssessor("maximize")])
-def test_a_report_that_is_no_number_is_refused(rule: Any) -> None:
+def test_a_report_that_is_not_a_number_is_refused(rule: Any) -> None:
     with pytest.raises(ValueError, match="not a number"):
         rule.assess_trial("x", [0.5, "abc"])

@@ -80,7 +80,7 @@ def test_reason_is_gone_after_a_good_verdict() -> None:
     assert rule.reason is None
 
 
-def test_equal_to_the_median_goes_on() -> None:
+def test_equal_to_the_median_continues() -> None:
     assert trained("maximize", [0.5]).assess_trial("x", [0.5]) is GOOD
 
 
@@ -137,6 +137,6 @@ def test_a_wrong_start_step_is_refused(step: object) -> None:
         MedianstopAssessor(start_step=step)  # type: ignore[arg-type]
 
 
-def test_a_report_that_is_no_number_is_refused() -> None:
+def test_a_report_that_is_not_a_number_is_refused() -> None:
     with pytest.raises(ValueError, match="not a number"):
         MedianstopAssessor().assess_trial("x", ["abc"])

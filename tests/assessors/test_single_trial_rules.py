@@ -38,7 +38,7 @@ def test_threshold_stops_outside_its_bounds(arguments: Any, value: float, reason
 
 
 def judged(rule: Any, results: list[float]) -> list[bool]:
-    """Whether a trial goes on, result by result."""
+    """Return whether a trial continues, result by result."""
     return [rule.assess_trial("t", results[:n]) is GOOD for n in range(1, len(results) + 1)]
 
 

@@ -43,10 +43,10 @@ def all_reported(call: Callable[..., Any]) -> bool:
 def test_create_returns_when_trials_can_run_and_stop_ends_them(
     long: Path, directory: Path, start: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
-    started, told = create(start, long)
-    assert (told["id"], told["folder"]) == ("e", str(directory / "e"))
-    assert told["status"] in ("RUNNING", "NO_MORE_TRIAL")
-    assert os.getsid(told["pid"]) == told["pid"]
+    started, details = create(start, long)
+    assert (details["id"], details["folder"]) == ("e", str(directory / "e"))
+    assert details["status"] in ("RUNNING", "NO_MORE_TRIAL")
+    assert os.getsid(details["pid"]) == details["pid"]
     assert json.loads(call("status", "e", "--json").out)["running"] is True
 
     stopped = call("stop", "e")
@@ -109,17 +109,17 @@ def test_trial_kill_ends_one_trial_and_the_next_begins(
     call("stop", "e")
 
 
-def test_what_a_killed_manager_left_running_is_told_and_ended(
+def test_what_a_killed_manager_left_running_is_named_and_ended(
     long: Path,
     directory: Path,
     start: Callable[..., Any],
     call: Callable[..., Any],
     until: Callable[..., Any],
 ) -> None:
-    started, told = create(start, long)
+    started, details = create(start, long)
     until(lambda: all_reported(call))
-    psutil.Process(told["pid"]).kill()
-    psutil.Process(told["pid"]).wait(10)
+    psutil.Process(details["pid"]).kill()
+    psutil.Process(details["pid"]).wait(10)
     assert "its manager is gone: pitchpipe resume e" in call("status", "e").out
     refused = call("trial", "kill", "e", "0")
     assert (refused.code, "is not running" in refused.err) == (1, True)
@@ -132,7 +132,7 @@ def test_what_a_killed_manager_left_running_is_told_and_ended(
     assert [(t["status"], t["intermediate"]) for t in found["trials"]] == [("SYS_CANCELED", [1])] * 2
 
 
-def test_a_stopped_experiment_goes_on_to_its_end(
+def test_a_stopped_experiment_continues_to_its_end(
     long: Path,
     directory: Path,
     start: Callable[..., Any],

@@ -26,10 +26,10 @@ def two(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None:
 
 @pytest.mark.usefixtures("two")
 def test_compare_tells_the_best_after_the_same_number_and_what_differs(call: Callable[..., Any]) -> None:
-    told = json.loads(call("compare", "one", "two", "--json").out)
-    assert told["best_after"] == {"1": [0.5, 0.8], "2": [0.9, None]}
-    assert told["differences"] == {"tuner.name": ["TPE", "Random"], "trial_concurrency": [2, None]}
-    assert [(side["id"], side["trials"], side["best"]) for side in told["experiments"]] == [
+    comparison = json.loads(call("compare", "one", "two", "--json").out)
+    assert comparison["best_after"] == {"1": [0.5, 0.8], "2": [0.9, None]}
+    assert comparison["differences"] == {"tuner.name": ["TPE", "Random"], "trial_concurrency": [2, None]}
+    assert [(side["id"], side["trials"], side["best"]) for side in comparison["experiments"]] == [
         ("one", 4, 0.9),
         ("two", 1, 0.8),
     ]
@@ -50,9 +50,9 @@ def test_compare_minimizes_where_the_objective_does(
     trials = [trial_of(n, "SUCCEEDED", final=v) for n, v in enumerate([0.5, 0.9, 0.3])]
     for name in ("a", "b"):
         stored(objectives=[{"name": "default", "direction": "minimize"}]).write(name, trials)
-    told = json.loads(call("compare", "a", "b", "--json").out)
-    assert told["best_after"] == {"1": [0.5, 0.5], "2": [0.5, 0.5]}
-    assert told["experiments"][0]["best"] == 0.3
+    comparison = json.loads(call("compare", "a", "b", "--json").out)
+    assert comparison["best_after"] == {"1": [0.5, 0.5], "2": [0.5, 0.5]}
+    assert comparison["experiments"][0]["best"] == 0.3
 
 
 @pytest.mark.usefixtures("two")

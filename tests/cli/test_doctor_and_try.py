@@ -41,11 +41,11 @@ def found(directory: Path) -> dict[str, Finding]:
 
 def test_doctor_finds_nothing_wrong_and_runs_a_trial(call: Callable[..., Any], directory: Path) -> None:
     called = call("doctor", "--json")
-    told = {finding["subject"]: finding for finding in json.loads(called.out)}
+    findings = {finding["subject"]: finding for finding in json.loads(called.out)}
     assert called.code == 0
-    assert told["a trial (local)"]["level"] == "ok"
-    assert told["database"]["level"] == "ok"
-    assert str(directory) in told["directory"]["text"]
+    assert findings["a trial (local)"]["level"] == "ok"
+    assert findings["database"]["level"] == "ok"
+    assert str(directory) in findings["directory"]["text"]
     assert not directory.exists()
 
 

@@ -55,9 +55,9 @@ def test_export_of_a_trial_is_kept_and_shown(tmp_path: Path, call: Callable[...,
         manager.store.close()
         manager.folder.disown()
     place = ["--experiment-id", "exp", "--dir", str(tmp_path)]
-    told = json.loads(call("trial", "show", "0", *place, "--json").out)
-    assert told["exported"] == {"txt": "trials/0/export/model.txt", "elsewhere": "/models/1"}
-    assert (tmp_path / "exp" / told["exported"]["txt"]).read_text() == repr(told["parameters"]["x"])
+    shown = json.loads(call("trial", "show", "0", *place, "--json").out)
+    assert shown["exported"] == {"txt": "trials/0/export/model.txt", "elsewhere": "/models/1"}
+    assert (tmp_path / "exp" / shown["exported"]["txt"]).read_text() == repr(shown["parameters"]["x"])
     lines = call("trial", "show", "0", *place).out.splitlines()
     assert "exported      elsewhere: /models/1" in lines
     assert f"exported      txt: {tmp_path}/exp/trials/0/export/model.txt" in lines

@@ -1,4 +1,4 @@
-"""What a run shows while it goes on."""
+"""What a run shows while it lasts."""
 
 import io
 from collections.abc import Callable
@@ -97,7 +97,7 @@ def test_a_stopping_experiment_tells_nothing_of_ctrl_c_or_of_what_is_left() -> N
 def test_a_message_is_not_broken_by_us() -> None:
     terminal = Waits()
     with LiveDisplay(terminal) as display:
-        display.message("to go on: " + "pitchpipe resume k3x9a2bq " * 20)
+        display.message("to continue: " + "pitchpipe resume k3x9a2bq " * 20)
     assert "pitchpipe resume k3x9a2bq " * 20 in terminal.getvalue()
 
 

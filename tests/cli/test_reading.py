@@ -70,7 +70,7 @@ def test_list_as_json_has_numbers(three: list[Any], call: Callable[..., Any]) ->
     assert found["running"] is False
 
 
-def test_list_goes_on_over_a_database_that_cannot_be_read(
+def test_list_continues_over_a_database_that_cannot_be_read(
     directory: Path, three: list[Any], call: Callable[..., Any]
 ) -> None:
     (directory / "broken").mkdir()
@@ -136,7 +136,7 @@ def test_best_of_several_objectives_is_a_list(
     assert [(one["sequence_id"], one["value"]) for one in best] == [(0, finals[0]), (1, finals[1])]
 
 
-def test_status_of_an_experiment_without_its_manager_says_how_to_go_on(
+def test_status_of_an_experiment_without_its_manager_says_how_to_continue(
     stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
     stored(status="RUNNING").write("gone", [trial_of(0, "RUNNING", end_time=None)])

@@ -83,9 +83,9 @@ def test_lines_of_progress_come_where_there_is_no_terminal(
     trial = config.parent / "trial.sh"
     trial.write_text("sleep 1; " + trial.read_text())
     called = start("run", config).finish()
-    told = re.search(r"^[\d.]+ s: [A-Z]+; \d/4 trials", called.out, re.MULTILINE)
-    assert told is not None
-    assert told.start() < called.out.index("DONE: experiment")
+    progress = re.search(r"^[\d.]+ s: [A-Z]+; \d/4 trials", called.out, re.MULTILINE)
+    assert progress is not None
+    assert progress.start() < called.out.index("DONE: experiment")
 
 
 def test_quiet_shows_only_the_result(start: Callable[..., Any], config: Path, directory: Path) -> None:
@@ -187,7 +187,7 @@ def test_an_experiment_whose_trials_all_fail_alike_ends_with_the_traceback(
     assert called.out.count("trials failed (") == 1
 
 
-def test_an_experiment_in_which_no_trial_succeeds_is_no_success(
+def test_an_experiment_in_which_no_trial_succeeds_is_not_a_success(
     start: Callable[..., Any], config: Path, directory: Path
 ) -> None:
     (config.parent / "trial.sh").write_text('echo "{\\"final\\": \\"no number\\"}" >> "$PITCHPIPE_REPORTS"')

@@ -38,7 +38,7 @@ def test_experiment_whose_manager_fails_is_not_said_to_be_stopped(
     assert "ERROR" in call("status", "e1").out
 
 
-def test_experiment_whose_trials_nobody_can_reach_is_stopped(
+def test_experiment_whose_trials_are_unreachable_is_stopped(
     stored: Callable[..., Any], call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored(status="RUNNING", more=ABANDONED).write("e1", [])

@@ -28,11 +28,11 @@ def experiment(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None
         for n, found in values.items()
         for step, value in enumerate(found)
     ]
-    stored().write("told", trials, rows)
+    stored().write("explained", trials, rows)
 
 
 def lines(call: Callable[..., Any], trial: int) -> list[str]:
-    called = call("trial", "show", "told", trial, "--why")
+    called = call("trial", "show", "explained", trial, "--why")
     assert called.code == 0, called.err
     return [line.strip() for line in called.out.splitlines()]
 

@@ -147,7 +147,7 @@ def test_v1_file_is_one_problem_that_says_what_to_change() -> None:
 @pytest.mark.parametrize(
     ("data", "word"), [(None, "is empty"), ([1], "must be a mapping"), ("x", "must be a mapping")]
 )
-def test_data_that_is_no_mapping_is_one_problem(data: Any, word: str) -> None:
+def test_data_that_is_not_a_mapping_is_one_problem(data: Any, word: str) -> None:
     (problem,) = problems_of(data)
     assert problem.startswith(word)
 

@@ -89,7 +89,7 @@ def test_the_same_problem_is_not_reported_twice(tmp_path: Path) -> None:
 SAID = "seed: 7\nconstraints: [lr < 0.5]\nobjectives: [{direction: minimize}]\n"
 
 
-def test_plug_ins_are_told_the_canonical_config(tmp_path: Path) -> None:
+def test_plug_ins_get_the_canonical_config(tmp_path: Path) -> None:
     answer = (
         '[{"path": ["tuner"], "message": repr([config["tuner"], config["searchSpace"], '
         'config["constraints"], config["objectives"], config["seed"]])}]'
@@ -239,7 +239,7 @@ def test_config_without_a_direction_has_the_default_of_its_algorithms(
         "tuner: {name: GP, class_args: {optimize_mode: minimize}}",
     ],
 )
-def test_direction_that_a_config_names_is_no_default(tmp_path: Path, given: str) -> None:
+def test_direction_that_a_config_names_is_not_a_default(tmp_path: Path, given: str) -> None:
     config = loaded(tmp_path, given)
     assert (config.objectives[0].direction, config.direction_note) == ("minimize", "")
 

@@ -140,7 +140,7 @@ def test_frames_of_many_threads_are_not_mixed(ends):
     assert sorted(frames) == whole
 
 
-def test_flush_to_nobody_is_channel_closed(ends):
+def test_flush_without_a_reader_is_channel_closed(ends):
     os.close(ends.in_fd)
     ends.in_fd = -1
     ends.channel.send(CommandType.Initialized)

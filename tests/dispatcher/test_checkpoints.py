@@ -56,14 +56,14 @@ def checkpoint(one: Hosted) -> dict[str, Any]:
     while True:
         frame = one.receive()
         if frame.command is CommandType.Checkpoint:
-            told = loads(frame.payload)
-            if "path" in told:
-                assert marks == {"default": told["n"], "assessor": told["n"]}
-                return told
-            marks[told["queue"]] = told["n"]
+            saved = loads(frame.payload)
+            if "path" in saved:
+                assert marks == {"default": saved["n"], "assessor": saved["n"]}
+                return saved
+            marks[saved["queue"]] = saved["n"]
 
 
-def test_restored_tuner_goes_on_as_the_saved_one(tmp_path: Path) -> None:
+def test_restored_tuner_continues_as_the_saved_one(tmp_path: Path) -> None:
     one = hosted(create("TPE", seed=3), tmp_path, assessor=Counting())
     one.send(CommandType.Initialize, SPACE)
     checkpoint(one)  # the next command begins the next one
@@ -72,10 +72,10 @@ def test_restored_tuner_goes_on_as_the_saved_one(tmp_path: Path) -> None:
     one.final(0, 0.25)
     checkpoint(one)
     one.metric("AbCdE", 0, 0.5)
-    told = checkpoint(one)
-    assert told["n"] == 4
+    saved = checkpoint(one)
+    assert saved["n"] == 4
     again = MsgDispatcher(create("TPE"), Counting(), MemoryChannel(), protocol=1)
-    again.restore(*read_checkpoint(tmp_path / told["path"]))
+    again.restore(*read_checkpoint(tmp_path / saved["path"]))
     other = Hosted(again, again.channel)
     assert other.expect(CommandType.Initialized)["protocol"] == 1
     answers = []
@@ -99,22 +99,22 @@ def test_restored_tuner_goes_on_as_the_saved_one(tmp_path: Path) -> None:
     assert loads(answers[0][1][0])["reason"] == "verdict 3"
 
 
-def test_mark_of_a_queue_stands_behind_what_the_queue_sent_before(tmp_path: Path) -> None:
+def test_mark_of_a_queue_comes_after_what_the_queue_sent_before(tmp_path: Path) -> None:
     one = hosted(RandomTuner(seed=1), tmp_path)
     one.send(CommandType.Initialize, SPACE)
     checkpoint(one)
     one.send(CommandType.RequestTrialJobs, 1)
-    told: dict[str, Any] = {}
+    saved: dict[str, Any] = {}
     names = []
-    while told.get("n", 0) < 2 or "path" not in told:
+    while saved.get("n", 0) < 2 or "path" not in saved:
         frame = one.receive()
-        told = loads(frame.payload) if frame.command is CommandType.Checkpoint else {}
-        names.append((frame.command.name, told.get("queue"), told.get("n")))
+        saved = loads(frame.payload) if frame.command is CommandType.Checkpoint else {}
+        names.append((frame.command.name, saved.get("queue"), saved.get("n")))
     assert names.index(("NewTrialJob", None, None)) < names.index(("Checkpoint", "default", 2))
     one.terminate()
 
 
-def test_nothing_is_saved_that_is_quickly_told_again(tmp_path: Path) -> None:
+def test_nothing_is_saved_that_is_quickly_sent_again(tmp_path: Path) -> None:
     one = hosted(RandomTuner(seed=1), tmp_path, worth=100.0)
     one.send(CommandType.Initialize, SPACE)
     one.send(CommandType.RequestTrialJobs, 5)
@@ -179,9 +179,9 @@ def test_tuner_that_cannot_be_pickled_is_said_once_and_works(
     frames = one.rest()
     assert sum(frame.command is CommandType.NewTrialJob for frame in frames) == 5
     assert not any(frame.command is CommandType.Checkpoint and "path" in frame.payload for frame in frames)
-    told = [record.message for record in caplog.records if "cannot be saved" in record.message]
-    assert len(told) == 1
-    assert "The tuner cannot be saved" in told[0]
+    warnings = [record.message for record in caplog.records if "cannot be saved" in record.message]
+    assert len(warnings) == 1
+    assert "The tuner cannot be saved" in warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How a dispatcher ends: told to, left alone, or by a failure; and what it acknowledges until then."""
+"""How a dispatcher ends: on request, without its manager, or by a failure; and what it acknowledges until then."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_nonsense_from_the_manager_is_reported_as_the_dispatchers(host, command,
     assert one.joined() is Ending.FAILED
 
 
-def test_command_that_nobody_handles_has_the_known_message(host):
+def test_unhandled_command_has_the_known_message(host):
     one = host(Obedient())
     one.channel.deliver(CommandType.NewTrialJob)
     assert one.expect(CommandType.Error)["message"] == "Unsupported command: CommandType.NewTrialJob"
@@ -166,8 +166,8 @@ def test_command_that_nobody_handles_has_the_known_message(host):
 # guarantee 4: terminate, and the end of the stream
 
 
-def let_when_told_to_end(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets the tuner go on as soon as its worker is told to end, in whatever way."""
+def let_go_at_the_end(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the tuner continue as soon as its worker is asked to end, in any way."""
     worker = one.dispatcher.default_worker
     for name in ("halt", "finish"):
         tell = getattr(worker, name)
@@ -178,7 +178,7 @@ def test_terminate_lets_workers_finish_what_was_sent_before(host, monkeypatch):
     tuner = Obedient()
     tuner.let.clear()
     one = host(tuner)
-    let_when_told_to_end(one, monkeypatch)
+    let_go_at_the_end(one, monkeypatch)
     for _ in range(3):
         one.send(CommandType.RequestTrialJobs, 1)
     assert tuner.started.wait(PATIENCE_S)
@@ -204,7 +204,7 @@ def test_end_of_the_stream_discards_what_is_queued(host, monkeypatch):
     tuner = Obedient()
     tuner.let.clear()
     one = host(tuner)
-    let_when_told_to_end(one, monkeypatch)
+    let_go_at_the_end(one, monkeypatch)
     for _ in range(3):
         one.send(CommandType.RequestTrialJobs, 1)
     assert tuner.started.wait(PATIENCE_S)
@@ -248,7 +248,7 @@ def test_long_queue_is_warned_of_now_and_then(caplog):
 # acknowledgements
 
 
-def test_commands_are_acknowledged_by_number_and_queue_behind_their_outputs(host):
+def test_commands_are_acknowledged_by_number_and_queue_after_their_outputs(host):
     one = host(Obedient())
     one.initialize()  # command 1
     one.send(CommandType.RequestTrialJobs, 2)  # 2

@@ -48,13 +48,13 @@ def test_histories_are_contiguous_and_grow(arrivals):
 
 
 @given(ARRIVALS)
-def test_trial_is_condemned_once_and_not_judged_again(arrivals):
+def test_trial_is_stopped_once_and_not_judged_again(arrivals):
     assessor, sent = judge(arrivals)
-    condemned = {trial for trial, history in assessor.calls if len(history) >= 3}
-    assert sorted(sent) == [] if not sent else len(sent) == len(condemned)
-    assert {payload for _, payload in sent} == {dumps(trial) for trial in condemned}
+    doomed = {trial for trial, history in assessor.calls if len(history) >= 3}
+    assert sorted(sent) == [] if not sent else len(sent) == len(doomed)
+    assert {payload for _, payload in sent} == {dumps(trial) for trial in doomed}
     assert all(command is CommandType.KillTrialJob for command, _ in sent)
-    for trial in condemned:
+    for trial in doomed:
         assert sum(len(history) >= 3 for name, history in assessor.calls if name == trial) == 1
 
 

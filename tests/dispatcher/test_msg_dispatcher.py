@@ -57,13 +57,13 @@ class Judge(Assessor):
     def __init__(self, reason: str | None = None) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.threads: set[str] = set()
-        self.told = reason
+        self.next_reason = reason
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
         self.threads.add(threading.current_thread().name)
         self.calls.append((trial_job_id, list(trial_history)))
         if trial_history[-1] < 0.5:
-            self.reason = self.told
+            self.reason = self.next_reason
             return self.bad
         return AssessResult.Good
 
@@ -131,7 +131,7 @@ def test_no_more_trial_error_of_another_library_is_understood(host):
 
 
 class Later(Recorder):
-    """Cannot answer when asked; does so through the callback, from a thread of its own."""
+    """Has no proposal when asked; sends it later through the callback, from a thread of its own."""
 
     def generate_multiple_parameters(self, parameter_id_list: Any, **kwargs: Any) -> list[Any]:
         for i in parameter_id_list:
@@ -259,10 +259,10 @@ def test_intermediate_results_reach_a_tuner_that_wants_them_with_an_assessor(hos
 
 
 @pytest.mark.parametrize(
-    ("event", "told"),
+    ("event", "times"),
     [("EARLY_STOPPED", True), ("USER_CANCELED", True), ("FAILED", False), ("SUCCEEDED", False)],
 )
-def test_tuner_hears_whether_a_trial_was_stopped(host, event, told):
+def test_tuner_hears_whether_a_trial_was_stopped(host, event, times):
     class Curious(Recorder):
         def trial_stopped(self, parameter_id):
             self.note("stopped", parameter_id)
@@ -274,7 +274,7 @@ def test_tuner_hears_whether_a_trial_was_stopped(host, event, told):
     one.end(0, event, trial="t")
     one.end(1, event, trial="u")
     one.terminate()
-    assert [call for call in tuner.calls if call[0] == "stopped"] == [("stopped", 0)] * told
+    assert [call for call in tuner.calls if call[0] == "stopped"] == [("stopped", 0)] * times
 
 
 @pytest.mark.parametrize("threads", [0, 3])
@@ -312,7 +312,7 @@ def test_calls_of_a_plug_in_never_overlap(host, threads):
 # guarantee 2: one kill, with the reason
 
 
-def test_condemned_trial_is_killed_once_with_the_reason(host):
+def test_doomed_trial_is_killed_once_with_the_reason(host):
     one = host(Recorder(), Judge("0.1 is below 0.5"))
     for sequence in range(5):
         one.metric("t", sequence, 0.1)
@@ -326,7 +326,7 @@ def test_reason_is_made_up_when_the_assessor_gives_none(host):
     one = host(Recorder(), judge)
     one.metric("a", 0, 0.1)
     assert one.expect(CommandType.KillTrialJob)["reason"] == "first"
-    judge.told = None
+    judge.next_reason = None
     judge.reason = "stale"
 
     def silent(trial_job_id: str, trial_history: list[Any]) -> bool:
@@ -354,7 +354,7 @@ def test_plain_and_numpy_bools_are_verdicts(host):
         assert one.expect(CommandType.KillTrialJob)["trial_job_id"] == "t"
 
 
-def test_paused_trial_is_judged_again_when_it_goes_on(host):
+def test_paused_trial_is_judged_again_when_it_continues(host):
     judge = Judge("wait for the others")
     judge.bad = AssessResult.Pause
     one = host(Recorder(), judge)
@@ -426,7 +426,7 @@ def test_tuner_cannot_pause_trials_of_another_manager(host):
     assert "this manager cannot pause trials" in str(one.dispatcher.worker_exceptions[0])
 
 
-def test_pause_is_not_told_to_another_manager(host):
+def test_pause_is_not_sent_to_another_manager(host):
     judge = Judge()
     judge.bad = AssessResult.Pause
     one = host(Recorder(), judge, protocol=None)
@@ -494,7 +494,7 @@ def test_imported_results_are_decoded(host):
     assert values == [0.5, 1, "high"]
 
 
-def test_customized_trial_is_told_to_a_tuner_that_opted_in(host):
+def test_customized_trial_is_passed_to_a_tuner_that_opted_in(host):
     tuner = Recorder()
     tuner._accept_customized_trials()
     one = host(tuner)
@@ -533,7 +533,7 @@ def test_trial_of_an_earlier_run_becomes_imported_data(host):
     assert judge.calls == []
 
 
-def test_end_of_a_trial_without_intermediate_results_is_not_told_to_the_assessor(host):
+def test_end_of_a_trial_without_intermediate_results_is_not_passed_to_the_assessor(host):
     judge = Judge()
     one = host(Recorder(), judge)
     one.request()
@@ -604,7 +604,7 @@ class Stubborn(Recorder):
         return {"a": 0.5, "b": 0.1 if self.times >= 0 else 0.9}
 
 
-def test_constraints_are_told_before_the_space(host):
+def test_constraints_arrive_before_the_space(host):
     tuner = Stubborn(0)
     one = host(tuner, constraints=["a < b"])
     one.initialize(SPACE)
@@ -684,7 +684,7 @@ def test_proposal_outside_the_search_space_is_logged_once(host, caplog):
     one.request(5)  # 2, 3 and 4 are outside
     one.terminate()
     warnings = [
-        record.getMessage() for record in caplog.records if "outside the search space" in record.getMessage()
+        record.getMessage() for record in caplog.records if "not in the search space" in record.getMessage()
     ]
     assert len(warnings) == 1
     assert ": x: " in warnings[0]

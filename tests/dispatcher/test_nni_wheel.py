@@ -150,7 +150,7 @@ class Conversation:
         metrics = [metric(trial, parameter_id, "PERIODICAL", i, value) for i, value in enumerate(values)]
         end = {"trial_job_id": trial, "event": "SUCCEEDED", "hyper_params": record.payload}
         self.step(*metrics, metric(trial, parameter_id, "FINAL", 0, values[-1]))
-        # Its own step after an answer: nni lets the end of a trial overtake its final result.
+        # Its own step after a reply: nni lets the end of a trial overtake its final result.
         self.step((CommandType.Ping, None), (CommandType.RequestTrialJobs, 1), answers=1)
         self.step((CommandType.TrialEnd, end))
 

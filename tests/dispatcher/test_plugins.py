@@ -220,7 +220,7 @@ def test_space_with_a_wrong_value_is_placed():
     assert path[:2] == ("searchSpace", "x")
 
 
-def test_class_that_is_no_plug_in_is_a_problem(plugin_file):
+def test_class_that_is_not_a_plug_in_is_a_problem(plugin_file):
     config = plugin_file("mine.Mine", "class Mine: pass\n")
     assert check_paths({"tuner": config}) == [("tuner", "className")]
     assert check_paths({"tuner": {"name": "Random"}, "assessor": config}) == [("assessor", "className")]

@@ -34,7 +34,7 @@ class Odd(Tuner):
         subprocess.run(["echo", "from a child"])
     def generate_parameters(self, parameter_id, **kwargs):
         if self.what == "raise":
-            raise RuntimeError("as told")
+            raise RuntimeError("on purpose")
         if self.what == "hang":
             open("hanging", "w").close()  # a named pipe: waits for its reader
             time.sleep(600)
@@ -125,7 +125,7 @@ def test_tuner_that_raises_ends_it_with_1_and_a_report(spawn, odd):
     one.initialize(SPACE)
     one.send(CommandType.RequestTrialJobs, 1)
     report = one.expect(CommandType.Error)
-    assert (report["plugin"], report["message"]) == ("tuner", "as told")
+    assert (report["plugin"], report["message"]) == ("tuner", "on purpose")
     assert re.fullmatch(r"odd\.py:\d+ in generate_parameters", report["where"])
     assert one.joined() == 1
     assert marks(one.folder) == {"failed"}
@@ -137,7 +137,7 @@ def test_tuner_that_raises_under_another_manager_is_in_the_log(spawn, odd):
     one.send(CommandType.RequestTrialJobs, 1)
     assert one.joined() == 1
     assert one.rest() == []
-    assert "RuntimeError: as told" in (one.folder / "dispatcher.log").read_text()
+    assert "RuntimeError: on purpose" in (one.folder / "dispatcher.log").read_text()
 
 
 def hanging(spawn: Callable[..., Any], odd: Callable[[str], dict[str, Any]], **options: Any) -> Any:

@@ -43,7 +43,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_bad_trial_fails_with_a_reason_and_the_experiment_goes_on(case: str, lab: Any) -> None:
+def test_bad_trial_fails_with_a_reason_and_the_experiment_continues(case: str, lab: Any) -> None:
     body, status, reason = CASES[case]
     result = lab.run_json(lab.write(SCRIPT.replace("{body}", body), max_trial_number=4))
     assert result["status"] == "DONE"

@@ -46,7 +46,7 @@ def test_manager_killed_in_the_middle_loses_nothing(any_lab: Any) -> None:
     first.kill()
     first.communicate()
     assert before
-    assert all(psutil.pid_exists(pid) for _, pid in before)  # trials go on without their manager
+    assert all(psutil.pid_exists(pid) for _, pid in before)  # trials continue without their manager
     done = lab.run("resume", "exp", "--json")
     assert json.loads(done.stdout)["status"] == "DONE", done.stderr
     after = dict(lab.query("SELECT trial_id, pid FROM trials"))

@@ -176,7 +176,7 @@ async def check_pause(bench: Bench, tmp_path: Path) -> None:
         assert outcome[-3:] == [("intermediate", outcome[-3][1], 5), ("final", 0, "done"), "ended"]
 
 
-def test_paused_attempt_goes_on_from_its_checkpoint_as_the_next(bench: Bench, tmp_path: Path) -> None:
+def test_paused_attempt_continues_from_its_checkpoint_as_the_next(bench: Bench, tmp_path: Path) -> None:
     asyncio.run(check_pause(bench, tmp_path))
 
 
@@ -270,7 +270,7 @@ async def check_old_news(bench: Bench, tmp_path: Path) -> None:
         assert new.of(done, AttemptEnded, Reported) == []
 
 
-def test_what_ended_before_a_restart_is_not_told_again(bench: Bench, tmp_path: Path) -> None:
+def test_what_ended_before_a_restart_is_not_reported_again(bench: Bench, tmp_path: Path) -> None:
     asyncio.run(check_old_news(bench, tmp_path))
 
 

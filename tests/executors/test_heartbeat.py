@@ -79,7 +79,7 @@ def test_silent_peer_is_asked_then_suspected_then_given_up(clock: Clock) -> None
     assert patient.said.count("dead") == 1
 
 
-def test_peer_that_is_heard_of_again_is_well(clock: Clock) -> None:
+def test_peer_that_gives_a_sign_of_life_again_is_well(clock: Clock) -> None:
     patient = Patient(clock, suspect_after=3.0)
     clock.elapse(5.0)
     patient.heart.heard()
@@ -100,7 +100,7 @@ def test_peer_that_talks_is_not_asked(clock: Clock) -> None:
     assert patient.said == []
 
 
-def test_own_sleep_is_nobody_s_silence(clock: Clock) -> None:
+def test_own_sleep_does_not_count_as_silence(clock: Clock) -> None:
     patient = Patient(clock, suspect_after=3.0)
     clock.elapse(0.5)
     clock.now += 3600.0  # this process was stopped, or its machine
@@ -111,7 +111,7 @@ def test_own_sleep_is_nobody_s_silence(clock: Clock) -> None:
     assert "suspect" in patient.said
 
 
-def test_nobody_is_suspected_before_the_end_unless_it_is_asked_for(clock: Clock) -> None:
+def test_no_peer_is_suspected_before_the_end_unless_it_is_asked_for(clock: Clock) -> None:
     patient = Patient(clock)
     clock.elapse(9.9)
     assert "suspect" not in patient.said

@@ -59,7 +59,7 @@ def check_experiment(folder: Path, witness: Path, expected: list[float] | None, 
     sent = Counter(_metric(json.loads(payload)) for (payload,) in commands)
     for key, count in sent.items():
         if count > 1:
-            found.note("doubled", f"the dispatcher received {key} {count} times")
+            found.note("doubled", f"the dispatcher was sent {key} {count} times")
     return found
 
 

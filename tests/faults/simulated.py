@@ -54,7 +54,7 @@ class MortalStore:
             raise Killed
 
     def set_status(self, *_: Any) -> None:
-        """Write nothing: the manager is dead."""
+        """Nor does it say goodbye."""
 
 
 def run_simulated(seed: int, number: int) -> Outcome:

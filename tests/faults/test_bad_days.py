@@ -137,7 +137,7 @@ def until_it_waits_for_room(lab: Lab, process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.slow
-def test_experiment_without_room_can_be_stopped_and_resumed_when_there_is_some(lab: Lab) -> None:
+def test_experiment_without_room_can_be_stopped_and_continues_when_there_is_some(lab: Lab) -> None:
     process = lab.start("run", lab.config(), "--experiment-id", "exp", "--json")
     lab.until_reports(6, process)
     written = max(path.stat().st_size for path in lab.database.parent.glob("experiment.db*"))
@@ -261,7 +261,7 @@ CRAMPED = pytest.mark.parametrize(("cramp", "pages"), [(full, 0), (full, 2), (re
 
 
 @CRAMPED
-def test_experiment_without_room_waits_and_continues_unchanged(
+def test_experiment_without_room_waits_and_continues_as_if_nothing_had_happened(
     cramp: Callable[[Store, int], Callable[[], None]],
     pages: int,
     tmp_path: Path,
@@ -296,7 +296,7 @@ def test_experiment_without_room_waits_and_continues_unchanged(
     assert story(tmp_path) == story(tmp_path / "whole")
 
 
-def test_experiment_stopped_without_room_resumes_unchanged(tmp_path: Path) -> None:
+def test_experiment_without_room_that_is_stopped_continues_as_if_nothing_had_happened(tmp_path: Path) -> None:
     run(simulated(tmp_path / "whole", VirtualClock(1000.0)))
     clock = VirtualClock(1000.0)
     manager = simulated(tmp_path, clock)
@@ -372,7 +372,7 @@ def test_unusable_database_is_refused_by_name_and_the_others_stay_usable(
 
 
 @pytest.mark.slow
-def test_trial_with_a_damaged_checkpoint_starts_again(lab: Lab) -> None:
+def test_trial_with_a_damaged_checkpoint_begins_again(lab: Lab) -> None:
     script = """
 import os, signal, pitchpipe
 pitchpipe.get_next_parameter()

@@ -59,7 +59,7 @@ def test_crash_points_are_found_where_python_has_a_sitecustomize_of_its_own(tmp_
         ({}, ["python", "-P", "-m", "pitchpipe", "resume"], "manager"),
     ],
 )
-def test_role_of_a_process_is_recognised(environment: dict[str, str], line: list[str], role: str) -> None:
+def test_processes_are_distinguished(environment: dict[str, str], line: list[str], role: str) -> None:
     assert hooks().role(environment, line) == role
 
 

@@ -70,7 +70,7 @@ class Agent(AgentLink):
         self._changed.set()
 
     async def ask(self, request: Request) -> dict[str, Any]:
-        raise ConnectionError("it answers nothing")
+        raise ConnectionError("it does not reply")
 
     def kill(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Exact resume: killed at any commit point, an experiment goes on as if nothing had happened.
+"""Exact resume: killed at any commit point, an experiment continues as if nothing had happened.
 
 The whole experiment is run once; at each commit, before and after, its folder is copied: that is what a killed manager
 leaves behind. Each copy that differs from the one before is resumed, and must come to the same story.
@@ -25,7 +25,7 @@ from pitchpipe.runner.experiment_status import ExperimentStatus
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.store import Store
 
-# Pauses each trial at its third result; the better of two goes on, the other takes over its checkpoint.
+# Pauses each trial at its third result; the better of two continues, the other takes over its checkpoint.
 SCHEDULER = """
 from pitchpipe import Tuner
 
@@ -173,13 +173,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, 
 
 
 def test_the_experiment_has_retries_pauses_and_exchanges(whole: tuple[dict[str, Any], CopyingStore]) -> None:
-    told, _ = whole
-    outcomes = [(row[2], row[7]) for row in told["attempts"]]
+    expected, _ = whole
+    outcomes = [(row[2], row[7]) for row in expected["attempts"]]
     assert {("retried", "INFRA"), ("retried", "OOM"), ("paused", None)} <= set(outcomes)
-    payloads = [json.loads(row[2]) for row in told["commands"] if row[1] == "ME"]
+    payloads = [json.loads(row[2]) for row in expected["commands"] if row[1] == "ME"]
     heard = [(m["trial_job_id"], m["type"], m["sequence"]) for m in payloads]
     assert len(heard) == len(set(heard))
-    assert any(row[-1] for row in told["metrics"])  # superseded ones
+    assert any(row[-1] for row in expected["metrics"])  # superseded ones
 
 
 @pytest.mark.slow
@@ -187,21 +187,21 @@ def test_the_experiment_has_retries_pauses_and_exchanges(whole: tuple[dict[str, 
 def test_killed_at_any_commit_the_experiment_comes_to_the_same_story(
     whole: tuple[dict[str, Any], CopyingStore],
 ) -> None:
-    told, store = whole
+    expected, store = whole
     assert len(store.copies) > 40
     for when, directory, now in store.copies:
         assert run(manager_of(directory, VirtualClock(now))) is ExperimentStatus.DONE, when
         for table, rows in story(directory).items():
-            assert rows == told[table], f"killed {when}: {table}"
+            assert rows == expected[table], f"killed {when}: {table}"
 
 
 @pytest.mark.slow
 def test_superseded_results_are_left_out_where_results_are_read(
     whole: tuple[dict[str, Any], CopyingStore],
 ) -> None:
-    told, store = whole
+    expected, store = whole
     view = Store.view(store.path)
     counted = [(row[0], row[1], row[2]) for row in view.metrics()]
     view.close()
     assert len(counted) == len(set(counted))
-    assert len(counted) < len(told["metrics"])
+    assert len(counted) < len(expected["metrics"])

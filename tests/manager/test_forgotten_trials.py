@@ -1,4 +1,4 @@
-"""An experiment whose database is put back to an older copy: the files that forgotten trials left count for nobody."""
+"""An experiment whose database is replaced by an older copy: files of forgotten trials count for no other trial."""
 
 from __future__ import annotations
 

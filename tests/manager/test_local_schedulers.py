@@ -33,7 +33,7 @@ PBT = {
     "max_trial_number": 4,
 }
 
-# Nine epochs, or as many as the budget says; where it goes on is known from its checkpoint alone.
+# Nine epochs, or as many as the budget says; only its checkpoint says where it continues.
 SCRIPT = """
 import os, time, pitchpipe
 x = pitchpipe.get_next_parameter()["x"]

@@ -123,7 +123,7 @@ def test_experiment_runs_to_its_end_and_knows_the_best(tmp_path: Path) -> None:
     assert manager.runner.best.front[0].values == (min(finals),)
 
 
-def test_cancelled_run_ends_in_order_and_goes_on_later(tmp_path: Path) -> None:
+def test_cancelled_run_ends_in_order_and_continues_later(tmp_path: Path) -> None:
     async def cancelled(manager: Manager) -> None:
         running = asyncio.ensure_future(manager.run())
         reached = asyncio.Event()
@@ -252,7 +252,7 @@ from pathlib import Path
 from pitchpipe import Tuner
 
 class Troubled(Tuner):
-    """Proposes 0, 1, 2 ...; has the trouble it is told to have."""
+    """Proposes 0, 1, 2 ...; has the trouble it is configured to have."""
     def __init__(self, trouble, marker):
         self.trouble, self.marker = trouble, Path(marker)
         self.results = []
@@ -305,7 +305,7 @@ def troubled(tmp_path: Path, trouble: str) -> Manager:
 
 
 @pytest.mark.parametrize(
-    ("trouble", "told"),
+    ("trouble", "messages"),
     [
         ("always", ["ValueError", "no more ideas", "troubled.py:15"]),
         ("rubbish", ["generate_parameters", "object"]),
@@ -313,12 +313,12 @@ def troubled(tmp_path: Path, trouble: str) -> Manager:
     ],
 )
 def test_tuner_that_fails_again_and_again_ends_the_experiment_and_is_named(
-    trouble: str, told: list[str], tmp_path: Path
+    trouble: str, messages: list[str], tmp_path: Path
 ) -> None:
     manager = troubled(tmp_path, trouble)
     assert run(manager) is ExperimentStatus.ERROR
     assert manager.runner is not None
-    for words in told:
+    for words in messages:
         assert words in manager.runner.reason
     assert [trial.status for trial in trials_of(tmp_path)] == [TrialStatus.SUCCEEDED] * 3
 
@@ -337,7 +337,7 @@ def test_dispatcher_killed_twice_at_one_command_is_restored_twice_and_nothing_is
     assert [json.loads(t.record)["parameters"]["x"] for t in trials_of(tmp_path)] == [0, 1, 2, 3, 4, 5]
 
 
-def test_tuner_that_cannot_be_repeated_is_told_the_results_instead(tmp_path: Path) -> None:
+def test_tuner_that_cannot_be_repeated_gets_the_results_instead(tmp_path: Path) -> None:
     manager = troubled(tmp_path, "random")
     assert run(manager) is ExperimentStatus.DONE
     trials = trials_of(tmp_path)
@@ -357,8 +357,8 @@ def busy(parameters: dict[str, Any]) -> float:
 busy.__module__ = "__main__"
 
 
-def test_dispatcher_is_restored_while_trials_go_on(tmp_path: Path) -> None:
-    """What comes in between the failure and the new dispatcher is told to it, once."""
+def test_dispatcher_is_restored_while_trials_continue(tmp_path: Path) -> None:
+    """Check that what arrives between the failure and the new dispatcher is sent to it, once."""
     for attempt in range(4):
         directory = tmp_path / str(attempt)
         directory.mkdir()
@@ -483,7 +483,7 @@ def test_clock_that_is_set_while_no_manager_runs_ends_no_trial(hours: int, tmp_p
         assert 0.0 <= (trial.end_time or 0.0) - trial.start_time < 100.0
 
 
-def test_extended_experiment_goes_on_like_one_that_was_longer_from_the_start(tmp_path: Path) -> None:
+def test_extended_experiment_continues_like_one_that_was_longer_from_the_start(tmp_path: Path) -> None:
     search = {**SEARCH, "trial_concurrency": 1}
     run(simulated(tmp_path / "long", **search))
     clock = VirtualClock(1000.0)
@@ -493,7 +493,7 @@ def test_extended_experiment_goes_on_like_one_that_was_longer_from_the_start(tmp
     assert story(tmp_path / "short") == story(tmp_path / "long")
 
 
-def test_resumed_experiment_runs_as_many_trials_at_once_as_it_is_told_to(tmp_path: Path) -> None:
+def test_resumed_experiment_uses_the_new_concurrency(tmp_path: Path) -> None:
     clock = VirtualClock(1000.0)
     manager = simulated(tmp_path, clock=clock, **{**SEARCH, "trial_concurrency": 4})
     assert run_with_crash(tmp_path, manager, 12, after=True)

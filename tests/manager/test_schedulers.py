@@ -65,16 +65,16 @@ def test_hyperband_compares_final_results_of_trials_that_report_nothing_else(tmp
     assert {trial.status for trial in trials if trial is not best} == {TrialStatus.EARLY_STOPPED}
 
 
-def test_pbt_lets_the_worst_go_on_from_the_best(tmp_path: Path) -> None:
+def test_pbt_lets_the_worst_continue_from_the_best(tmp_path: Path) -> None:
     assert run(simulated(tmp_path, stages, **SCHEDULED["PBT"])) is ExperimentStatus.DONE
     trials = trials_of(tmp_path)
     assert [(trial.status, trial.next_sequence) for trial in trials] == [(TrialStatus.SUCCEEDED, 9)] * 5
     view = Store.view(tmp_path / "exp" / "experiment.db")
     resumes = [json.loads(payload) for _, code, payload in view.replies() if code == "RE"]
     view.close()
-    heirs = [told for told in resumes if told["checkpoint_of"] is not None]
+    heirs = [resume for resume in resumes if resume["checkpoint_of"] is not None]
     assert 0 < len(heirs) < len(resumes)
-    last = {told["trial_job_id"]: told["parameters"] for told in heirs}
+    last = {heir["trial_job_id"]: heir["parameters"] for heir in heirs}
     assert {
         trial.trial_id: json.loads(trial.record)["parameters"] for trial in trials
     }.items() >= last.items()
@@ -146,14 +146,14 @@ import time
 from pitchpipe.tuners import RandomTuner
 
 class Slow(RandomTuner):
-    """Takes its time to learn, so that it is worth saving; `tried` notes what each process was told."""
-    def __init__(self, told, seed=None):
+    """Takes its time to learn, so that it is worth saving; `tried` notes the results that each process received."""
+    def __init__(self, log, seed=None):
         super().__init__(seed)
-        self.told, self.results = told, 0
+        self.log, self.results = log, 0
     def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
         time.sleep(0.12)
         self.results += 1
-        with open(self.told, "a") as file:
+        with open(self.log, "a") as file:
             print(parameter_id, self.results, file=file)
 '''
 
@@ -163,7 +163,7 @@ def slow_tuner(tmp_path: Path, clock: VirtualClock, number: int = 6) -> Manager:
     tuner = {
         "class_name": "slow.Slow",
         "code_directory": str(tmp_path),
-        "class_args": {"told": str(tmp_path / "told")},
+        "class_args": {"log": str(tmp_path / "log")},
     }
     return simulated(
         tmp_path,
@@ -184,11 +184,11 @@ def stop_after(manager: Manager, number: int) -> None:
     assert run(manager) is ExperimentStatus.STOPPED
 
 
-def told(tmp_path: Path) -> list[str]:
-    return (tmp_path / "told").read_text().splitlines()
+def received(tmp_path: Path) -> list[str]:
+    return (tmp_path / "log").read_text().splitlines()
 
 
-def test_stopped_tuner_comes_back_from_its_checkpoint_and_goes_on_alike(tmp_path: Path) -> None:
+def test_stopped_tuner_comes_back_from_its_checkpoint_and_continues_alike(tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()
     run(slow_tuner(whole, VirtualClock(1000.0)))
@@ -196,7 +196,7 @@ def test_stopped_tuner_comes_back_from_its_checkpoint_and_goes_on_alike(tmp_path
     stop_after(slow_tuner(tmp_path, clock), 3)
     assert [path.suffix for path in (tmp_path / "exp" / "checkpoint").iterdir()] == [".pkl"]
     assert run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock)) is ExperimentStatus.DONE
-    assert told(tmp_path) == told(whole)  # nothing was told twice
+    assert received(tmp_path) == received(whole)  # no result was sent twice
     ran = [[t.record for t in trials_of(d) if t.status is TrialStatus.SUCCEEDED] for d in (whole, tmp_path)]
     assert ran[0] == ran[1]
 
@@ -211,7 +211,7 @@ def test_unusable_checkpoint_costs_time_only(
     path.write_bytes(b"nonsense") if harm == "damaged" else path.unlink()
     assert run(resumed(tmp_path, lambda p: SimulatedRun(p["x"]), clock)) is ExperimentStatus.DONE
     assert path.name in caplog.text
-    assert told(tmp_path) == ["0 1", "1 2", "0 1", "1 2", "2 3", "3 4"]
+    assert received(tmp_path) == ["0 1", "1 2", "0 1", "1 2", "2 3", "3 4"]
 
 
 def test_suggestions_that_come_while_all_ends_are_trials_of_the_resumed_experiment(tmp_path: Path) -> None:

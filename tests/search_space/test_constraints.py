@@ -66,7 +66,7 @@ def test_a_nested_choice_is_its_name() -> None:
     assert space.violations(point(layer={"_name": "Pool", "kernel": 4})) == []
 
 
-def test_a_name_that_is_no_identifier_is_written_as_a_key() -> None:
+def test_a_name_that_is_not_an_identifier_is_written_as_a_key() -> None:
     space = SearchSpace.parse(SPACE, ['parameters["batch-size"] > 16', "parameters['lambda'] < 0.6"])
     assert space.violations(point()) == ['parameters["batch-size"] > 16']
     assert SearchSpace.parse(SPACE, ['parameters["layer.kernel"] > 3']).violations(point()) == []

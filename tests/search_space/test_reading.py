@@ -100,7 +100,7 @@ def test_every_type_is_read(type_name: str) -> None:
 
 
 @pytest.mark.parametrize("space", [None, 3, "x", [], [spec("uniform", 0, 1)]])
-def test_a_space_that_is_no_object_is_refused(space: Any) -> None:
+def test_a_space_that_is_not_an_object_is_refused(space: Any) -> None:
     (problem,) = check(space)
     assert problem.path == ()
     assert "a search space is an object of parameters" in problem.message

@@ -1,4 +1,4 @@
-"""The API: what it answers, and that it says what is wrong."""
+"""The API: its replies, and its error messages."""
 
 from __future__ import annotations
 
@@ -138,12 +138,12 @@ def test_changes_that_cannot_be_are_refused(
     assert (reply.status, said in reply.error) == (status, True), reply.error
 
 
-def test_bodies_that_are_no_json_are_refused(asking: Asking) -> None:
+def test_bodies_that_are_not_json_are_refused(asking: Asking) -> None:
     for raw in (b"{", b"\xff", b"[1]", b'{"parameters": NaN}', b"null"):
         assert asking.ask("POST", f"{WHERE}/trials", raw=raw).status == 422
 
 
-def test_limits_of_what_nobody_runs_are_changed_for_its_next_run(asking: Asking) -> None:
+def test_limits_without_a_manager_are_changed_for_the_next_run(asking: Asking) -> None:
     reply = asking.ask("PATCH", WHERE, {"max_trial_number": 50, "max_experiment_duration": "2h"})
     assert (reply.status, reply.json["max_experiment_duration"]) == (200, 7200.0)
     assert asking.get(f"{WHERE}/config").json["maxTrialNumber"] == 50
@@ -152,13 +152,13 @@ def test_limits_of_what_nobody_runs_are_changed_for_its_next_run(asking: Asking)
 def test_changes_reach_the_manager(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     from pitchpipe.server.api import changes
 
-    told = list[tuple[str, Any]]()
+    calls = list[tuple[str, Any]]()
     added = {"sequence_id": 7, "trial_id": "AbCdE"}
-    monkeypatch.setattr(changes, "add_trial", lambda folder, values: told.append(("add", values)) or added)
-    monkeypatch.setattr(changes, "rerun_trial", lambda folder, trial: told.append(("rerun", trial)) or added)
-    monkeypatch.setattr(changes, "kill_trial", lambda folder, trial: told.append(("kill", trial)) or added)
-    monkeypatch.setattr(changes, "stop_experiment", lambda folder, reason: told.append(("stop", reason)))
-    monkeypatch.setattr(changes, "import_results", lambda folder, rows: told.append(("import", rows)) or 1)
+    monkeypatch.setattr(changes, "add_trial", lambda folder, values: calls.append(("add", values)) or added)
+    monkeypatch.setattr(changes, "rerun_trial", lambda folder, trial: calls.append(("rerun", trial)) or added)
+    monkeypatch.setattr(changes, "kill_trial", lambda folder, trial: calls.append(("kill", trial)) or added)
+    monkeypatch.setattr(changes, "stop_experiment", lambda folder, reason: calls.append(("stop", reason)))
+    monkeypatch.setattr(changes, "import_results", lambda folder, rows: calls.append(("import", rows)) or 1)
     reply = asking.ask("POST", f"{WHERE}/trials", {"parameters": {"lr": 1}})
     assert (reply.status, reply.headers["location"]) == (201, f"{WHERE}/trials/7")
     assert asking.ask("POST", f"{WHERE}/trials/T0003/rerun").status == 201
@@ -166,10 +166,10 @@ def test_changes_reach_the_manager(asking: Asking, monkeypatch: pytest.MonkeyPat
     assert asking.ask("POST", f"{WHERE}/stop", {"reason": "enough"}).status == 202
     rows = [{"parameter": {"lr": 1}, "value": 2}]
     assert asking.ask("POST", f"{WHERE}/import", {"data": rows}).json == {"imported": 1}
-    assert told == [("add", {"lr": 1}), ("rerun", 3), ("kill", 3), ("stop", "enough"), ("import", rows)]
+    assert calls == [("add", {"lr": 1}), ("rerun", 3), ("kill", 3), ("stop", "enough"), ("import", rows)]
 
 
-def test_manager_that_does_not_answer_is_told_from_a_refusal(
+def test_manager_that_does_not_reply_is_distinguished_from_a_refusal(
     asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pitchpipe.server.api import changes
@@ -190,7 +190,7 @@ def test_database_that_cannot_be_read_is_said(made: MadeExperiment, asking: Aski
     assert [each["id"] for each in asking.get("/api/v1/experiments").json] == ["made1234"]
 
 
-def test_who_has_the_answer_is_told_so_until_something_changes(made: MadeExperiment, asking: Asking) -> None:
+def test_reply_is_not_modified_until_something_changes(made: MadeExperiment, asking: Asking) -> None:
     first = asking.get(f"{WHERE}/trials")
     tag = {"if-none-match": first.headers["etag"]}
     again = asking.get(f"{WHERE}/trials", tag)

@@ -118,7 +118,7 @@ def test_browser_that_says_cross_site_changes_nothing(asking: Asking) -> None:
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
 )
-def test_what_a_form_can_send_is_no_change(asking: Asking, kind: str) -> None:
+def test_what_a_form_can_send_changes_nothing(asking: Asking, kind: str) -> None:
     for method, path in (
         ("POST", f"{WHERE}/stop"),
         ("PATCH", WHERE),
@@ -162,7 +162,7 @@ def test_guessing_tokens_is_slowed_down(made: MadeExperiment) -> None:
     statuses = [asking.get(WHERE, {"authorization": "Bearer wrong"}).status for _ in range(5)]
     assert statuses == [401, 401, 401, 429, 429]
     assert asking.get(WHERE, {"authorization": f"Bearer {TOKEN}"}).status == 429
-    asking.peer = "10.0.0.8"  # nobody else is locked out
+    asking.peer = "10.0.0.8"  # no other peer is locked out
     assert asking.get(WHERE, {"authorization": f"Bearer {TOKEN}"}).status == 200
 
 
@@ -179,8 +179,8 @@ def test_large_bodies_are_refused_before_they_are_taken_in(made: MadeExperiment)
     assert asking.ask("POST", f"{WHERE}/stop", {"reason": "x" * 2000}).status == 413
     assert asking.ask("POST", f"{WHERE}/stop", {"reason": "x"}, {"content-length": "9" * 30}).status == 413
     endless = {"content-length": "", "transfer-encoding": "chunked"}
-    told = asking.ask("POST", f"{WHERE}/stop", {"reason": "x" * 2000}, endless)
-    assert told.status == 413  # it does not say how long it is
+    refused = asking.ask("POST", f"{WHERE}/stop", {"reason": "x" * 2000}, endless)
+    assert refused.status == 413  # without a stated length
 
 
 def test_changes_come_at_a_bounded_rate(made: MadeExperiment) -> None:

@@ -66,7 +66,7 @@ def save(folder: ExperimentFolder, name: str) -> Path:
     return path
 
 
-def test_copy_has_what_is_needed_to_go_on(folder: ExperimentFolder, location: str) -> None:
+def test_copy_has_what_is_needed_to_continue(folder: ExperimentFolder, location: str) -> None:
     save(folder, ".1-2.partial")
     assert Mirror(folder, location).sync()
     assert open_storage(location, "exp").names() == {
@@ -140,7 +140,7 @@ def test_file_that_is_being_written_is_none_of_the_storage(tmp_path: Path) -> No
     assert FolderStorage(tmp_path).names() == set()
 
 
-def test_experiment_goes_on_from_its_copy_on_another_machine(location: str, tmp_path: Path) -> None:
+def test_experiment_continues_from_its_copy_on_another_machine(location: str, tmp_path: Path) -> None:
     fields = {"search_space": {"x": {"_type": "uniform", "_value": [0, 1]}}, "tuner": {"name": "Random"}}
     config = ExperimentConfig.from_dict(
         {**fields, "seed": 1, "max_trial_number": 4, "storage_path": location}, needs_command=False

@@ -1,4 +1,4 @@
-"""A minimal manager's side: starts a real agent process and speaks to it over its socket, synchronously."""
+"""A minimal manager: starts a real agent process and talks to it over its socket, synchronously."""
 
 import json
 import os
@@ -117,7 +117,7 @@ class LocalAgent:
         return self.folder / "trials" / str(sequence_id) / name
 
     def trial_processes(self) -> list[int]:
-        """The processes of this agent's trials, whatever their group, session and parent."""
+        """Return the processes of this agent's trials, whatever their group, session and parent."""
         pids = []
         for process in psutil.process_iter():
             try:
@@ -153,7 +153,7 @@ def start(trial: str = "AbCdE", attempt: int = 1, parameters: Any = None, **more
 
 
 def wait_until(condition: Callable[[], Any], what: str = "the condition") -> None:
-    """Wait for what can only be looked at: a file that another process writes, a process that goes."""
+    """Poll for what gives no event: a file that another process writes, a process that ends."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not come true"

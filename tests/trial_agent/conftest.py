@@ -11,7 +11,7 @@ from .client import LocalAgent
 
 @pytest.fixture
 def socket_folder() -> Iterator[str]:
-    """A short private path: Unix sockets allow 107 bytes."""
+    """Return a short private path: Unix sockets allow 107 bytes."""
     with tempfile.TemporaryDirectory(prefix="pp") as folder:
         yield folder
 

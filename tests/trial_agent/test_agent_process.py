@@ -36,13 +36,13 @@ def test_nothing_of_a_trial_outlives_the_kill_of_its_agent_and_no_report_is_lost
 
 
 def test_report_written_while_the_agent_is_frozen_survives_its_kill(agent: LocalAgent) -> None:
-    client = agent.command(f"{REPORT}; read line < fifo; {REPORT}; echo done > told; sleep 600")
+    client = agent.command(f"{REPORT}; read line < fifo; {REPORT}; echo done > reported; sleep 600")
     os.mkfifo(agent.folder / "fifo")
     client.tell(start())
     client.events_until(lambda event: event["e"] == "report")
     agent.process.send_signal(signal.SIGSTOP)
     (agent.folder / "fifo").write_text("go\n")
-    wait_until(lambda: (agent.folder / "told").exists())
+    wait_until(lambda: (agent.folder / "reported").exists())
     agent.process.kill()
     agent.process.wait()
     events = read_spool(agent.trial_file("reports-1.jsonl"), "AbCdE", 1)
@@ -95,7 +95,7 @@ def test_function_trials_start_no_watchdog(agent: LocalAgent) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--agent"], ["--agent", "a", "--folder", "/"]])
-def test_wrong_command_line_is_answered_with_the_usage(arguments: list[str]) -> None:
+def test_wrong_command_line_prints_the_usage(arguments: list[str]) -> None:
     command = [sys.executable, "-m", "pitchpipe.trial_agent", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 2

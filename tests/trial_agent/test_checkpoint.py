@@ -1,4 +1,4 @@
-"""One checkpoint: what can be saved, that it comes back as it was, and that it is whole or not there."""
+"""One checkpoint: what can be saved, that it is restored unchanged, and that it is complete or absent."""
 
 import os
 import tempfile
@@ -33,7 +33,7 @@ def test_dict_comes_back_as_it_was(data: dict[Any, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = saved(Path(folder), data).to_dict()
     assert found == data
-    assert repr(found) == repr(data)  # tuples are no lists, and 1 is not 1.0
+    assert repr(found) == repr(data)  # tuples are not lists, and 1 is not 1.0
 
 
 def test_plain_dict_is_readable_json(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_nothing_has_its_final_name_before_it_is_whole(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path / "2-1")) == ["a", "b"]
 
 
-def test_numbers_go_on_where_older_ones_were_removed(tmp_path: Path) -> None:
+def test_numbers_continue_where_older_ones_were_removed(tmp_path: Path) -> None:
     for name in ("1-9", "2-4", "2-final", "21-7"):
         (tmp_path / name).mkdir()
     assert Path(saved(tmp_path, {})).name == "1-10"

@@ -12,7 +12,7 @@ from pitchpipe.trial_agent.checkpoint_store import CheckpointStore
 
 
 class Saver:
-    """Saves checkpoints as an attempt does; the manager confirms each before the next, unless told otherwise."""
+    """Saves checkpoints as an attempt does; the manager confirms each before the next by default."""
 
     def __init__(self, folder: Path, attempt: int = 1, restored: str | None = None, **keeping: Any) -> None:
         self.folder = folder
@@ -45,7 +45,7 @@ def test_last_one_stays_by_default(tmp_path: Path) -> None:
     assert saver.names == ["1-3"]
 
 
-def test_so_many_stay_as_shall_be_kept(tmp_path: Path) -> None:
+def test_as_many_stay_as_configured(tmp_path: Path) -> None:
     saver = Saver(tmp_path, keep=2)
     for _ in range(4):
         saver.save()
@@ -92,7 +92,7 @@ def test_one_that_the_manager_knows_stays_until_it_knows_a_later_one(tmp_path: P
     assert saver.names == ["1-4", "1-5"]
 
 
-def test_one_that_the_manager_may_just_be_reading_of_stays(tmp_path: Path) -> None:
+def test_one_that_was_just_sent_to_the_manager_stays(tmp_path: Path) -> None:
     saver = Saver(tmp_path)
     saver.save(confirmed=0)
     saver.save(confirmed=1)
@@ -102,7 +102,7 @@ def test_one_that_the_manager_may_just_be_reading_of_stays(tmp_path: Path) -> No
     assert saver.names == ["1-1", "1-2", "1-5"]
 
 
-def test_latest_one_stays_before_anybody_knows_it(tmp_path: Path) -> None:
+def test_latest_one_stays_before_the_manager_knows_it(tmp_path: Path) -> None:
     saver = Saver(tmp_path, rank_by="score")
     for value in (0.9, 0.5, 0.1):
         saver.save(value, confirmed=0)
@@ -140,7 +140,7 @@ def test_scores_of_earlier_attempts_count(tmp_path: Path) -> None:
     assert second.names == ["1-1", "1-2", "2-1"]
 
 
-def test_description_says_where_to_go_on(tmp_path: Path) -> None:
+def test_description_says_where_to_continue(tmp_path: Path) -> None:
     Saver(tmp_path).save(0.5)
     about = json.loads((tmp_path / "1-1" / "checkpoint.json").read_text())
     assert about == {"sequence": 1, "value": 0.5, "time": 101.0}
@@ -166,7 +166,7 @@ def test_missing_folder_and_a_name_used_twice_are_problems(tmp_path: Path) -> No
     assert (missing["e"], "there is no folder" in missing["message"]) == ("problem", True)
 
 
-def test_what_was_never_finished_goes(tmp_path: Path) -> None:
+def test_unfinished_checkpoint_is_removed(tmp_path: Path) -> None:
     for name in (".1-draft", "1-3", "1-4", "2-half", ".2-draft"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "deep").mkdir()
@@ -184,7 +184,7 @@ def test_empty_folder_goes_at_the_end(tmp_path: Path) -> None:
     saver.store.tidy()
 
 
-def test_damaged_description_is_that_of_no_checkpoint(tmp_path: Path) -> None:
+def test_checkpoint_with_a_damaged_description_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "1-1").mkdir()
     (tmp_path / "1-1" / "checkpoint.json").write_text("{")
     (tmp_path / "1-2").mkdir()

@@ -15,7 +15,7 @@ import pitchpipe
 from pitchpipe.trial_agent import Checkpoint, read_spool
 
 from .client import LocalAgent, start, wait_until
-from .test_saving import go_on, last_checkpoint, pause
+from .test_saving import continuation, last_checkpoint, pause
 
 Parameters = dict[str, Any]
 Event = dict[str, Any]
@@ -24,7 +24,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the agent cannot 
 
 
 class Train(pitchpipe.Trainable):
-    """Adds lr at each step; writes down what is called, because it runs in another process."""
+    """Adds lr at each step; logs its calls to a file, because it runs in another process."""
 
     def note(self, *words: object) -> None:
         with open(self.parameters["log"], "a") as file:
@@ -66,8 +66,8 @@ class Train(pitchpipe.Trainable):
         self.note("cleanup")
 
 
-def told(events: list[Event]) -> list[tuple[Any, ...]]:
-    """What was reported and saved, in order: (sequence, number) and (name, next sequence, value)."""
+def recorded(events: list[Event]) -> list[tuple[Any, ...]]:
+    """Return what was reported and saved, in order: (sequence, number) and (name, next sequence, value)."""
     found: list[tuple[Any, ...]] = []
     for event in events:
         if event["e"] == "report":
@@ -109,7 +109,7 @@ def lab(agent: LocalAgent) -> Lab:
 
 def test_class_is_set_up_stepped_to_its_end_and_cleaned_up(lab: Lab) -> None:
     events = lab.run()
-    assert told(events) == [(0, 0.5), (1, 1.0), (2, 1.5), (0, 1.5)]
+    assert recorded(events) == [(0, 0.5), (1, 1.0), (2, 1.5), (0, 1.5)]
     assert [e["kind"] for e in events if e["e"] == "report"] == ["intermediate"] * 3 + ["final"]
     assert (events[-1]["exit_code"], events[-1]["error"]) == (0, None)
     assert "exported" not in events[-1]
@@ -118,11 +118,11 @@ def test_class_is_set_up_stepped_to_its_end_and_cleaned_up(lab: Lab) -> None:
 
 def test_class_makes_as_many_steps_as_its_budget_and_saves_the_last(lab: Lab) -> None:
     events = lab.run({"steps": 100}, budget=2)
-    assert told(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0), (0, 1.0)]
+    assert recorded(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0), (0, 1.0)]
     events = lab.run(
         {"steps": 100}, attempt=2, checkpoint="trials/0/checkpoints/1-1", first_sequence=2, budget=3
     )
-    assert told(events) == [(2, 1.5), ("2-1", 3, 1.5), (0, 1.5)]
+    assert recorded(events) == [(2, 1.5), ("2-1", 3, 1.5), (0, 1.5)]
     assert lab.calls[5:] == ["setup 0.5", "load 2", "step 2", "save 3", "cleanup"]
 
 
@@ -133,10 +133,10 @@ def test_class_pauses_at_a_budget_where_the_tuner_pauses_it_unless_it_is_done(la
     lab.client.tell({**message, "parameters": json.dumps(record)})
     events = lab.client.until_ended()
     if steps == 100:
-        assert told(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0)]
+        assert recorded(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0)]
         assert (events[-1]["paused"], events[-1]["exit_code"]) == (True, None)
     else:
-        assert told(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0), (0, 1.0)]
+        assert recorded(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0), (0, 1.0)]
         assert json.loads(events[-2]["value"])["done"] is True
 
 
@@ -150,7 +150,7 @@ def test_class_pauses_at_a_budget_where_the_tuner_pauses_it_unless_it_is_done(la
         ({}, []),
     ],
 )
-def test_class_saves_as_often_as_it_shall(
+def test_class_saves_as_often_as_configured(
     lab: Lab, keep: dict[str, Any], names: list[tuple[str, int]]
 ) -> None:
     events = lab.run({"steps": 5}, keep=keep)
@@ -158,20 +158,20 @@ def test_class_saves_as_often_as_it_shall(
 
 
 @pytest.mark.parametrize("files", [True, False])
-def test_failed_class_goes_on_from_its_checkpoint(lab: Lab, files: bool) -> None:
+def test_failed_class_continues_from_its_checkpoint(lab: Lab, files: bool) -> None:
     first = lab.run({"fails_at": 3, "steps": 5, "files": files}, keep={"frequency": 1})
     assert first[-1]["error"].endswith("ValueError: the GPU fell off the bus")
     assert "trial_agent/class_trial.py" not in first[-1]["error"]
     assert first[-1]["exit_code"] == 1
-    message = go_on(first)
+    message = continuation(first)
     events = lab.run(
         {"steps": 5}, **{name: message[name] for name in ("attempt", "checkpoint", "first_sequence")}
     )
-    assert told(events) == [(3, 2.0), (4, 2.5), (0, 2.5)]
+    assert recorded(events) == [(3, 2.0), (4, 2.5), (0, 2.5)]
     assert lab.calls.count("cleanup") == 2
 
 
-def test_paused_class_saves_between_two_steps_and_goes_on(lab: Lab) -> None:
+def test_paused_class_saves_between_two_steps_and_continues(lab: Lab) -> None:
     lab.client.tell(lab.start({"steps": 1000, "slow": True}))
     events = lab.client.events_until(lambda event: event["e"] == "report")
     lab.client.tell(pause())
@@ -181,10 +181,10 @@ def test_paused_class_saves_between_two_steps_and_goes_on(lab: Lab) -> None:
     assert (events[-1]["paused"], events[-1]["exit_code"]) == (True, None)
     assert last_checkpoint(events)["sequence"] == count
     assert lab.calls[-2:] == [f"save {count}", "cleanup"]
-    message = go_on(events)
+    message = continuation(events)
     more = {name: message[name] for name in ("attempt", "checkpoint", "first_sequence")}
     events = lab.run({"steps": count + 1}, **more)
-    assert told(events) == [(count, (count + 1) * 0.5), (0, (count + 1) * 0.5)]
+    assert recorded(events) == [(count, (count + 1) * 0.5), (0, (count + 1) * 0.5)]
 
 
 def test_class_that_cannot_save_is_paused_all_the_same(agent: LocalAgent) -> None:
@@ -214,7 +214,7 @@ def test_stopped_class_ends_between_two_steps_and_is_cleaned_up(lab: Lab) -> Non
 def test_instance_is_used_again_when_it_can_be_reset(agent: LocalAgent) -> None:
     lab = Lab(agent, reuse_actors=True)
     lab.run()
-    assert told(lab.run({"lr": 2}, attempt=2)) == [(0, 2.0), (1, 4.0), (2, 6.0), (0, 6.0)]
+    assert recorded(lab.run({"lr": 2}, attempt=2)) == [(0, 2.0), (1, 4.0), (2, 6.0), (0, 6.0)]
     lab.run({"lr": 3, "stubborn": True}, attempt=3)
     steps = ["step 0", "step 1", "step 2"]
     assert lab.calls == [
@@ -233,7 +233,7 @@ def test_instance_is_not_used_again_on_other_gpus(agent: LocalAgent) -> None:
     assert lab.calls == ["setup 0.5", "step 0", "reset 0.5", "step 0", "cleanup", "setup 0.5", "step 0"]
 
 
-def test_instance_of_another_class_is_made_anew(agent: LocalAgent) -> None:
+def test_instance_of_another_class_is_not_used_again(agent: LocalAgent) -> None:
     lab = Lab(agent, reuse_actors=True)
     lab.run({"steps": 1})
 
@@ -263,7 +263,7 @@ def test_pause_in_the_last_step_comes_too_late(agent: LocalAgent) -> None:
     )  # the pause was handled before
     go.touch()
     events = lab.client.until_ended()
-    assert told(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0), (0, 1.0)]
+    assert recorded(events) == [(0, 0.5), (1, 1.0), ("1-1", 2, 1.0), (0, 1.0)]
     assert (events[-1]["paused"], events[-1]["exit_code"]) == (False, 0)
 
 
@@ -277,16 +277,16 @@ def test_instance_that_failed_is_not_used_again(agent: LocalAgent) -> None:
 def test_instance_used_again_loads_the_checkpoint_of_its_attempt(agent: LocalAgent) -> None:
     lab = Lab(agent, reuse_actors=True)
     first = lab.run({"steps": 2}, keep={"at_end": True})
-    message = go_on(first)
+    message = continuation(first)
     more = {name: message[name] for name in ("attempt", "checkpoint", "first_sequence")}
-    assert told(lab.run({"steps": 3}, **more)) == [(2, 1.5), (0, 1.5)]
+    assert recorded(lab.run({"steps": 3}, **more)) == [(2, 1.5), (0, 1.5)]
     assert lab.calls[4:] == ["reset 0.5", "load 2", "step 2"]
 
 
 def test_factory_may_make_the_instance(agent: LocalAgent) -> None:
     lab = Lab(agent, lambda parameters: Train({**parameters, "lr": 7}), reuse_actors=True)
-    assert told(lab.run())[0] == (0, 7.0)
-    assert told(lab.run({"lr": 1}, attempt=2))[0] == (0, 1.0)
+    assert recorded(lab.run())[0] == (0, 7.0)
+    assert recorded(lab.run({"lr": 1}, attempt=2))[0] == (0, 1.0)
     assert lab.instances == 1
 
 
@@ -300,7 +300,7 @@ def test_wrapped_function_runs_like_the_function(agent: LocalAgent, as_instance:
     made = pitchpipe.wrap_function(train)
     client = agent.function((lambda parameters: made(parameters)) if as_instance else made)
     client.tell(start())
-    assert told(client.until_ended()) == [(0, True), ("1-1", 1, 1.0), (0, 4)]
+    assert recorded(client.until_ended()) == [(0, True), ("1-1", 1, 1.0), (0, 4)]
 
 
 def test_exported_paths_are_in_the_end(agent: LocalAgent) -> None:
@@ -325,7 +325,7 @@ def test_exported_paths_are_in_the_end(agent: LocalAgent) -> None:
         ({"loss": 1, "done": True}, None),
     ],
 )
-def test_results_that_are_no_numbers(agent: LocalAgent, result: Any, words: str | None) -> None:
+def test_results_that_are_not_numbers(agent: LocalAgent, result: Any, words: str | None) -> None:
     class Odd(Train):
         def step(self) -> Any:
             return result
@@ -342,7 +342,7 @@ def test_number_is_a_result(agent: LocalAgent) -> None:
         def step(self) -> float:
             return 2.5
 
-    assert told(Lab(agent, Plain).run(budget=2)) == [(0, 2.5), (1, 2.5), ("1-1", 2, 2.5), (0, 2.5)]
+    assert recorded(Lab(agent, Plain).run(budget=2)) == [(0, 2.5), (1, 2.5), ("1-1", 2, 2.5), (0, 2.5)]
 
 
 def test_failing_cleanup_changes_nothing(agent: LocalAgent) -> None:
@@ -356,7 +356,7 @@ def test_failing_cleanup_changes_nothing(agent: LocalAgent) -> None:
     assert lab.run({"fails_at": 0}, attempt=2)[-1]["error"].endswith("fell off the bus")
 
 
-def test_class_of_a_killed_agent_goes_on_in_another(lab: Lab, tmp_path: Path) -> None:
+def test_class_of_a_killed_agent_continues_in_another(lab: Lab, tmp_path: Path) -> None:
     lab.client.tell(lab.start({"steps": 100_000, "slow": True}, keep={"frequency": 1}))
     lab.client.events_until(lambda event: event["e"] == "checkpoint" and event["sequence"] >= 2)
     lab.agent.process.kill()
@@ -369,10 +369,10 @@ def test_class_of_a_killed_agent_goes_on_in_another(lab: Lab, tmp_path: Path) ->
     try:
         again = Lab(other)
         steps = saved["sequence"] + 1
-        message = go_on(events)
+        message = continuation(events)
         more = {name: message[name] for name in ("attempt", "checkpoint", "first_sequence")}
         found = again.run({"steps": steps}, **more)
-        assert told(found) == [(steps - 1, steps * 0.5), (0, steps * 0.5)]
+        assert recorded(found) == [(steps - 1, steps * 0.5), (0, steps * 0.5)]
     finally:
         other.stop()
     wait_until(lambda: other.process.poll() is not None)

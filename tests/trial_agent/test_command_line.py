@@ -1,4 +1,4 @@
-"""From a command to a program: plain commands directly, others by a shell, and readable reasons."""
+"""From a command to a program: plain commands directly, others through a shell, with readable errors."""
 
 import os
 from pathlib import Path

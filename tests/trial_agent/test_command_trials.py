@@ -1,4 +1,4 @@
-"""Command trials, each run by a real agent process: what they report, how they end, what is left of them."""
+"""Command trials, each run by a real agent process: what they report, how they end, what they leave."""
 
 import json
 import os
@@ -86,7 +86,7 @@ def test_output_goes_to_files_of_the_attempt(agent: LocalAgent) -> None:
     assert agent.trial_file("reports-2.jsonl").exists()
 
 
-def test_sequence_numbers_go_on_from_those_of_the_checkpoint(agent: LocalAgent) -> None:
+def test_sequence_numbers_continue_from_those_of_the_checkpoint(agent: LocalAgent) -> None:
     events = run(agent, f"{READY}; {READY}", attempt=2, first_sequence=5)
     assert [sequence for _, sequence, _ in reports(events)] == [5, 6]
 
@@ -132,7 +132,7 @@ def test_burst_of_100000_lines_arrives_whole_and_in_order(agent: LocalAgent) -> 
     assert [(sequence, value) for _, sequence, value in found] == [(i, str(i)) for i in range(100_000)]
 
 
-def test_rubbish_in_the_spool_is_a_problem_and_the_trial_goes_on(agent: LocalAgent) -> None:
+def test_rubbish_in_the_spool_is_a_problem_and_the_trial_continues(agent: LocalAgent) -> None:
     events = run(agent, f"echo 'loss 0.3' >> $PITCHPIPE_REPORTS; {READY}")
     (problem,) = (event for event in events if event["e"] == "problem")
     assert problem["message"] == "line 1 of the reports is not a JSON object: 'loss 0.3'"
@@ -380,7 +380,7 @@ def test_reports_that_a_forgotten_start_left_are_set_aside(agent: LocalAgent) ->
 
 
 def test_agent_of_a_forgotten_trial_leaves_when_another_has_its_name(agent: LocalAgent) -> None:
-    """The manager's database was replaced by an older copy while the agent ran."""
+    """Check a manager's database that was replaced by an older copy while the agent ran."""
     client = agent.command(f"{READY}; sleep 60")
     client.tell(start(mark="a"))
     found = client.events_until(lambda event: event["e"] == "report")

@@ -64,7 +64,7 @@ def test_command_trial_off_the_main_thread(actor: Actor) -> None:
 
 @pytest.mark.parametrize("command", ["kill -9 $$", "sh -c 'kill -9 $$'; exit $?"])
 @pytest.mark.parametrize("more", [0, 1])
-def test_sigkill_while_the_kernel_killed_for_memory_is_told_from_others(
+def test_sigkill_while_the_kernel_killed_for_memory_is_marked_as_such(
     actor: Actor, monkeypatch: pytest.MonkeyPatch, command: str, more: int
 ) -> None:
     counts = iter([7, 7 + more])
@@ -158,7 +158,7 @@ def test_command_with_a_null_byte_ends_the_attempt_with_the_reason(actor: Actor)
     assert "null byte" in actor.until_ended()[-1]["error"]
 
 
-def test_record_that_is_no_text_is_refused(actor: Actor) -> None:
+def test_record_that_is_not_text_is_refused(actor: Actor) -> None:
     actor.configure(kind="command", command="true")
     reply = actor.agent.handle({**start(), "parameters": json.loads(start()["parameters"])})
     assert reply is not None
@@ -191,7 +191,7 @@ class SmallOutbox(Outbox):
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Actor]:
-    """An agent with a small outbox, from which nobody takes anything yet."""
+    """Yield an agent with a small outbox whose events are not taken yet."""
     monkeypatch.setattr("pitchpipe.trial_agent.core.Outbox", SmallOutbox)
     actor = Actor(tmp_path)
     actor.thread.start()
@@ -272,7 +272,7 @@ def test_reports_of_a_command_stay_in_its_spool_until_there_is_room(
     outbox = run_flooding_command(small, monkeypatch)
     wait_until(lambda: outbox.is_full, "a full outbox")
     assert intermediate(small.until_ended()) == list(range(30000))
-    assert outbox.most < 3000  # what one read of 64 KiB may bring on top
+    assert outbox.most < 3000  # one read of 64 KiB may add these
 
 
 def test_reports_of_a_command_that_still_runs_stay_in_its_spool_until_there_is_room(
@@ -292,7 +292,7 @@ def test_reports_of_a_command_that_still_runs_stay_in_its_spool_until_there_is_r
     assert outbox.most < 3000
 
 
-def test_agent_that_leaves_writes_down_the_end_of_a_command_that_nobody_hears_of(
+def test_agent_that_leaves_records_the_end_of_a_command_without_a_manager(
     small: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outbox = run_flooding_command(small, monkeypatch)

@@ -30,7 +30,7 @@ class Followed:
             file.write(text)
 
     def sent(self) -> list[str]:
-        """What the events said so far: values, and messages of problems."""
+        """Return what the events hold so far: values, and messages of problems."""
         events, cursor = self.outbox.take(0)
         while len(self.outbox) > cursor:
             more, cursor = self.outbox.take(cursor)
@@ -75,7 +75,7 @@ def test_spool_overwritten_instead_of_appended_to_is_a_problem_and_is_read_on(sp
 def test_line_that_is_taken_back_was_never_there(spool: Followed) -> None:
     spool.append('{"intermediate": 1}\n')
     whole = spool.path.stat().st_size
-    spool.append('{"intermediate": 2')  # the disk took no more
+    spool.append('{"intermediate": 2')  # the disk is full
     spool.follower.read()
     os.truncate(spool.path, whole)
     spool.follower.read()
@@ -101,7 +101,7 @@ def test_watch_wakes_for_the_file_it_watches_and_not_for_the_one_before(tmp_path
     watch.close()
 
 
-def test_watch_of_a_file_deleted_meanwhile_goes_on_to_the_next(tmp_path: Path) -> None:
+def test_watch_of_a_file_deleted_meanwhile_moves_to_the_next(tmp_path: Path) -> None:
     watch = best_watch()
     for name in ("one", "two"):
         (tmp_path / name).touch()

@@ -43,7 +43,7 @@ def test_events_of_a_short_trial_leave_in_one_reply(agent: LocalAgent) -> None:
     for number in range(50):
         client.tell(start(trial=f"t{number}"))
         sizes.append(len(client.poll()))
-        if sizes[-1] < 3:  # the machine was busy for 2 ms: the rest comes by itself
+        if sizes[-1] < 3:  # the machine was busy for 2 ms: the rest arrives separately
             client.until_ended(f"t{number}")
     assert sizes.count(3) > 25
 
@@ -77,7 +77,7 @@ def test_reports_and_ids_inside_a_function(agent: LocalAgent) -> None:
         p.report_intermediate_result(numpy.float32(0.5))
         p.report_intermediate_result({"default": numpy.int64(2), "array": numpy.array(1.0)})
         p.report_final_result(1)
-        return 99.0  # a final result was reported: this is none
+        return 99.0  # ignored: a final result was reported
 
     events = run(agent, train, lr=0.1)
     assert events[-1]["error"] is None
@@ -123,7 +123,7 @@ def test_exit_inside_a_function_ends_its_trial_only(
     assert agent.process.poll() is None
 
 
-def test_value_that_is_no_json_fails_the_trial_and_is_named(agent: LocalAgent) -> None:
+def test_value_that_is_not_json_fails_the_trial_and_is_named(agent: LocalAgent) -> None:
     ended = run(agent, lambda parameters: object())[-1]
     assert ended["exit_code"] == 1
     assert "cannot report <object object" in ended["error"]
@@ -145,7 +145,7 @@ def test_stopped_function_ends_at_its_next_report(agent: LocalAgent) -> None:
         while True:
             try:
                 report_intermediate_result(1)
-            except Exception:  # noqa: BLE001 - a careless script must not be able to go on
+            except Exception:  # noqa: BLE001 - a careless script must not be able to continue
                 continue
 
     client = agent.function(train)
@@ -247,7 +247,7 @@ def test_result_survives_the_kill_of_the_agent_right_after_the_report(agent: Loc
     assert reports(read_spool(agent.folder / "agents" / "agent-1.jsonl")) == [("final", 0, "0.75")]
 
 
-def test_function_that_changed_on_disk_is_loaded_anew(agent: LocalAgent) -> None:
+def test_function_that_changed_on_disk_is_loaded_again(agent: LocalAgent) -> None:
     for number in (1, 2):
         client = agent.function(lambda parameters, number=number: number)
         path = agent.folder / "trial.pkl"
@@ -257,7 +257,7 @@ def test_function_that_changed_on_disk_is_loaded_anew(agent: LocalAgent) -> None
 
 
 @pytest.mark.parametrize("way", ["signal", "message"])
-def test_agent_told_to_leave_interrupts_its_function(agent: LocalAgent, way: str) -> None:
+def test_agent_that_is_shut_down_interrupts_its_function(agent: LocalAgent, way: str) -> None:
     def train(parameters: Parameters) -> None:
         import time
 

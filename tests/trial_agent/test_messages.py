@@ -32,7 +32,7 @@ def test_length_over_the_limit_is_refused_before_it_is_read() -> None:
 
 
 @pytest.mark.parametrize("body", [b"[1]", b"{", b"\xff"])
-def test_what_is_no_object_is_refused_with_its_bytes(body: bytes) -> None:
+def test_what_is_not_an_object_is_refused_with_its_bytes(body: bytes) -> None:
     with pytest.raises(MessageError, match="b"):
         MessageDecoder().feed(struct.pack(">I", len(body)) + body)
 

@@ -1,4 +1,4 @@
-"""The outbox: nothing is lost before it is acknowledged, nothing is given out after."""
+"""The outbox: no event is lost before it is acknowledged, and none is given out after."""
 
 import threading
 
@@ -109,13 +109,13 @@ def test_full_outbox_has_room_again_when_events_are_acknowledged() -> None:
     box.wait_for_room()  # returns
     box.put(event(2))
     assert box.is_full
-    thread = threading.Thread(target=lambda: (box.wait_for_room(), calls.append("went on")))
+    thread = threading.Thread(target=lambda: (box.wait_for_room(), calls.append("continued")))
     thread.start()
     box.take(0)
     assert calls == []
     box.take(1)
     thread.join(30.0)
-    assert sorted(calls) == ["room", "went on"]
+    assert sorted(calls) == ["continued", "room"]
 
 
 def test_long_values_fill_the_outbox() -> None:

@@ -1,4 +1,4 @@
-"""The processes of an attempt, found by group and by mark, and made to go."""
+"""The processes of an attempt: found by group and by mark, and ended."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ NAME, VALUE = MARK.split("=")
 
 @pytest.fixture
 def leader() -> Iterator[subprocess.Popen[bytes]]:
-    """A shell in its own session with a child in its group and one in a session of its own."""
+    """Start a shell in its own session, with a child in its group and one in a session of its own."""
     command = "sleep 600 & setsid sleep 600 & echo ready; wait"
     process = subprocess.Popen(
         ["sh", "-c", command],

@@ -63,12 +63,12 @@ KEEP = {"keep": 2, "rank_by": "score", "mode": "minimize", "frequency": 5, "at_e
         ),
     ],
 )
-def test_request_has_the_same_message_as_ever_and_comes_back(request_: Request, message: dict[str, object]):
+def test_request_keeps_its_message_and_is_decoded_from_it(request_: Request, message: dict[str, object]):
     assert encode_request(request_) == message
     assert decode_request(MessageDecoder().feed(encode_message(message))[0]) == request_
 
 
-def test_run_is_configured_with_all_that_it_says():
+def test_configure_message_keeps_every_field():
     run = RunSpec("function", "exp", "/exp", path="/exp/trial.pkl", environment={"A": "b"}, memory_limit=5)
     message = encode_request(run)
     assert (message["op"], message["experiment"], message["folder"]) == ("configure", "exp", "/exp")
@@ -76,6 +76,6 @@ def test_run_is_configured_with_all_that_it_says():
 
 
 @pytest.mark.parametrize("message", [{"op": "dance"}, {}, {"op": "kill"}, {"op": "start", "trial": "a"}])
-def test_message_that_makes_no_sense_is_refused(message: dict[str, object]):
+def test_invalid_message_is_refused(message: dict[str, object]):
     with pytest.raises((ValueError, TypeError)):
         decode_request(message)

@@ -1,4 +1,4 @@
-"""A trial that fails where nothing can be written says so, whatever its last words are."""
+"""The error of a trial that fails on a full disk says so, whatever else it says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pitchpipe.trial_agent import room
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that takes nothing."""
+    """Make every write fail, as on a full disk."""
 
     def refuse(path: Any, *_: Any, **__: Any) -> Any:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
@@ -36,7 +36,7 @@ def test_last_words_say_that_there_is_no_room(tmp_path: Path) -> None:
     assert first == "cannot save the model"
     assert last.startswith("OSError: [Errno 28] No space left on device")
     assert room.with_room(None, tmp_path) == last
-    assert room.with_room(last, tmp_path) == last  # it said so itself
+    assert room.with_room(last, tmp_path) == last  # the error says so already
 
 
 def test_folder_that_cannot_be_used_for_another_reason_is_not_full(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ echo "{\\"final\\": $epoch}" >> "$PITCHPIPE_REPORTS"
 """
 
 
-def told(events: list[Event]) -> list[tuple[Any, ...]]:
-    """What was reported and saved, in order: (sequence, value) and (name, next sequence, value)."""
+def recorded(events: list[Event]) -> list[tuple[Any, ...]]:
+    """Return what was reported and saved, in order: (sequence, value) and (name, next sequence, value)."""
     found: list[tuple[Any, ...]] = []
     for event in events:
         if event["e"] == "report":
@@ -67,8 +67,8 @@ def last_checkpoint(events: list[Event]) -> Event:
     return [event for event in events if event["e"] == "checkpoint"][-1]
 
 
-def go_on(events: list[Event], attempt: int = 2, **more: Any) -> dict[str, Any]:
-    """The start of the attempt that goes on from the last checkpoint of an earlier one."""
+def continuation(events: list[Event], attempt: int = 2, **more: Any) -> dict[str, Any]:
+    """Return the start of the attempt that continues from the last checkpoint of an earlier one."""
     saved = last_checkpoint(events)
     path = f"trials/0/checkpoints/{saved['name']}"
     return start(attempt=attempt, checkpoint=path, first_sequence=saved["sequence"], **more)
@@ -83,7 +83,7 @@ def checkpoint_names(agent: LocalAgent) -> list[str]:
 
 
 @pytest.mark.parametrize("language", ["python", "shell"])
-def test_killed_script_goes_on_from_its_checkpoint_with_the_next_number(
+def test_killed_script_continues_from_its_checkpoint_with_the_next_number(
     agent: LocalAgent, language: str
 ) -> None:
     (agent.folder / "train.sh").write_text(SHELL)
@@ -91,9 +91,9 @@ def test_killed_script_goes_on_from_its_checkpoint_with_the_next_number(
     client.tell(start())
     first = client.until_ended()
     factor = 10 if language == "python" else 1
-    assert told(first) == [(0, "0"), ("1-1", 1, 0.0), (1, str(factor)), ("1-2", 2, 1.0 * factor)]
+    assert recorded(first) == [(0, "0"), ("1-1", 1, 0.0), (1, str(factor)), ("1-2", 2, 1.0 * factor)]
     assert first[-1]["signal"] == 9
-    client.tell(go_on(first))
+    client.tell(continuation(first))
     second = client.until_ended(attempt=2)
     assert second[-1]["exit_code"] == 0
     reports = [(e["kind"], e["sequence"], e["value"]) for e in second if e["e"] == "report"]
@@ -112,8 +112,8 @@ def test_killed_script_goes_on_from_its_checkpoint_with_the_next_number(
 def test_budget_reaches_a_script(agent: LocalAgent) -> None:
     client = agent.command(script(agent, "import pitchpipe as p; p.report_final_result(p.get_budget())"))
     client.tell(start(budget=2.5), start(attempt=2))
-    assert told(client.until_ended()) == [(0, "2.5")]
-    assert told(client.until_ended(attempt=2)) == [(0, "null")]
+    assert recorded(client.until_ended()) == [(0, "2.5")]
+    assert recorded(client.until_ended(attempt=2)) == [(0, "null")]
 
 
 def test_environment_of_the_first_attempt_has_no_checkpoint(agent: LocalAgent) -> None:
@@ -142,7 +142,7 @@ def test_only_so_many_checkpoints_stay(agent: LocalAgent) -> None:
     client.tell(start(keep={"keep": 2, "rank_by": "score", "mode": "maximize"}))
     client.until_ended()
     assert set(checkpoint_names(agent)) >= {"1-2", "1-3", "1-6"}
-    assert len(checkpoint_names(agent)) <= 5  # two may wait for the manager to know later ones
+    assert len(checkpoint_names(agent)) <= 5  # two may stay until the manager knows later ones
     assert Checkpoint(str(agent.trial_file("checkpoints/1-6"))).to_dict() == {"epoch": 5}
 
 
@@ -156,9 +156,7 @@ def test_only_so_many_checkpoints_stay(agent: LocalAgent) -> None:
         ("", "begins with 1-"),
     ],
 )
-def test_checkpoint_line_that_makes_no_sense_is_a_readable_problem(
-    agent: LocalAgent, name: str, words: str
-) -> None:
+def test_invalid_checkpoint_line_is_a_readable_problem(agent: LocalAgent, name: str, words: str) -> None:
     client = agent.command(f'echo \'{{"checkpoint": "{name}"}}\' >> $PITCHPIPE_REPORTS')
     client.tell(start())
     (problem,) = [event for event in client.until_ended() if event["e"] == "problem"]
@@ -180,7 +178,7 @@ def test_script_killed_while_it_saves_leaves_the_last_whole_checkpoint(agent: Lo
     client.tell(start())
     events = client.until_ended()
     assert events[-1]["signal"] == 9
-    assert told(events) == [(0, "1"), ("1-1", 1, 1.0), (1, "2")]
+    assert recorded(events) == [(0, "1"), ("1-1", 1, 1.0), (1, "2")]
     assert checkpoint_names(agent) == ["1-1"]
     assert Checkpoint(str(agent.trial_file("checkpoints/1-1"))).to_dict() == {"epoch": 0}
 
@@ -203,7 +201,7 @@ def test_agent_killed_while_a_function_saves_leaves_the_last_whole_checkpoint(ag
     client.tell(start())
     agent.process.wait(30)
     events = read_spool(agent.folder / "agents" / f"{agent.id}.jsonl", "AbCdE", 1)
-    assert told(events) == [(0, "1"), ("1-1", 1, 1.0), (1, "2")]
+    assert recorded(events) == [(0, "1"), ("1-1", 1, 1.0), (1, "2")]
     assert Checkpoint(str(agent.trial_file("checkpoints/1-1"))).to_dict() == {"epoch": 0}
     assert [name for name in checkpoint_names(agent) if not name.startswith(".")] == ["1-1"]
 
@@ -221,16 +219,16 @@ def resumable(parameters: Parameters) -> int:
     return 99
 
 
-def test_function_goes_on_from_its_checkpoint_with_the_next_number(agent: LocalAgent) -> None:
+def test_function_continues_from_its_checkpoint_with_the_next_number(agent: LocalAgent) -> None:
     client = agent.function(resumable)
     client.tell(start(parameters={"fails_at": 1}))
     first = client.until_ended()
     value = '{{"default": {}, "loss": 1.0}}'.format
-    assert told(first) == [(0, value(0)), ("1-1", 1, 0.0), (1, value(1)), ("1-2", 2, 1.0)]
+    assert recorded(first) == [(0, value(0)), ("1-1", 1, 0.0), (1, value(1)), ("1-2", 2, 1.0)]
     assert first[-1]["error"].endswith("the GPU fell off the bus")
-    client.tell(go_on(first, budget=3))
+    client.tell(continuation(first, budget=3))
     second = client.until_ended(attempt=2)
-    assert told(second) == [(2, value(2)), ("2-1", 3, 2.0), (0, "99")]
+    assert recorded(second) == [(2, value(2)), ("2-1", 3, 2.0), (0, "99")]
     spool = agent.folder / "agents" / f"{agent.id}.jsonl"
     assert [e for e in read_spool(spool, "AbCdE", 1) if e["e"] != "ended"] == first[1:-1]
     assert read_spool(spool, "AbCdE", 2, 2) == second[1:]
@@ -257,11 +255,11 @@ def test_attempt_whose_checkpoint_is_gone_does_not_begin_afresh(agent: LocalAgen
     client = agent.command(f"{READY}") if kind == "command" else agent.function(resumable)
     client.tell(start(attempt=2, checkpoint="trials/0/checkpoints/1-4"))
     events = client.until_ended(attempt=2)
-    assert told(events) == []
+    assert recorded(events) == []
     assert "its checkpoint is gone" in events[-1]["error"]
 
 
-def test_paused_script_ends_behind_its_last_checkpoint(agent: LocalAgent) -> None:
+def test_paused_script_ends_after_its_last_checkpoint(agent: LocalAgent) -> None:
     text = (
         "import pitchpipe as p, signal, sys, time\n"
         "def save(*_):\n"
@@ -311,7 +309,7 @@ def test_waiting_attempt_is_paused_before_it_runs(agent: LocalAgent) -> None:
 
 
 def gated(parameters: Parameters) -> None:
-    """Reports, waits until the test has told the agent to pause, then does what it is told."""
+    """Report, wait until the agent was asked to pause, then do what the parameters say."""
     import time
 
     import pitchpipe as p
@@ -336,7 +334,7 @@ def gated(parameters: Parameters) -> None:
         ({"reports": 1, "saves": False, "final": True}, [(0, "0"), (1, "1"), (0, "1")], False),
     ],
 )
-def test_pausing_function_ends_behind_its_checkpoint_or_at_its_second_report(
+def test_pausing_function_ends_after_its_checkpoint_or_at_its_second_report(
     agent: LocalAgent, parameters: Parameters, expected: list[tuple[Any, ...]], paused: bool
 ) -> None:
     client = agent.function(gated)
@@ -349,7 +347,7 @@ def test_pausing_function_ends_behind_its_checkpoint_or_at_its_second_report(
     )  # the pause was handled before
     go.touch()
     events += client.until_ended()
-    assert told(events) == expected
+    assert recorded(events) == expected
     assert (events[-1]["paused"], events[-1]["killed"]) == (paused, False)
     assert events[-1]["exit_code"] == (None if paused else 0)
     assert not (agent.folder / "after").exists()
@@ -367,7 +365,7 @@ def test_kill_of_a_pausing_function_is_a_kill(agent: LocalAgent) -> None:
     assert (ended["paused"], ended["killed"]) == (False, True)
 
 
-def test_paused_function_goes_on(agent: LocalAgent) -> None:
+def test_paused_function_continues(agent: LocalAgent) -> None:
     def train(parameters: Parameters) -> int:
         import time
 
@@ -390,7 +388,7 @@ def test_paused_function_goes_on(agent: LocalAgent) -> None:
     count = len([event for event in events if event["e"] == "report"])
     assert count < 1000
     assert last_checkpoint(events)["sequence"] == count
-    client.tell(go_on(events))
+    client.tell(continuation(events))
     second = [event for event in client.until_ended(attempt=2) if event["e"] == "report"]
     assert [event["sequence"] for event in second] == [count, count + 1, count + 2, 0]
     assert [event["value"] for event in second] == [str(count), str(count + 1), str(count + 2), "1"]
@@ -429,13 +427,13 @@ def test_agent_killed_before_a_checkpoint_was_collected_leaves_it_in_the_spool(a
 
 
 def test_checkpoints_that_an_interrupted_agent_did_not_describe_still_count(agent: LocalAgent) -> None:
-    """The line in the spool is what counts: a restore needs no description."""
+    """Check that only the line in the spool counts: a restore needs no description."""
     path = agent.trial_file("checkpoints/1-1")
     path.mkdir(parents=True)
     (path / "data.json").write_text('{"epoch": 2}')
     client = agent.command(script(agent, TRAIN))
     client.tell(start(attempt=2, checkpoint=str(Path("trials/0/checkpoints/1-1")), first_sequence=3))
     events = client.until_ended(attempt=2)
-    assert told(events) == [(3, "30"), ("2-1", 4, 30.0), (0, "4")]
+    assert recorded(events) == [(3, "30"), ("2-1", 4, 30.0), (0, "4")]
     assert json.loads(agent.trial_file("checkpoints/2-1/checkpoint.json").read_text())["sequence"] == 4
     assert checkpoint_names(agent) == ["1-1", "2-1"]

@@ -41,7 +41,7 @@ def test_script_without_an_experiment_prints_what_it_would_report(tmp_path: Path
     assert result.stderr == ""
 
 
-def test_current_parameter_is_none_before_any_was_got() -> None:
+def test_current_parameter_is_none_before_the_first_fetch() -> None:
     command = "import pitchpipe as p; print(p.get_current_parameter(), p.get_current_parameter('x'))"
     result = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
     assert result.stdout == "None None\n"
@@ -99,7 +99,7 @@ def test_numpy_scalars_are_reported_as_numbers(value: object, text: str) -> None
 
 
 @pytest.mark.parametrize("value", [object(), numpy.zeros(3), {1, 2}, {"default": b"x"}, {(1, 2): 3}])
-def test_value_that_is_no_json_is_a_type_error(value: object) -> None:
+def test_value_that_is_not_json_is_a_type_error(value: object) -> None:
     with pytest.raises(TypeError):
         metric_text(value)
 

@@ -1,4 +1,4 @@
-"""The spool: whatever is appended to it comes out as the same events, live and read again."""
+"""The spool: its lines give the same events, live and read again."""
 
 import itertools
 import json
@@ -71,14 +71,14 @@ def test_line_without_newline_waits_until_the_end() -> None:
         (b"x" * 1000, "..."),
     ],
 )
-def test_line_that_makes_no_sense_is_a_readable_problem(line: bytes, words: str) -> None:
+def test_invalid_line_is_a_readable_problem(line: bytes, words: str) -> None:
     (event,) = reader().feed(line + b"\n")
     assert event["e"] == "problem"
     assert words in event["message"]
     assert len(event["message"]) < 250
 
 
-def test_flood_of_rubbish_is_told_of_only_so_often_and_hides_no_report() -> None:
+def test_flood_of_rubbish_gives_few_problems_and_hides_no_report() -> None:
     events = reader().feed(b"rubbish\n" * 1000 + b'{"final": 1}\n')
     assert len(events) == spool.MAX_PROBLEMS + 1
     assert "further problems are not mentioned" in events[-2]["message"]
@@ -115,7 +115,7 @@ def test_time_in_a_line_is_taken_and_a_strange_one_is_not() -> None:
 @pytest.mark.parametrize(
     "time", ["NaN", "Infinity", "-Infinity", "1e999", "1" + "0" * 400, "null", "[]", "{}"]
 )
-def test_time_that_is_no_time_costs_nothing_but_itself(time: str, tmp_path: Path) -> None:
+def test_invalid_time_loses_only_itself(time: str, tmp_path: Path) -> None:
     line = f'{{"final": 0.5, "time": {time}}}\n'.encode()
     (event,) = reader().feed(line)
     assert (event["value"], event["time"]) == ("0.5", 12.5)
@@ -127,7 +127,7 @@ def test_time_that_is_no_time_costs_nothing_but_itself(time: str, tmp_path: Path
 
 @pytest.mark.parametrize("value", ["1" + "0" * 30, '"\\ud800"', "1" + "0" * 400, "[" * 1010 + "]" * 1010])
 @pytest.mark.parametrize("key", ["loss", "intermediate"])
-def test_strange_value_costs_at_most_its_line(key: str, value: str) -> None:
+def test_strange_value_loses_at_most_its_line(key: str, value: str) -> None:
     line = f'{{"{key}": {value}}}\n{{"checkpoint": "1-1"}}\n{{"final": 1}}\n'.encode()
     events = reader().feed(line)
     assert [event["e"] for event in events[1:]] == ["checkpoint", "report"]

@@ -1,4 +1,4 @@
-"""What is forced to the disk where an experiment asks for it, and that it is before the manager can learn of it."""
+"""What is forced to the disk if an experiment asks for it, and that this happens before the manager gets it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ echo '{"checkpoint": "1-1"}' >> $PITCHPIPE_REPORTS
 
 
 class Disk:
-    """Notes what is forced to the disk, as paths in `root`, and in between the events that others may see."""
+    """Notes what is forced to the disk, as paths in `root`, interleaved with the events that others may see."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -47,7 +47,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 
 def run_trial(disk: Disk, monkeypatch: pytest.MonkeyPatch, **run: Any) -> None:
-    """Run a trial in an agent; the disk's log has its events, too."""
+    """Run a trial in an agent; the disk's log also has its events."""
     agent = Agent("agent-1", disk.root / "agents")
     put_all = agent.outbox.put_all
 

@@ -13,7 +13,7 @@ Parameters = dict[str, Any]
 
 
 class Counter(p.Trainable):
-    """Counts, and tells what was called."""
+    """Counts its steps and records what is called."""
 
     def setup(self, parameters: Parameters) -> None:
         self.calls = ["setup"]
@@ -111,7 +111,7 @@ def test_exception_of_the_function_is_raised_by_the_step() -> None:
 
 
 @pytest.mark.parametrize("as_dict", [True, False])
-def test_function_goes_on_from_what_it_saved(tmp_path: Path, as_dict: bool) -> None:
+def test_function_continues_from_what_it_saved(tmp_path: Path, as_dict: bool) -> None:
     first = p.wrap_function(train)({"lr": 2})
     first.save_checkpoint(str(tmp_path))
     assert list(tmp_path.iterdir()) == []

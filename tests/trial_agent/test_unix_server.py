@@ -1,4 +1,4 @@
-"""The local carrier: who is listened to, what becomes of events as managers come and go."""
+"""The local carrier: who is accepted, and what happens to events as managers come and go."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from .client import TOKEN, Client, LocalAgent, is_gone, start, wait_until
 
 
 class Server:
-    """A server in this process, on an agent whose trials nobody runs."""
+    """A server in this process, for an agent that runs no trials."""
 
     def __init__(self, folder: Path, socket_folder: str) -> None:
         self.path = f"{socket_folder}/s"
@@ -97,13 +97,13 @@ def test_anything_but_a_hello_closes_the_connection(server: Server, first: bytes
     assert is_closed(client)
 
 
-def test_other_users_are_not_listened_to(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_users_are_not_accepted(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unix_server, "HELLO_TIMEOUT", 600)
     monkeypatch.setattr(unix_server, "peer_uid", lambda peer: 12345)
     assert is_closed(server.connect(token=None))
 
 
-def test_stranger_who_says_nothing_is_dropped_and_displaces_nobody(
+def test_stranger_who_says_nothing_is_dropped_and_displaces_no_manager(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = server.connect()
@@ -120,7 +120,7 @@ def test_strangers_beyond_a_number_are_turned_away(server: Server, monkeypatch: 
     first.greet(TOKEN)
 
 
-def test_waiting_poll_is_answered_when_something_happens(server: Server) -> None:
+def test_waiting_poll_gets_a_reply_when_something_happens(server: Server) -> None:
     client = server.connect()
     client.tell({"op": "poll", "after": 0, "id": "p"})
     assert client.ask({"op": "hello", "id": 2})["id"] == 2  # the poll waits, others do not
@@ -129,7 +129,7 @@ def test_waiting_poll_is_answered_when_something_happens(server: Server) -> None
     assert (sequences(reply["events"]), reply["cursor"], reply["id"]) == ([1, 2], 2, "p")
 
 
-def test_message_that_makes_no_sense_gets_an_error_and_the_agent_goes_on(server: Server) -> None:
+def test_invalid_message_gets_an_error_and_the_agent_continues(server: Server) -> None:
     client = server.connect()
     for message in [
         {"op": "dance"},
@@ -168,7 +168,7 @@ def test_new_manager_takes_over_from_the_old_one(server: Server) -> None:
 
 
 def test_every_event_comes_exactly_once_over_many_lines_that_break(server: Server) -> None:
-    """A manager commits a batch, then acknowledges it with its next poll; it dies at any point between."""
+    """Check a manager that commits a batch, acknowledges it with its next poll, and dies at any point between."""
     random = Random(1)
     put, cursor = 0, 0
     got: list[int] = []
@@ -186,7 +186,7 @@ def test_every_event_comes_exactly_once_over_many_lines_that_break(server: Serve
                 break
             got += sequences(events)
             cursor = client.cursor
-        client.tell({"op": "poll", "after": cursor})  # the answer is never read
+        client.tell({"op": "poll", "after": cursor})  # the reply is never read
         client.close()
     assert got == list(range(put))
 
@@ -197,7 +197,7 @@ def test_held_events_of_a_running_function_leave_after_the_hold(server: Server) 
     assert client.ask({"op": "hello"})["agent"] == "agent-1"
     server.agent.outbox.hold(0.05)
     server.agent.outbox.put({"e": "started", "sequence": 0}, urgent=False)
-    client.tell({"op": "hello"})  # what a start would do: it makes the server look at the clock
+    client.tell({"op": "hello"})  # as a start would do: makes the server look at the clock
     replies = [client.receive(), client.receive()]
     assert sequences(replies[1]["events"]) == [0]
 
@@ -219,13 +219,13 @@ def test_manager_that_takes_no_bytes_is_given_up(
     server.close()
 
 
-def test_agent_that_nobody_configured_leaves_after_a_while(
+def test_agent_that_is_never_configured_leaves_after_a_while(
     tmp_path: Path, socket_folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(core, "IDLE_TIMEOUT", 0.05)
     server = Server(tmp_path, socket_folder)
     server.thread.start()
-    server.agent.run()  # returns when the server has told it to leave
+    server.agent.run()  # returns when the server has shut it down
     server.thread.join(30)
     assert not server.thread.is_alive()
     server.close()
@@ -234,7 +234,7 @@ def test_agent_that_nobody_configured_leaves_after_a_while(
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_ends_the_agent_even_if_no_handler_runs(server: Server, number: signal.Signals) -> None:
     client = server.connect()
-    os.write(server.server.wakeup_descriptor, bytes([signal.SIGUSR1]))  # a user's: none of our business
+    os.write(server.server.wakeup_descriptor, bytes([signal.SIGUSR1]))  # a user's signal, to be ignored
     client.ask({"op": "hello"})
     client.tell({"op": "configure", "experiment": "e", "folder": "/", "run": {"kind": "command"}})
     assert "JSON text" in client.ask({**start(), "parameters": {}})["error"]  # still taking trials
@@ -287,7 +287,7 @@ def test_orphan_whose_function_cannot_be_interrupted_ends_all_the_same(agent: Lo
     def stuck(parameters: dict[str, Any]) -> None:
         signal.pthread_sigmask(
             signal.SIG_BLOCK, {signal.SIGTERM}
-        )  # another thread gets it, and sleep goes on
+        )  # another thread gets it, and sleep continues
         time.sleep(600)
 
     client = agent.function(stuck, orphan_timeout=0.2, grace=0.0)

@@ -54,7 +54,7 @@ def test_the_best_trials_are_taken_most_often() -> None:
 
 
 @pytest.mark.parametrize(("lie", "near"), [("min", True), ("max", False)])
-def test_running_trials_count_as_good_or_bad_as_told(lie: str, near: bool) -> None:
+def test_running_trials_count_as_good_or_bad_as_configured(lie: str, near: bool) -> None:
     tuner = started(LINE, parallel_optimize=True, constant_liar_type=lie)
     tuner.import_data([{"parameter": {"x": 0.1}, "value": 1.0}] * 150)
     running = tuner.generate_multiple_parameters(list(range(3)))
@@ -75,6 +75,6 @@ def test_values_of_a_branch_come_from_trials_of_that_branch() -> None:
     tuner.import_data([{"parameter": {"m": {"_name": "b"}}, "value": 0.0}] * 30)
     tuner.import_data([{"parameter": {"m": {"_name": "a", "x": 0.8}}, "value": 5.0}] * 60)
     points = [tuner.generate_parameters(i)["m"] for i in range(50)]
-    told = [point["x"] for point in points if point["_name"] == "a"]
+    imported = [point["x"] for point in points if point["_name"] == "a"]
     # A few are random: that the other branch, a single point that is known, is drawn time and again.
-    assert np.median(np.abs(np.array(told) - 0.8)) < 0.07
+    assert np.median(np.abs(np.array(imported) - 0.8)) < 0.07

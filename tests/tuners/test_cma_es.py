@@ -1,4 +1,4 @@
-"""CMA-ES: it conforms, beats random search, goes on exactly from a pickle, and restarts."""
+"""CMA-ES: it conforms, beats random search, continues exactly from a pickle, and restarts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_it_follows_a_curved_valley() -> None:
     assert min(results(started(BOX), 1500)) < 1e-6
 
 
-def test_a_pickle_goes_on_exactly_through_generations() -> None:
+def test_a_pickle_continues_exactly_through_generations() -> None:
     tuner = started(BOX)
     results(tuner, 75)  # in the middle of a generation of eight
     restored = cloudpickle.loads(cloudpickle.dumps(tuner))

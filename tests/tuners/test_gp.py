@@ -1,4 +1,4 @@
-"""GP and Metis: they conform, beat random search, and weigh candidates as told."""
+"""GP and Metis: they conform, beat random search, and weigh candidates as configured."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_gp_keeps_its_quality_with_eight_workers() -> None:
     assert advantage(make, TASKS["bowl"], trials=32, seeds=5, workers=8)[1] < 0
 
 
-def told(tuner: Tuner, values: list[float]) -> Any:
+def trained(tuner: Tuner, values: list[float]) -> Any:
     tuner.update_search_space(LINE)
     count = len(values)
     tuner.import_data([{"parameter": {"x": i / (count - 1)}, "value": v} for i, v in enumerate(values)])
@@ -97,7 +97,7 @@ def test_a_larger_kappa_looks_where_less_is_known() -> None:
         0.2,
     ]  # nothing is known between 1 and 2 fifths as well as at the points
     greedy, curious = (
-        told(GPTuner("minimize", "ucb", kappa=kappa, cold_start_num=3, seed=0), values)
+        trained(GPTuner("minimize", "ucb", kappa=kappa, cold_start_num=3, seed=0), values)
         for kappa in (0.0, 50.0)
     )
     near = abs(greedy.generate_parameters(0)["x"] - 0.6)
@@ -111,7 +111,9 @@ def test_a_larger_kappa_looks_where_less_is_known() -> None:
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, math.inf])
 def test_every_smoothness_searches(nu: float) -> None:
-    tuner = told(GPTuner("minimize", nu=nu, cold_start_num=3, seed=0), [(i / 8 - 0.7) ** 2 for i in range(9)])
+    tuner = trained(
+        GPTuner("minimize", nu=nu, cold_start_num=3, seed=0), [(i / 8 - 0.7) ** 2 for i in range(9)]
+    )
     assert abs(tuner.generate_parameters(0)["x"] - 0.7) < 0.15
 
 
@@ -162,7 +164,7 @@ def test_metis_measures_a_misfit_again_if_it_may(no_resampling: bool, again: boo
     tuner = MetisTuner("minimize", no_resampling=no_resampling, exploration_probability=1.0, seed=0)
     values = [float((i / 24 - 0.5) ** 2) for i in range(25)]
     values[12] = 0.3  # the best point looks bad
-    told(tuner, values)
+    trained(tuner, values)
     points = [tuner.generate_parameters(i)["x"] for i in range(6)]
     assert sum(abs(x - 0.5) < 1e-12 for x in points) == again  # once, not time and again
 

@@ -64,33 +64,33 @@ class Rungs:
 
 
 @pytest.mark.parametrize(("slots", "eta"), [(1, 3), (4, 3), (7, 2)])
-def test_asha_promotes_whoever_is_in_the_best_of_its_rung_when_the_rung_grows(slots: int, eta: int) -> None:
+def test_asha_promotes_every_trial_in_the_best_of_its_rung_when_the_rung_grows(slots: int, eta: int) -> None:
     tuner = asha(eta=eta, R=eta**3)
     reference = Rungs(eta, 3)
-    told: list[str] = []
+    due: list[str] = []
 
     class Watching(Game):
         def pause(self, trial_job_id: str, reason: str) -> None:
             super().pause(trial_job_id, reason)
             trial = self.trials[trial_job_id]
-            told.extend(reference.arrive(round(math.log(trial.count, eta)), trial_job_id, self.value(trial)))
+            due.extend(reference.arrive(round(math.log(trial.count, eta)), trial_job_id, self.value(trial)))
 
         def resume(
             self, trial_job_id: str, parameters: Any, checkpoint_of: Any, budget: Any, pauses: bool = False
         ) -> None:
             super().resume(trial_job_id, parameters, checkpoint_of, budget, pauses)
-            assert told.pop(0) == trial_job_id
+            assert due.pop(0) == trial_job_id
 
     game = Watching(tuner, slots=slots, most=40, length=eta**3, value=by_number)
     for _ in range(60):
         game._fill()
         for trial in [trial for trial in game.trials.values() if trial.status == "runs"]:
             game._turn(trial)
-        assert told == []
+        assert due == []
     assert len(reference.promoted[0]) >= len(reference.results[0]) // eta > 5
 
 
-def test_asha_waits_for_nobody() -> None:
+def test_asha_waits_for_no_trial() -> None:
     slow: set[str] = set()
     game = Game(asha(), slots=4, most=30)
     game._fill()
@@ -115,7 +115,7 @@ def test_asha_budgets_end_at_the_full_one() -> None:
     assert game.counts("succeeded") == [20]
 
 
-def test_asha_brings_somebody_to_the_end_however_few_there_are() -> None:
+def test_asha_brings_a_trial_to_the_end_however_few_there_are() -> None:
     for most in (1, 2, 4):
         game = Game(asha(), most=most)
         game.play()
@@ -130,27 +130,27 @@ def test_asha_prefers_the_largest_when_maximising() -> None:
 
 
 class Heard(RandomTuner):
-    """A tuner that proposes, and what it is told."""
+    """A tuner that proposes, and the calls it receives."""
 
     wants_periodical = True
 
     def __init__(self, seed: int | None = None) -> None:
         super().__init__(seed)
-        self.told: list[tuple[Any, ...]] = []
+        self.calls: list[tuple[Any, ...]] = []
 
     def receive_intermediate_result(
         self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any
     ) -> None:
-        self.told.append(("on the way", parameter_id, kwargs["sequence"]))
+        self.calls.append(("on the way", parameter_id, kwargs["sequence"]))
 
     def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
-        self.told.append(("final", parameter_id))
+        self.calls.append(("final", parameter_id))
 
     def trial_stopped(self, parameter_id: int) -> None:
-        self.told.append(("stopped", parameter_id))
+        self.calls.append(("stopped", parameter_id))
 
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        self.told.append(("end", parameter_id, success))
+        self.calls.append(("end", parameter_id, success))
 
 
 @pytest.mark.parametrize("obeys", [False, True])
@@ -160,13 +160,13 @@ def test_asha_tells_the_tuner_that_proposes_what_becomes_of_each_proposal(obeys:
     heard.update_search_space(SPACE)
     game = Game(tuner, slots=1, most=12, length=9, obeys=obeys)
     game.play()
-    full = [told[1] for told in heard.told if told[0] == "final"]
+    full = [call[1] for call in heard.calls if call[0] == "final"]
     assert len(full) >= 1
     for proposal in range(1, 5 if obeys else 13):
-        stages = [told[2] + 1 for told in heard.told if told[:2] == ("on the way", proposal)]
+        stages = [call[2] + 1 for call in heard.calls if call[:2] == ("on the way", proposal)]
         assert stages == sorted(set(stages))
         assert stages[-1] in (1, 3, 9)
-        assert (("end", proposal, True) in heard.told) == (proposal in full) == (stages[-1] == 9)
+        assert (("end", proposal, True) in heard.calls) == (proposal in full) == (stages[-1] == 9)
 
 
 def test_asha_tells_stopped_proposals_from_failed_ones() -> None:
@@ -178,7 +178,7 @@ def test_asha_tells_stopped_proposals_from_failed_ones() -> None:
     tuner.trial_stopped(7)
     tuner.trial_end(7, False)
     tuner.trial_end(8, False)
-    assert heard.told == [("stopped", 1), ("end", 1, False), ("end", 2, False)]
+    assert heard.calls == [("stopped", 1), ("end", 1, False), ("end", 2, False)]
 
 
 def test_asha_with_a_tuner_that_learns_finds_more() -> None:
@@ -232,7 +232,7 @@ def test_bohb_models_the_largest_budget_that_has_enough_results() -> None:
     assert abs(float(np.median(drawn)) - 0.9) < 0.1
 
 
-def test_bohb_draws_at_random_as_often_as_it_is_told() -> None:
+def test_bohb_draws_at_random_as_often_as_configured() -> None:
     tuner = BOHBTuner("minimize", max_budget=9, random_fraction=1.0, seed=1)
     tuner.update_search_space(LINE)
     measured(tuner, 9, 40, best=0.3)
@@ -266,7 +266,7 @@ def test_bohb_learns_from_its_own_trials() -> None:
 # --------------------------------------------------------------------------------------------- DEHB
 
 
-def test_dehb_begins_with_a_hyperband_bracket_that_goes_on_from_checkpoints() -> None:
+def test_dehb_begins_with_a_hyperband_bracket_that_continues_from_checkpoints() -> None:
     game = Game(dehb(), slots=9, most=9, length=9)
     game.play()
     assert game.counts("stopped") == [1] * 6 + [3] * 2
@@ -466,7 +466,7 @@ ALL = {"asha": asha, "bohb": bohb, "dehb": dehb, "pb2": pb2}
 
 
 @pytest.mark.parametrize("name", list(ALL))
-def test_pickled_on_the_way_it_goes_on_alike(name: str) -> None:
+def test_pickled_on_the_way_it_continues_alike(name: str) -> None:
     games = [Game(ALL[name](), most=30, length=12) for _ in range(2)]
     for game in games:
         for _ in range(9):
@@ -500,7 +500,7 @@ def test_failures_nan_and_early_ends_are_survived(name: str, obeys: bool) -> Non
 
 
 @pytest.mark.parametrize(
-    ("make", "arguments", "told"),
+    ("make", "arguments", "message"),
     [
         (asha, {"R": 0}, "R must be"),
         (asha, {"eta": 1}, "eta must be"),
@@ -528,8 +528,10 @@ def test_failures_nan_and_early_ends_are_survived(name: str, obeys: bool) -> Non
         (pb2, {"fraction": 0.7}, "fraction must be"),
     ],
 )
-def test_wrong_arguments_are_refused(make: Callable[..., Any], arguments: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_wrong_arguments_are_refused(
+    make: Callable[..., Any], arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
         make(**arguments)
 
 

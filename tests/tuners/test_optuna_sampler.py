@@ -1,4 +1,4 @@
-"""Samplers of Optuna as tuners: they conform, the study holds what it should, and wrong arguments are told."""
+"""Samplers of Optuna as tuners: they conform, the study holds what it should, and wrong arguments are refused."""
 
 from __future__ import annotations
 

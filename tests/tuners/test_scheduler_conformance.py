@@ -1,7 +1,7 @@
 """The schedulers pass the conformance suite of tuners, as far as it applies to those that run trials in stages.
 
 The suite knows no budgets: each trial ends with a final result, as that of a script that obeys its budget does, and the
-scheduler goes on with it as a new trial from its checkpoint. So configurations do come twice here.
+scheduler continues it as a new trial from its checkpoint. So configurations do come twice here.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class TestPB2(Schedulers):
 
 @pytest.mark.parametrize("name", ["ASHA", "BOHB", "DEHB", "Hyperband"])
 def test_points_are_new_as_long_as_there_are_any(name: str) -> None:
-    """Among those that run for the first time; the suite's own tests cannot tell them from those that go on."""
+    """Among those that run for the first time; the suite's own tests cannot distinguish the two kinds."""
     tuner = MAKERS[name](1)
     tuner.update_search_space({"x": {"_type": "randint", "_value": [0, 8]}})
     points = [tuner.generate_parameters(i).parameters["x"] for i in range(8)]

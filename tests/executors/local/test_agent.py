@@ -34,7 +34,7 @@ def test_agent_that_is_silent_for_too_long_is_suspected_then_killed(
     asyncio.run(check_frozen(hasty_bench, tmp_path / "never"))
 
 
-def test_suspected_agent_that_is_heard_of_again_goes_on(hasty_bench: Bench, tmp_path: Path) -> None:
+def test_suspected_agent_that_gives_a_sign_of_life_continues(hasty_bench: Bench, tmp_path: Path) -> None:
     asyncio.run(check_thawed(hasty_bench, tmp_path / "go"))
 
 
@@ -81,7 +81,7 @@ async def check_many_managers(bench: Bench, never: Path) -> None:
     assert not lives(pid)
 
 
-def test_agent_that_answers_nobody_keeps_no_manager_waiting(hasty_bench: Bench, tmp_path: Path) -> None:
+def test_agent_that_never_replies_keeps_no_manager_waiting(hasty_bench: Bench, tmp_path: Path) -> None:
     asyncio.run(check_many_managers(hasty_bench, tmp_path / "never"))
 
 

@@ -30,7 +30,7 @@ def test_address_where_nothing_listens() -> None:
 
 
 @pytest.mark.parametrize("address", ["here", "host:port", ":6379"])
-def test_word_that_is_no_address(address: str) -> None:
+def test_word_that_is_not_an_address(address: str) -> None:
     assert "give host:port, or auto" in refused(address)
 
 

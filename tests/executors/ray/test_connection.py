@@ -145,7 +145,9 @@ def run(manager: Manager, when: Callable[[], bool], then: Callable[[], Any]) -> 
         manager.folder.disown()
 
 
-def test_trial_of_a_node_that_dies_goes_on_elsewhere_from_its_checkpoint(lab: Lab, cluster: Cluster) -> None:
+def test_trial_of_a_node_that_dies_continues_elsewhere_from_its_checkpoint(
+    lab: Lab, cluster: Cluster
+) -> None:
     cluster.add("doomed", CPU=1, environment={"NODE": "doomed"})
 
     def lose_the_node() -> None:
@@ -180,7 +182,7 @@ def test_nothing_is_lost_when_the_same_cluster_answers_again(
     assert lab.query("SELECT count(*) FROM attempts WHERE outcome = 'retried'") == [(0,)]
 
 
-def test_experiment_waits_for_a_cluster_that_is_gone_and_goes_on_in_the_next(
+def test_experiment_waits_for_a_cluster_that_is_gone_and_continues_in_the_next(
     lab: Lab, cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster.add("left", CPU=1, environment={"NODE": "left"})

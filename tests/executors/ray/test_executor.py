@@ -91,7 +91,7 @@ def test_killed_manager_leaves_its_trial_to_the_next(own_bench: Bench, tmp_path:
     asyncio.run(check())
 
 
-def test_killed_supervisor_takes_its_ray_along_and_the_executor_goes_on_with_another(
+def test_killed_supervisor_takes_its_ray_along_and_the_executor_continues_with_another(
     own_bench: Bench, tmp_path: Path
 ):
     async def check() -> None:

@@ -146,7 +146,7 @@ def test_files_of_a_command_come_here_with_its_checkpoint_and_its_end(
 
 
 @pytest.mark.ray
-def test_function_is_brought_and_goes_on_from_a_checkpoint_that_is_brought(
+def test_function_is_brought_and_continues_from_a_checkpoint_that_is_brought(
     cluster: Cluster, bench: Bench, far: Path, tmp_path: Path
 ) -> None:
     async def check() -> None:

@@ -93,7 +93,7 @@ def test_agent_that_is_silent_for_too_long_is_suspected_then_killed(hasty_bench:
 
 
 @pytest.mark.ray
-def test_suspected_agent_that_is_heard_of_again_goes_on(hasty_bench: Bench, tmp_path: Path):
+def test_suspected_agent_that_gives_a_sign_of_life_continues(hasty_bench: Bench, tmp_path: Path):
     asyncio.run(check_thawed(hasty_bench, tmp_path / "go"))
 
 

@@ -1,4 +1,4 @@
-"""Changed limits and search spaces are numbers, durations and spaces, whoever asks for them."""
+"""Changed limits and search spaces are numbers, durations and spaces, for every caller."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SPACES: list[tuple[str, Any]] = [("search_space", {}), ("search_space", [SPACE])
 
 
 @pytest.mark.parametrize(("name", "value"), LIMITS + SPACES)
-def test_change_to_what_is_no_limit_and_no_space_is_refused(name: str, value: Any) -> None:
+def test_invalid_limit_or_space_is_refused(name: str, value: Any) -> None:
     config = ExperimentConfig.from_dict({"search_space": SPACE, "max_trial_number": 5}, needs_command=False)
     with pytest.raises(ControlError, match=name) as refused:
         changed_config(config, {name: value})
@@ -42,7 +42,7 @@ def test_change_to_what_is_no_limit_and_no_space_is_refused(name: str, value: An
 
 
 @pytest.mark.parametrize(("name", "value"), LIMITS)
-def test_extension_by_what_is_no_limit_is_refused(name: str, value: Any, tmp_path: Path) -> None:
+def test_extension_by_an_invalid_limit_is_refused(name: str, value: Any, tmp_path: Path) -> None:
     with pytest.raises(ExtensionError, match=name):
         extend_experiment(ExperimentFolder(tmp_path), Extension(**{name: value}))
 

@@ -1,4 +1,4 @@
-"""The control socket: requests of verbs, answered by the manager's process."""
+"""The control socket: requests of verbs, and the replies of the manager's process."""
 
 import asyncio
 import os
@@ -157,7 +157,7 @@ def test_socket_of_a_killed_manager_is_taken_over(folder: Path) -> None:
     assert served(folder, lambda: ask_manager(folder, {"op": "status"}))["ok"] is True
 
 
-def test_nobody_to_ask_is_a_sentence(folder: Path) -> None:
+def test_missing_manager_is_a_readable_error(folder: Path) -> None:
     with pytest.raises(ControlError, match="the manager of experiment cannot be reached"):
         ask_manager(folder, {"op": "status"})
 
@@ -170,7 +170,7 @@ def test_a_manager_that_hangs_is_not_waited_for(folder: Path) -> None:
             ask_manager(folder, {"op": "status"}, timeout=0.05)
 
 
-def test_a_manager_that_goes_away_before_it_answers_is_told(folder: Path) -> None:
+def test_a_manager_that_goes_away_before_it_replies_is_reported(folder: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(control_socket(folder)))
         listener.listen()

@@ -35,12 +35,12 @@ from pitchpipe.store.store import NoRoomError, Store, StoreError
 from ...runner.invariants import broken_invariants
 from ..test_exact_resume import CopyingStore, manager_of, run, story
 
-# Proposes from the space it was told last, and adds what it was told to have been measured elsewhere.
+# Proposes from the last search space, and how many results were imported.
 TUNER = """
 import os, threading
 from pitchpipe import Tuner
 
-class Told(Tuner):
+class Importing(Tuner):
     def __init__(self):
         self._accept_customized = True
         self.imported = 0
@@ -59,7 +59,7 @@ class Told(Tuner):
     def import_data(self, data):
         self.imported += len(data)
 
-class Moody(Told):  # never proposes the same again, and cannot be pickled
+class Moody(Importing):  # never proposes the same again, and cannot be pickled
     def __init__(self):
         super().__init__()
         self.lock = threading.Lock()
@@ -75,8 +75,8 @@ def space(first: int) -> dict[str, Any]:
 
 def config(directory: Path, **fields: Any) -> ExperimentConfig:
     (directory / "code").mkdir(parents=True, exist_ok=True)
-    (directory / "code" / "told.py").write_text(TUNER)
-    tuner = {"class_name": "told.Told", "code_directory": str(directory / "code")}
+    (directory / "code" / "importing.py").write_text(TUNER)
+    tuner = {"class_name": "importing.Importing", "code_directory": str(directory / "code")}
     data = {"search_space": space(1), "tuner": tuner, "max_trial_number": 4, "trial_concurrency": 2, **fields}
     return ExperimentConfig.from_dict(data, needs_command=False)
 
@@ -177,7 +177,7 @@ def test_killed_after_a_change_the_experiment_comes_to_the_same_story(
     changed: tuple[Path, CopyingStore, Intervention],
 ) -> None:
     directory, store, intervention = changed
-    told = story(directory)
+    expected = story(directory)
     assert intervention.commit is not None
     after = [copy for copy in store.copies if int(copy[0].split()[-1]) > intervention.commit]
     assert len(after) > 10
@@ -186,7 +186,7 @@ def test_killed_after_a_change_the_experiment_comes_to_the_same_story(
         resumed.executor = SimulatedTrialExecutor(behave, resumed.now)  # type: ignore[arg-type]
         assert run(resumed) is ExperimentStatus.DONE, when
         for table, rows in story(copy).items():
-            assert rows == told[table], f"killed {when}: {table}"
+            assert rows == expected[table], f"killed {when}: {table}"
 
 
 def test_change_is_committed_before_it_is_answered(changed: tuple[Path, CopyingStore, Intervention]) -> None:
@@ -268,15 +268,15 @@ def test_bounds_are_lifted_and_lowered(tmp_path: Path) -> None:
     assert "maxTrialNumber" not in row.config or row.config["maxTrialNumber"] is None
 
 
-def test_dispatcher_that_starts_afresh_is_told_the_imports_again() -> None:
+def test_dispatcher_that_starts_afresh_gets_the_imports_again() -> None:
     mine = {"parameter": {"x": 1}, "value": 0.5}
     commands = [
         (1, "IN", "{}"),
         (2, "FD", json.dumps([mine])),
         (3, "FD", json.dumps([{"parameter": {"x": 2}, "value": "0.1", "trialJobId": "AbCdE"}])),
     ]
-    (told,) = user_imports(commands, [])
-    assert (told.command.value, json.loads(told.payload)) == (b"FD", [mine])
+    (imported,) = user_imports(commands, [])
+    assert (imported.command.value, json.loads(imported.payload)) == (b"FD", [mine])
     assert user_imports(commands[2:], []) == []
 
 
@@ -395,9 +395,9 @@ def test_kill_and_stop_are_committed_before_they_are_answered(tmp_path: Path) ->
 
     def seen() -> tuple[str, str, list[Any]]:
         store = Store.view(tmp_path / "exp" / "experiment.db")
-        row, condemned = store.experiment(), [trial.trial_id for trial in store.trials() if trial.verdict]
+        row, stopping = store.experiment(), [trial.trial_id for trial in store.trials() if trial.verdict]
         store.close()
-        return row.status, row.reason, condemned
+        return row.status, row.reason, stopping
 
     def kill_and_stop(operations: Operations) -> list[Any]:
         assert manager.runner is not None
@@ -459,8 +459,8 @@ def running(tmp_path: Path) -> Callable[[Callable[[Any], Any]], Any]:
     """Run something in a thread while an experiment with trials of any length runs; return its outcome."""
 
     def asked(ask: Callable[[Any], Any]) -> Any:
-        told = {"class_name": "told.Told", "code_directory": str(tmp_path / "code")}
-        manager = made_with_random(tmp_path, max_trial_number=10**6, tuner=told)
+        importing = {"class_name": "importing.Importing", "code_directory": str(tmp_path / "code")}
+        manager = made_with_random(tmp_path, max_trial_number=10**6, tuner=importing)
 
         async def main() -> Any:
             begun = asyncio.Event()
@@ -499,13 +499,13 @@ def test_steering_reaches_a_running_manager(running: Callable[[Callable[[Any], A
     assert (limits["trial_concurrency"], kind) == (3, "not found")
 
 
-def test_tuner_that_starts_afresh_hears_of_the_imports(tmp_path: Path) -> None:
-    told = {"parameter": {"x": 5}, "value": 0.25}
-    moody = {"class_name": "told.Moody", "code_directory": str(tmp_path / "code")}
+def test_tuner_that_starts_afresh_gets_the_imports(tmp_path: Path) -> None:
+    imported = {"parameter": {"x": 5}, "value": 0.25}
+    moody = {"class_name": "importing.Moody", "code_directory": str(tmp_path / "code")}
     manager = made_with_random(tmp_path, tuner=moody, max_trial_number=12)
 
     def import_and_kill(operations: Operations) -> None:
-        operations["import"]({"data": [told]})
+        operations["import"]({"data": [imported]})
         os.kill(manager.dispatcher_pid or 0, signal.SIGKILL)
 
     intervention = Intervention(manager, two_ended, import_and_kill)
@@ -514,8 +514,8 @@ def test_tuner_that_starts_afresh_hears_of_the_imports(tmp_path: Path) -> None:
     store = Store.view(tmp_path / "exp" / "experiment.db")
     commands = store.commands()
     store.close()
-    assert [code for _, code, _ in commands[:3]] == ["IN", "FD", "AD"]  # the record was begun anew
-    assert sum(told in json.loads(payload) for _, code, payload in commands if code == "FD") == 1
+    assert [code for _, code, _ in commands[:3]] == ["IN", "FD", "AD"]  # the record was begun again
+    assert sum(imported in json.loads(payload) for _, code, payload in commands if code == "FD") == 1
 
 
 def test_space_that_the_tuner_refuses_never_reaches_it(
@@ -529,7 +529,7 @@ def test_space_that_the_tuner_refuses_never_reaches_it(
     assert running(ask).kind == "invalid"
 
 
-def test_what_nobody_runs_gets_new_limits_for_its_next_run(tmp_path: Path) -> None:
+def test_experiment_without_a_manager_gets_new_limits_for_its_next_run(tmp_path: Path) -> None:
     manager = made_with_random(tmp_path)
     run(manager)
     assert change_experiment(manager.folder, {"max_trial_number": 6})["max_trial_number"] == 6
@@ -557,7 +557,7 @@ def test_what_nobody_runs_gets_new_limits_for_its_next_run(tmp_path: Path) -> No
         [{"parameter": {}, "value": {"loss": 1}}],
     ],
 )
-def test_imports_that_are_no_results_are_refused(data: Any) -> None:
+def test_imports_that_are_not_results_are_refused(data: Any) -> None:
     with pytest.raises(ControlError):
         checked_import(data)
 

@@ -26,12 +26,12 @@ class Executor:
 MANAGER = SimpleNamespace(executor=Executor(), runner=SimpleNamespace(orders=lambda: [ORDER]))
 
 
-def told(**request: Any) -> dict[str, Any]:
+def part(**request: Any) -> dict[str, Any]:
     return asyncio.run(read_part(cast(Manager, MANAGER), request))
 
 
-def test_part_of_a_file_is_told() -> None:
-    assert told(trial="Xy3fA", name="stdout", offset=6) == {"data": "c3Rkb3V0"}
+def test_part_of_a_file_is_returned() -> None:
+    assert part(trial="Xy3fA", name="stdout", offset=6) == {"data": "c3Rkb3V0"}
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,6 @@ def test_part_of_a_file_is_told() -> None:
         ({"trial": "Xy3fA", "name": "core"}, "core of trial Xy3fA cannot be read: not yours"),
     ],
 )
-def test_what_cannot_be_told_is_refused_in_words(request_: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_read_is_refused_in_words(request_: dict[str, Any], words: str) -> None:
     with pytest.raises(ControlError, match=words):
-        told(**request_)
+        part(**request_)

@@ -226,7 +226,7 @@ RECORDED = Conversation(
 )
 
 
-def test_recorded_replies_are_compared_and_not_told_again(at_table: Any) -> None:
+def test_recorded_replies_are_compared_and_not_delivered_again(at_table: Any) -> None:
     async def play(table: Table) -> None:
         # The assessor is quicker this time: order counts within a queue only.
         table.says(IN=[READY], GE=[kill("AbCdE"), parameters(0)], EN=[parameters(1)])
@@ -278,7 +278,7 @@ def test_restart_tells_a_fresh_peer_what_is_committed_by_then(at_table: Any) -> 
         assert table.events[-1].message == "the tuner raised E: m"
         table.says(IN=[READY], GE=[parameters(0)])
         restarting = asyncio.ensure_future(table.session.restart(lambda saved: Conversation(committed)))
-        committed += table.send(GE)  # while nobody is there
+        committed += table.send(GE)  # without a dispatcher
         await restarting
         await table.answered()
         assert [line[:4] for line in table.heard()] == ["", "1 IN", "2 GE", "", "1 IN", "2 GE", "3 GE"]
@@ -290,7 +290,7 @@ def test_restart_tells_a_fresh_peer_what_is_committed_by_then(at_table: Any) -> 
     at_table(play)
 
 
-def test_replies_that_are_not_committed_yet_are_not_told_again_after_a_restart(at_table: Any) -> None:
+def test_replies_that_are_not_committed_yet_are_not_delivered_again_after_a_restart(at_table: Any) -> None:
     async def play(table: Table) -> None:
         table.says(IN=[READY], GE=[parameters(0), kill("AbCdE"), ["exit", 1]])
         await table.session.start(nothing)
@@ -302,7 +302,7 @@ def test_replies_that_are_not_committed_yet_are_not_told_again_after_a_restart(a
         assert [event.parameter_id for event in table.events if hasattr(event, "parameter_id")] == [0, 1]
         assert table.kinds().count("KillVerdict") == 1
         replies = [(1, "TR", parameters(0)), (2, "KI", kill("AbCdE")), (3, "TR", parameters(1))]
-        assert table.session.take_replies() == [(n, code, json.dumps(told[1])) for n, code, told in replies]
+        assert table.session.take_replies() == [(n, code, json.dumps(reply[1])) for n, code, reply in replies]
         assert table.diverged == []
 
     at_table(play)
@@ -385,9 +385,9 @@ def test_restored_peer_gets_what_came_after_and_gives_again_only_that(at_table: 
         saved = SavedState(2, "two.pkl", default_reply=1, assessor_reply=3)
         second = (2, "TR", json.dumps(parameters(1)[1]))
         third = (3, "KI", json.dumps(kill("AbCdE")[1]))
-        told = Conversation([(3, "GE", "1")], [second, third], saved)
+        recorded = Conversation([(3, "GE", "1")], [second, third], saved)
         table.says(start=[READY], GE=[parameters(1), parameters(2)])
-        await table.session.start(lambda asked: told if asked == saved else Conversation(), saved)
+        await table.session.start(lambda asked: recorded if asked == saved else Conversation(), saved)
         await table.until(lambda: "ParametersArrived" in table.kinds())
         assert table.heard()[0] == f"--restore {table.folder}/checkpoint/two.pkl"
         assert table.session.take_replies() == [(4, "TR", json.dumps(parameters(2)[1]))]
@@ -397,7 +397,7 @@ def test_restored_peer_gets_what_came_after_and_gives_again_only_that(at_table: 
     at_table(play)
 
 
-def test_unusable_checkpoint_is_told_and_is_no_failure(at_table: Any) -> None:
+def test_unusable_checkpoint_is_reported_and_is_not_a_failure(at_table: Any) -> None:
     async def play(table: Table) -> None:
         saved = SavedState(2, "two.pkl", 1, 1)
         table.says(start=[["exit", 3]])

@@ -30,20 +30,20 @@ from pitchpipe.runner.trial import TrialStatus
 from ...runner.driver import Driver
 from ..test_manager import SPACE, bowl, resumed, run, run_with_crash, simulated, story, trials_of
 
-Told = list[tuple[str, str, Any]]
+Calls = list[tuple[str, str, Any]]
 
 
 class Notes(Callback):
-    """Writes down what it is told."""
+    """Records its calls."""
 
     def __init__(self) -> None:
-        self.told: Told = []
+        self.calls: Calls = []
         self.rows: list[Mapping[str, Any]] = []
         self.threads: set[threading.Thread] = set()
 
     def note(self, what: str, row: Mapping[str, Any], more: Any = None) -> None:
         self.threads.add(threading.current_thread())
-        self.told.append((what, row.get("trial_id", row.get("id")), more))
+        self.calls.append((what, row.get("trial_id", row.get("id")), more))
         self.rows.append(row)
 
     def setup(self, experiment: Mapping[str, Any]) -> None:
@@ -75,7 +75,7 @@ def two_steps(parameters: Mapping[str, Any]) -> SimulatedRun:
     return SimulatedRun(0.5, [0.9, 0.7], error="ValueError: no" if parameters["y"] == "b" else None)
 
 
-def test_callback_is_told_a_trial_from_start_to_end(tmp_path: Path) -> None:
+def test_callback_follows_a_trial_from_start_to_end(tmp_path: Path) -> None:
     notes = Notes()
     space = {"y": {"_type": "choice", "_value": ["a", "b"]}}
     manager = listened(
@@ -88,8 +88,8 @@ def test_callback_is_told_a_trial_from_start_to_end(tmp_path: Path) -> None:
     )
     run(manager)
     good, bad = trials_of(tmp_path)
-    results = [("result", good.trial_id, told) for told in ((1, 0.9, False), (2, 0.7, False), (2, 0.5, True))]
-    assert notes.told == [
+    results = [("result", good.trial_id, more) for more in ((1, 0.9, False), (2, 0.7, False), (2, 0.5, True))]
+    assert notes.calls == [
         ("setup", "exp", "INITIALIZED"),
         ("start", good.trial_id, 1),
         *results,
@@ -136,24 +136,24 @@ def test_callback_that_raises_is_dropped_and_named_once(
         "callback Broken failed in on_trial_result and is not called again"
     ]
     assert "no space in my notebook" in caplog.text
-    assert [what for what, _, _ in notes.told].count("complete") == 3
+    assert [what for what, _, _ in notes.calls].count("complete") == 3
 
 
-def test_what_was_told_is_committed_and_not_told_again_after_a_crash(tmp_path: Path) -> None:
+def test_calls_are_committed_and_not_repeated_after_a_crash(tmp_path: Path) -> None:
     clock = VirtualClock(1000.0)
     first = simulated(tmp_path, clock=clock, max_trial_number=3)
     notes = Notes()
     first.hooks = Hooks(callbacks=[notes])
     assert run_with_crash(tmp_path, first, 20, after=False)
-    finished = [trial for what, trial, _ in notes.told if what == "complete"]
+    finished = [trial for what, trial, _ in notes.calls if what == "complete"]
     committed = {trial.trial_id for trial in trials_of(tmp_path) if trial.status.is_final}
     assert set(finished) == committed != set()
     again = resumed(tmp_path, bowl, clock)
     more = Notes()
     again.hooks = Hooks(callbacks=[more])
     run(again)
-    assert [what for what, _, _ in more.told].count("setup") == 1
-    both = [(what, trial) for what, trial, _ in notes.told + more.told if what in ("start", "complete")]
+    assert [what for what, _, _ in more.calls].count("setup") == 1
+    both = [(what, trial) for what, trial, _ in notes.calls + more.calls if what in ("start", "complete")]
     assert len(both) == len(set(both)) == 6
 
 
@@ -161,17 +161,17 @@ class Everything(Callback):
     """Writes down which method was called with which attempt of a trial."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
+        self.calls: list[tuple[Any, ...]] = []
 
     def __getattribute__(self, name: str) -> Any:
         if not name.startswith("on_"):
             return super().__getattribute__(name)
-        return lambda trial, *more: self.told.append(
+        return lambda trial, *more: self.calls.append(
             (name, trial.get("attempt"), *(row.get("path") for row in more))
         )
 
 
-def test_callback_is_told_of_checkpoints_pauses_and_attempts() -> None:
+def test_callback_gets_checkpoints_pauses_and_attempts() -> None:
     driver = Driver(trial_concurrency=1, max_trial_number=1)
     callback = Everything()
     listeners = Hooks(callbacks=[callback])
@@ -181,8 +181,8 @@ def test_callback_is_told_of_checkpoints_pauses_and_attempts() -> None:
         for event in events:
             driver.handle(event)
         assert listeners.after(driver.runner.take_changes(), events, driver.now) == []
-        told, callback.told = callback.told, []
-        return told
+        calls, callback.calls = callback.calls, []
+        return calls
 
     driver.ready()
     driver.propose(x=1)
@@ -210,7 +210,7 @@ def test_callback_is_told_of_checkpoints_pauses_and_attempts() -> None:
     ]
 
 
-def test_start_that_an_earlier_manager_ordered_is_told_by_the_next() -> None:
+def test_start_that_an_earlier_manager_ordered_is_reported_by_the_next() -> None:
     driver = Driver(trial_concurrency=1)
     driver.ready()
     driver.propose(x=1)
@@ -222,7 +222,7 @@ def test_start_that_an_earlier_manager_ordered_is_told_by_the_next() -> None:
     listeners.begin(driver.runner, list, lambda: driver.now, dict)
     driver.start(trial)
     listeners.after(driver.runner.take_changes(), [], driver.now)
-    assert callback.told == [("on_trial_start", 1)]
+    assert callback.calls == [("on_trial_start", 1)]
 
 
 def test_exit_in_a_callback_is_an_error_like_others(tmp_path: Path) -> None:
@@ -259,8 +259,8 @@ def test_stopper_ends_a_trial_that_reports_keys_of_ours(tmp_path: Path, reported
     run(listened(tmp_path, notes, stopper=stopper, simulate=endless, max_trial_number=1))
     (trial,) = trials_of(tmp_path)
     assert (trial.status, trial.reason) == (TrialStatus.SUCCEEDED, "4 results are enough")
-    told = [more[0] for what, _, more in notes.told if what == "result"]
-    assert told[:4] == [1, 2, 3, 4]
+    calls = [more[0] for what, _, more in notes.calls if what == "result"]
+    assert calls[:4] == [1, 2, 3, 4]
 
 
 def test_trial_that_reports_a_true_done_can_be_ended_by_it(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_trial_that_reports_a_true_done_can_be_ended_by_it(tmp_path: Path) -> No
     assert (trial.status, trial.next_sequence) == (TrialStatus.SUCCEEDED, 3)
 
 
-def test_tuner_hears_of_stopped_trials(tmp_path: Path) -> None:
+def test_tuner_is_notified_of_stopped_trials(tmp_path: Path) -> None:
     manager = listened(
         tmp_path, stopper=MaximumIterationStopper(2), max_trial_number=12, tuner={"name": "TPE"}
     )
@@ -295,12 +295,12 @@ def test_stopper_ends_the_experiment(tmp_path: Path) -> None:
     assert len(trials_of(tmp_path)) == 3
 
 
-def test_stopper_is_told_a_result_once_that_is_reported_again() -> None:
-    told: list[tuple[int, float]] = []
+def test_stopper_gets_a_repeated_result_once() -> None:
+    calls: list[tuple[int, float]] = []
 
     class Listening(Stopper):
         def __call__(self, trial_id: str, result: Mapping[str, Any]) -> bool:
-            told.append((result["training_iteration"], result["default"]))
+            calls.append((result["training_iteration"], result["default"]))
             return False
 
     driver = Driver(trial_concurrency=1)
@@ -315,7 +315,7 @@ def test_stopper_is_told_a_result_once_that_is_reported_again() -> None:
     driver.report(trial, 0.4)
     driver.report(trial, 0.3)
     assert listeners.after(driver.runner.take_changes(), [], driver.now) == []
-    assert told == [(1, 0.5), (2, 0.4), (3, 0.3)]
+    assert calls == [(1, 0.5), (2, 0.4), (3, 0.3)]
 
 
 def test_timeout_needs_no_results(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_trial_plateau_sees_each_trial_for_itself() -> None:
     assert stopper("a", {"default": 1.0})
 
 
-def told(stopper: Stopper, results: Iterable[tuple[str, float]]) -> list[bool]:
+def ends(stopper: Stopper, results: Iterable[tuple[str, float]]) -> list[bool]:
     """Whether a stopper ends the experiment, after each result."""
     return [(stopper(trial, {"default": value}), stopper.stop_all())[1] for trial, value in results]
 
@@ -95,32 +95,32 @@ def told(stopper: Stopper, results: Iterable[tuple[str, float]]) -> list[bool]:
 def test_experiment_plateau_needs_several_trials_as_good() -> None:
     stopper = ExperimentPlateauStopper(std=0.01, top=3)
     results = [("a", 0.5), ("b", 0.9), ("c", 0.5), ("d", 0.7), ("e", 0.5)]
-    assert told(stopper, results) == [False, False, False, False, True]
+    assert ends(stopper, results) == [False, False, False, False, True]
     assert stopper.reason() == "default of the 3 best trials differs by no more than 0.01"
 
 
 def test_experiment_plateau_is_not_made_by_one_trial() -> None:
-    assert True not in told(ExperimentPlateauStopper(top=2), [("a", 0.5)] * 20)
+    assert True not in ends(ExperimentPlateauStopper(top=2), [("a", 0.5)] * 20)
 
 
 def test_experiment_plateau_counts_a_trial_with_its_best_value() -> None:
     stopper = ExperimentPlateauStopper(std=0.01, top=2)
-    assert told(stopper, [("a", 0.5), ("a", 0.9), ("b", 0.5)]) == [False, False, True]
+    assert ends(stopper, [("a", 0.5), ("a", 0.9), ("b", 0.5)]) == [False, False, True]
 
 
 def test_experiment_plateau_ends_when_something_better_comes() -> None:
     stopper = ExperimentPlateauStopper(std=0.01, top=2, patience=2)
     results = [("a", 0.5), ("b", 0.5), ("c", 0.1), ("d", 0.1), ("e", 0.9), ("f", 0.9)]
-    assert told(stopper, results) == [False, False, False, False, False, True]
+    assert ends(stopper, results) == [False, False, False, False, False, True]
 
 
 def test_experiment_plateau_maximises() -> None:
     stopper = ExperimentPlateauStopper(std=0.01, top=2, mode="max")
-    assert told(stopper, [("a", 0.9), ("b", 0.1), ("c", 0.1), ("d", 0.9)]) == [False, False, False, True]
+    assert ends(stopper, [("a", 0.9), ("b", 0.1), ("c", 0.1), ("d", 0.9)]) == [False, False, False, True]
 
 
 def test_experiment_plateau_ignores_nan() -> None:
-    assert True not in told(ExperimentPlateauStopper(top=2), [("a", math.nan), ("b", math.nan), ("c", 1.0)])
+    assert True not in ends(ExperimentPlateauStopper(top=2), [("a", math.nan), ("b", math.nan), ("c", 1.0)])
 
 
 def test_timeout_goes_by_the_experiments_own_time() -> None:

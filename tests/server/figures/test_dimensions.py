@@ -30,7 +30,7 @@ NESTED = {
 }
 
 
-def test_parameters_of_one_name_in_two_options_are_told_apart() -> None:
+def test_parameters_of_one_name_in_two_options_are_distinguished() -> None:
     dimensions = dimensions_of(NESTED)
     assert [one.name for one in dimensions] == ["layer", "layer.kernel (conv)", "layer.kernel (pool)"]
     point = {"layer": {"_name": "pool", "kernel": 3}}
@@ -67,7 +67,7 @@ def test_options_of_a_trial_that_the_space_has_not_are_added() -> None:
     assert completed(act, [{"act": "gelu"}]).options[-1] == "gelu"
 
 
-def test_what_is_no_search_space_is_read_from_the_trials() -> None:
+def test_missing_search_space_is_read_from_the_trials() -> None:
     assert dimensions_of({"anything": 3}) == []
     points = [{"lr": 1e-6, "net": {"_name": "a", "k": 1}}, {"lr": 0.1, "net": {"_name": "b"}}]
     trials = [TrialRecord(n, "SUCCEEDED", point) for n, point in enumerate(points)]

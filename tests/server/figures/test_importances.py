@@ -45,7 +45,7 @@ def test_ranks_a_known_function_and_comes_near_its_shares() -> None:
     assert found.trials == 200
 
 
-def test_interaction_is_told_from_what_each_does_alone() -> None:
+def test_interaction_is_separated_from_the_effects_of_each() -> None:
     # The sign of (a - 1/2)(b - 1/2): neither explains anything alone.
     found = importance(searched(CUBE, lambda p: math.copysign(1, (p["a"] - 0.5) * (p["b"] - 0.5)), 600))
     assert found.interactions > 0.6

@@ -1,4 +1,4 @@
-"""The colours: readable on both backgrounds, told apart by colour-blind readers."""
+"""The colours: readable on both backgrounds, distinct to colour-blind readers."""
 
 from itertools import combinations, pairwise
 
@@ -84,7 +84,7 @@ def test_statuses_differ_by_symbol_and_series_by_colour_or_dash() -> None:
     assert all(one != other for one, other in combinations(SERIES, 2))
 
 
-def test_templates_are_made_anew_each_time() -> None:
+def test_templates_are_made_again_each_time() -> None:
     first = template("light")
     first.layout.font.color = "red"
     assert template("light").layout.font.color != "red"

@@ -207,7 +207,7 @@ def test_experiment_that_failed_has_a_report_with_its_error(made: MadeExperiment
     assert "not over" not in text
 
 
-def test_experiment_that_nobody_runs_says_how_to_go_on(made: MadeExperiment) -> None:
+def test_experiment_without_a_manager_says_how_to_continue(made: MadeExperiment) -> None:
     fill(made)
     assert "To resume it: pitchpipe resume made1234" in page_of(made).text
 
@@ -306,7 +306,7 @@ def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, st
     return call
 
 
-def test_verb_writes_where_it_is_told_and_says_how_much(
+def test_verb_writes_to_the_given_place_and_says_how_much(
     finished: MadeExperiment,
     tmp_path: Path,
     call: Callable[..., tuple[int, str, str]],

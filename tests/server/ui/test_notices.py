@@ -25,8 +25,8 @@ def test_running_experiment_tells_its_troubles_and_why_nothing_runs(
 ) -> None:
     waiting = a_trial(0, "WAITING", start_time=None)
     made.commit(waiting)
-    told = {"troubles": ["the disk is full"], "waiting": {waiting.trial_id: "no GPU is free"}}
-    monkeypatch.setattr("pitchpipe.server.ui.notices.ask_manager", lambda *_, **__: told)
+    reply = {"troubles": ["the disk is full"], "waiting": {waiting.trial_id: "no GPU is free"}}
+    monkeypatch.setattr("pitchpipe.server.ui.notices.ask_manager", lambda *_, **__: reply)
     with ExperimentView(made.folder) as view:
         running = {**view.summary(), "is_running": True}
         assert [notice.text for notice in notices_of(running, view)] == [
@@ -37,7 +37,9 @@ def test_running_experiment_tells_its_troubles_and_why_nothing_runs(
         assert [notice.text for notice in notices_of(running, view)] == ["the disk is full"]
 
 
-def test_manager_that_does_not_answer_is_told(made: MadeExperiment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_manager_that_does_not_reply_is_reported(
+    made: MadeExperiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise ControlError("the manager of waits does not answer")
 
@@ -55,7 +57,7 @@ def test_manager_that_does_not_answer_is_told(made: MadeExperiment, monkeypatch:
         ("STOPPED", "interrupted", "It ended early: interrupted.", False),
     ],
 )
-def test_experiment_that_nobody_runs(
+def test_experiment_without_a_manager(
     made: MadeExperiment, status: str, reason: str, text: str, is_bad: bool
 ) -> None:
     with ExperimentView(made.folder) as view:

@@ -48,7 +48,7 @@ def test_values_that_are_not_finite_are_passed_over() -> None:
     assert len(curves) == 1
 
 
-def test_what_was_told_before_is_not_told_again() -> None:
+def test_known_results_are_not_learned_again() -> None:
     curves = reported([5.0, 4.0], [6.0, 5.0])
     curves.note(0, 1, 1.0)
     assert losses_of(curves) == {0: 4.0, 1: 5.0}
@@ -77,9 +77,9 @@ def test_long_curves_keep_the_best_of_what_is_not_kept(last: int) -> None:
 
 def test_order_of_equal_early_values_is_kept() -> None:
     curves = reported(*([5.0 + row, 4.0 + row / 2] for row in range(8)), [20.0], [30.0])
-    told = losses_of(curves)
-    assert told[8] < told[9]
-    assert told[9] - told[8] == 10.0  # no slope: differences are as they were
+    scaled = losses_of(curves)
+    assert scaled[8] < scaled[9]
+    assert scaled[9] - scaled[8] == 10.0  # no slope: differences are as they were
 
 
 # ----------------------------------------------------------------------------------------- what Auto makes of it
@@ -101,7 +101,7 @@ def test_auto_tells_stopped_trials_from_failed_and_finished_ones() -> None:
     tuner.trial_end(2, False)  # it failed; the last one runs
     known = tuner._known()
     assert known.rows.tolist() == [0, 1, 3, 2]
-    assert known.losses.tolist() == [-12.0, -11.0, -9.0, math.inf]  # one more is gained by those that go on
+    assert known.losses.tolist() == [-12.0, -11.0, -9.0, math.inf]  # trials that continue gain one more
 
 
 def test_auto_with_curves_finds_what_is_best_in_the_end() -> None:

@@ -238,7 +238,7 @@ def test_axes_point_along_the_points() -> None:
     assert np.linalg.norm(axes[:, 0]) < 0.05
 
 
-def test_the_trust_region_grows_shrinks_and_begins_anew() -> None:
+def test_the_trust_region_grows_shrinks_and_begins_again() -> None:
     region = TrustRegion(dimension=5)
     for _ in range(3):
         region.update(improved=True)

@@ -101,7 +101,7 @@ class Game(TrialControl):
                 stalled = True
             else:
                 stalled = False
-        raise AssertionError("it goes on for ever")
+        raise AssertionError("it never ends")
 
     def _fill(self) -> None:
         while sum(trial.status == "runs" for trial in self.trials.values()) < self.slots:
@@ -164,7 +164,7 @@ def hyperband(**arguments: Any) -> Any:
     return started(HyperbandTuner(**{"optimize_mode": "minimize", "R": 27, "seed": 1, **arguments}))
 
 
-def test_bracket_lets_a_third_go_on_from_rung_to_rung() -> None:
+def test_bracket_lets_a_third_continue_from_rung_to_rung() -> None:
     game = Game(hyperband(), most=27)
     game.play()
     assert game.counts("stopped") == [1] * 18 + [3] * 6 + [9] * 2
@@ -281,7 +281,7 @@ def test_exploited_are_the_worst_and_models_the_best() -> None:
 
 
 @pytest.mark.parametrize(("resample", "all_moved"), [(0.0, True), (1.0, False)])
-def test_variation_moves_each_parameter_a_little_or_draws_it_anew(resample: float, all_moved: bool) -> None:
+def test_variation_moves_each_parameter_a_little_or_draws_it_again(resample: float, all_moved: bool) -> None:
     tuner = pbt(resample_probability=resample, factor=0.1)
     space = SearchSpace.parse(SPACE)
     old = {"x": 0.5, "lr": 0.01, "kind": "b"}
@@ -330,7 +330,7 @@ def test_population_that_is_done_ends_the_search() -> None:
         game.tuner.generate_parameters(100)
 
 
-def test_smaller_population_than_asked_for_goes_on() -> None:
+def test_smaller_population_than_asked_for_continues() -> None:
     game = Game(pbt(), length=11, most=4)
     game.play()
     assert game.counts("succeeded") == [11] * 4
@@ -354,7 +354,7 @@ def test_dead_member_is_replaced_from_the_best() -> None:
 
 
 @pytest.mark.parametrize("make", [hyperband, pbt])
-def test_pickled_on_the_way_it_goes_on_alike(make: Callable[[], Any]) -> None:
+def test_pickled_on_the_way_it_continues_alike(make: Callable[[], Any]) -> None:
     games = [Game(make(), most=30), Game(make(), most=30)]
     for game in games:
         for _ in range(9):
@@ -378,7 +378,7 @@ def test_tuner_without_a_manager_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cls", "arguments", "told"),
+    ("cls", "arguments", "message"),
     [
         (HyperbandTuner, {"R": 0}, "R must be"),
         (HyperbandTuner, {"eta": 1}, "eta must be"),
@@ -390,6 +390,6 @@ def test_tuner_without_a_manager_says_so() -> None:
         (PBTTuner, {"interval": 0}, "interval must be"),
     ],
 )
-def test_wrong_arguments_are_refused(cls: Any, arguments: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_wrong_arguments_are_refused(cls: Any, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         cls(**arguments)
