@@ -13,7 +13,7 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,21 @@ from ..runner import (
     Event,
     Reported,
 )
-from ..trial_agent import Kill, Pause, ReadFile, Request, Start, read_spool, spool_name
+from ..trial_agent import (
+    Ended,
+    Kill,
+    Pause,
+    Problem,
+    ReadFile,
+    Report,
+    Request,
+    Saved,
+    Start,
+    Started,
+    read_spool,
+    spool_name,
+)
+from ..trial_agent import Event as AgentEvent
 from .base import Cursors, Deliver, RunSetup, TrialExecutor
 
 __all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
@@ -42,11 +56,11 @@ _KILL_MARGIN = 1.0
 
 
 class Listener(ABC):
-    """Who hears what an agent says; called on the event loop's thread."""
+    """Receives what an agent reports; called on the event loop's thread."""
 
     @abstractmethod
-    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
-        """Return the answer to `poll`: `{"events": [...], "cursor": n}`."""
+    def on_batch(self, agent: str, events: Sequence[AgentEvent], cursor: int) -> None:
+        """Take the reply to `poll`: events, and the number of the last one."""
 
     def on_silent(self, agent: str, is_silent: bool) -> None:  # noqa: B027  (a hook: Ray knows better)
         """The agent has given no sign of life for some seconds; with False, it gives them again."""
@@ -221,11 +235,11 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         for link in list(self._links.values()):
             link.kill()
 
-    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
-        """Translate an agent's batch into events and deliver them."""
+    def on_batch(self, agent: str, events: Sequence[AgentEvent], cursor: int) -> None:
+        """Translate an agent's events and deliver them."""
         if (link := self._links.get(agent)) is not None:
-            self._delivered[link] = batch["cursor"]
-        self._emit(self._translate(batch["events"]))
+            self._delivered[link] = cursor
+        self._emit(self._translate(events, f"agent {agent}", cursor))
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
         """Tell the runner, which gives a silent agent nothing new to do."""
@@ -235,7 +249,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             agent,
             "gives no sign of life" if is_silent else "gives signs of life again",
         )
-        self._emit([AgentSilent(self.setup.clock(), agent, is_over=not is_silent)])
+        self._emit([AgentSilent(self.setup.clock(), agent, is_over=not is_silent, cause=f"agent {agent}")])
 
     def on_lost(self, agent: str, reason: str) -> None:
         """Deliver what the lost agent's attempts left in their spools, and their ends."""
@@ -248,7 +262,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         for order in orders:
             self._bury(order, reason)
         if not orders and self._setup is not None:
-            self._emit([AgentLost(self.setup.clock(), agent)])
+            self._emit([AgentLost(self.setup.clock(), agent, cause=f"agent {agent} lost")])
 
     def _start_request(self, order: AttemptOrder) -> Start:
         return Start(
@@ -280,7 +294,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         else:
             self._bury(order, "its agent is gone")
 
-    def _left_by(self, order: AttemptOrder) -> list[dict[str, Any]]:
+    def _left_by(self, order: AttemptOrder) -> list[AgentEvent]:
         """Return the events that the spool of an attempt holds."""
         path = spool_path(self.setup, order)
         if not path.exists():
@@ -289,11 +303,12 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
     def _bury(self, order: AttemptOrder, reason: str) -> None:
         """Deliver the spool of an attempt whose agent is gone; if it does not tell the end, the attempt is lost."""
-        events = list(self._translate(self._left_by(order)))
+        key, left = (order.trial_id, order.attempt), self._left_by(order)
+        events = list(self._translate(left, f"spool {spool_path(self.setup, order).name}", len(left)))
         if not any(isinstance(event, AttemptEnded) for event in events):
-            now = self.setup.clock()
-            events.append(AttemptEnded(now, order.trial_id, order.attempt, error=reason, lost=True))
-            self._forget((order.trial_id, order.attempt))
+            cause = f"agent {order.agent} lost"
+            events.append(AttemptEnded(self.setup.clock(), *key, error=reason, lost=True, cause=cause))
+            self._forget(key)
         self._emit(events)
 
     def _poll(self, agent: str) -> None:
@@ -307,20 +322,25 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._delivered.pop(link, None)
             self._confirmed.pop(link, None)
 
-    def _translate(self, raw: Iterable[dict[str, Any]]) -> Iterable[Event]:
-        """Events of what agents say; their clocks may be wrong, or set: nothing happened before its start or later."""
+    def _translate(self, events: Sequence[AgentEvent], source: str, last: int) -> Iterator[Event]:
+        """Yield what agents report as the runner's events; `last` is the number of the last one in its source.
+
+        Their clocks may be wrong, or set: nothing happened before the start of its attempt or in the future.
+        """
         now = self.setup.clock()
-        for event in raw:
-            key = event["trial"], event["attempt"]
+        for number, event in enumerate(events, last - len(events) + 1):
+            key = event.trial, event.attempt
             order = self._orders.get(key)
             if order is None:
-                continue  # ended already: an agent says it again after a restart, or was taken for dead
-            if event.get("mark", order.mark) != order.mark:
+                continue  # ended already: an agent repeats it after a restart, or was taken for dead
+            if event.mark and event.mark != order.mark:
                 continue  # of a trial that the store has forgotten
-            event["time"] = min(now, max(event.get("time", now), self._not_before[key]))
-            if event["e"] == "ended":
+            time = now if isinstance(event, Problem) else min(now, max(event.time, self._not_before[key]))
+            if isinstance(event, Ended):
                 self._forget(key)
-            yield _EVENTS[event["e"]](event)
+            found = _runner_event(event, time)
+            found.cause = f"{source} #{number}"  # not in the call: keywords take longer
+            yield found
 
     def _remember(self, order: AttemptOrder, not_before: float) -> None:
         self._orders[order.trial_id, order.attempt] = order
@@ -355,50 +375,27 @@ def _read_here(path: Path, offset: int, limit: int) -> bytes:
         return file.read(limit)
 
 
-def _started(event: dict[str, Any]) -> Event:
-    return AttemptStarted(event["time"], event["trial"], event["attempt"], event.get("pid"))
-
-
-def _reported(event: dict[str, Any]) -> Event:
-    return Reported(
-        event["time"], event["trial"], event["attempt"], event["kind"], event["sequence"], event["value"]
-    )
-
-
-def _bad_report(event: dict[str, Any]) -> Event:
-    return BadReport(event["time"], event["trial"], event["attempt"], event["message"])
-
-
-def _ended(event: dict[str, Any]) -> Event:
-    return AttemptEnded(
-        event["time"],
-        event["trial"],
-        event["attempt"],
-        exit_code=event.get("exit_code"),
-        signal=event.get("signal"),
-        error=event.get("error"),
-        paused=bool(event.get("paused")),
-        out_of_memory=bool(event.get("out_of_memory")),
-        killed=bool(event.get("killed")),
-        exported=event.get("exported"),
-    )
-
-
-def _checkpoint(event: dict[str, Any]) -> Event:
-    return CheckpointSaved(
-        event["time"],
-        event["trial"],
-        event["attempt"],
-        event["name"],
-        event["sequence"],
-        event.get("value"),
-    )
-
-
-_EVENTS = {
-    "started": _started,
-    "report": _reported,
-    "problem": _bad_report,
-    "checkpoint": _checkpoint,
-    "ended": _ended,
-}
+def _runner_event(event: AgentEvent, time: float) -> Event:
+    """Return an agent's event as one of the runner's."""
+    match event:
+        case Report():
+            return Reported(time, event.trial, event.attempt, event.kind, event.sequence, event.value)
+        case Started():
+            return AttemptStarted(time, event.trial, event.attempt, event.pid)
+        case Ended():
+            return AttemptEnded(
+                time,
+                event.trial,
+                event.attempt,
+                exit_code=event.exit_code,
+                signal=event.signal,
+                error=event.error,
+                paused=event.paused,
+                out_of_memory=event.out_of_memory,
+                killed=event.killed,
+                exported=event.exported,
+            )
+        case Saved():
+            return CheckpointSaved(time, event.trial, event.attempt, event.name, event.sequence, event.value)
+        case Problem():
+            return BadReport(time, event.trial, event.attempt, event.message)

@@ -8,7 +8,16 @@ import logging
 from pathlib import Path
 from typing import Any, cast
 
-from ..trial_agent import Hello, MessageDecoder, Ping, Poll, Request, encode_message, encode_request
+from ..trial_agent import (
+    Hello,
+    MessageDecoder,
+    Ping,
+    Poll,
+    Request,
+    decode_event,
+    encode_message,
+    encode_request,
+)
 from .agents import AgentLink, Listener
 from .heartbeat import Heartbeat
 
@@ -117,7 +126,8 @@ class SocketLink(AgentLink, asyncio.Protocol):
             self._starting.cancel()
         for message in self._decoder.feed(data):
             if "events" in message:
-                self._listener.on_batch(self._agent, message)
+                events = [decode_event(each) for each in message["events"]]
+                self._listener.on_batch(self._agent, events, message["cursor"])
             elif (answer := self._answers.pop(message.get("id", 0), None)) is not None:
                 if not answer.done():
                     answer.set_result(message)

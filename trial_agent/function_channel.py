@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from . import checkpoint, sdk
+from .events import Ended, ReportKind, outcome_of
 from .job import Job
 from .line_file import LineFile
 from .outbox import Outbox
@@ -43,7 +44,7 @@ class FunctionChannel:
         self.stopped = False
         self.pausing = False
         self._job = job
-        self._interpreter = Interpreter(job.trial, job.attempt, job.first_sequence)
+        self._interpreter = Interpreter(job.trial, job.attempt, job.first_sequence, job.mark)
         self._shelf: Shelf | None = None
         self._spool = spool
         self._outbox = outbox
@@ -56,7 +57,7 @@ class FunctionChannel:
         """Return the trial's parameters, each time anew."""
         return sdk.parameters_of(self._job.parameters)
 
-    def report(self, kind: str, value: str) -> None:
+    def report(self, kind: ReportKind, value: str) -> None:
         """Write one result down and send it; raise TrialStopped when the trial was stopped or paused."""
         if kind == "intermediate" or self.has_final:
             self._wait_for_room()
@@ -87,16 +88,16 @@ class FunctionChannel:
         now = self._clock()
         with self._lock:
             if self._shelf is None:
-                self._shelf = Shelf(job.shelf, job.attempt, job.keeping, job.checkpoint)
+                self._shelf = Shelf(job.shelf, job.attempt, job.keep, job.checkpoint)
             event = self._interpreter.checkpoint(name, now)
-            self._append(f'"checkpoint": "{name}", "sequence": {event["sequence"]}, "time": {now!r}')
+            self._append(f'"checkpoint": "{name}", "sequence": {event.sequence}, "time": {now!r}')
             outbox = self._outbox
             outbox.put(self._shelf.admit(event), urgent=False)
             self._shelf.prune(outbox.last, outbox.confirmed, outbox.sent)
 
-    def record_end(self, outcome: dict[str, Any]) -> None:
+    def record_end(self, ended: Ended) -> None:
         """Write down how the attempt ended."""
-        self._append(f'"ended": {orjson.dumps(outcome).decode()}')
+        self._append(f'"ended": {orjson.dumps(outcome_of(ended)).decode()}')
 
     @property
     def has_final(self) -> bool:

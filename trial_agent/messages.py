@@ -1,26 +1,53 @@
-"""How manager and agent speak over a byte stream: a 4-byte big-endian length, then that many bytes of JSON.
+"""Messages between manager and agent: dataclasses as JSON objects, and their frames on a byte stream.
 
-Over Ray the same dicts travel as they are; only the socket carrier needs this framing. Bytes become base64.
+A frame is a 4-byte big-endian length, then that many bytes of JSON. Ray needs no frames. Bytes become base64.
 """
 
 from __future__ import annotations
 
 import base64
 import struct
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import orjson
 
-__all__ = ["MAX_LENGTH", "Message", "MessageDecoder", "MessageError", "encode_message"]
+__all__ = ["MAX_LENGTH", "Message", "MessageDecoder", "MessageError", "decode", "encode_message"]
 
 MAX_LENGTH = 16 * 1024 * 1024
 _LENGTH = struct.Struct(">I")
 
 Message = dict[str, Any]
+T = TypeVar("T")
 
 
 class MessageError(Exception):
-    """The peer sent bytes that are no message."""
+    """The peer sent something that is not a message."""
+
+
+def decode(key: str, kinds: Mapping[str, type[T]], message: Message) -> T:
+    """Return the dataclass in a message, whose kind is under `key`; raise `MessageError` if it makes no sense.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Kill:
+    ...     trial: str
+    ...     op: str = "kill"
+    >>> decode("op", {"kill": Kill}, {"op": "kill", "trial": "AbCdE", "id": 7})
+    Kill(trial='AbCdE', op='kill')
+    """
+    try:
+        kind = kinds[message[key]]
+    except (KeyError, TypeError):
+        raise MessageError(f"there is no {key} {message.get(key)!r}") from None
+    try:
+        return kind(**message)
+    except TypeError:  # a later version may say more
+        known = {name: message[name] for name in kind.__dataclass_fields__ if name in message}
+    try:
+        return kind(**known)
+    except TypeError as error:
+        raise MessageError(f"{message[key]}: {error}") from error
 
 
 def encode_message(message: Message) -> bytes:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...runner import AttemptOrder
-from ...trial_agent import Request, Start
+from ...trial_agent import Ended, Event, Request, Saved, Start
 from ..agents import spool_path
 from ..base import RunSetup
 from ..daemon_thread import in_daemon_thread
@@ -24,8 +24,6 @@ from .strays import Remains, Whereabouts, sweep, sweep_there
 __all__ = ["AgentCare"]
 
 _log = logging.getLogger(__name__)
-
-Message = Mapping[str, Any]
 
 
 class AgentCare:
@@ -67,17 +65,17 @@ class AgentCare:
         self._brought.update(wanted)
         await self._bring(actor, list(wanted.values()))
 
-    async def fetch_for(self, actor: Any, events: Iterable[Message]) -> None:
+    async def fetch_for(self, actor: Any, events: Iterable[Event]) -> None:
         """Fetch the files of which these events tell."""
         orders = {(order.trial_id, order.attempt): order for order in self._orders()}
         for event in events:
-            order = orders.get((event["trial"], event["attempt"]))
+            order = orders.get((event.trial, event.attempt))
             if order is None:
                 continue
             folder = trial_files(order.sequence_id)
-            if event["e"] == "checkpoint":
-                await self._fetch(actor, f"{folder}/checkpoints/{event['name']}", forget=False)
-            elif event["e"] == "ended":
+            if isinstance(event, Saved):
+                await self._fetch(actor, f"{folder}/checkpoints/{event.name}", forget=False)
+            elif isinstance(event, Ended):
                 kept = await _answer(actor.checkpoints.remote(folder))
                 await self._fetch(actor, folder, forget=True)
                 if (

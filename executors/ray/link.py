@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from ...trial_agent import Hello, Kill, Request, Shutdown, Start, encode_request
+from ...trial_agent import Ended, Hello, Kill, Request, Shutdown, Start, decode_event, encode_request
 from ..agents import AgentLink, Listener
 from ..daemon_thread import in_daemon_thread
 from ..heartbeat import Heartbeat
@@ -161,9 +161,9 @@ class RayLink(AgentLink):
         for request in self._unsent:
             if self._is_new and isinstance(request, Start) and (request.trial, request.attempt) == key:
                 self._unsent.remove(request)
-                ended = {"e": "ended", "trial": kill.trial, "attempt": kill.attempt, "time": time.time()}
-                ended["error"] = "stopped before it had started"
-                self._loop.call_soon(self._listener.on_batch, self._agent, {"events": [ended], "cursor": 0})
+                error = "stopped before it had started"
+                ended = Ended(trial=kill.trial, attempt=kill.attempt, error=error, time=time.time())
+                self._loop.call_soon(self._listener.on_batch, self._agent, [ended], 0)
                 return True
         return False
 
@@ -213,17 +213,16 @@ class RayLink(AgentLink):
 
     def _take_batch(self, answer: bytes) -> None:
         batch = orjson.loads(answer)
-        self._log_errors(batch.pop("errors", []))
-        if not batch["events"]:
+        self._log_errors(batch.get("errors", []))
+        events, cursor = [decode_event(each) for each in batch["events"]], batch["cursor"]
+        if not events:
             if self._poll_after is None:
-                self.poll(batch["cursor"])
+                self.poll(cursor)
         elif self._care.is_away:
-            self._start_task(self._care.fetch_for(self._actor, batch["events"]), lambda: self._deliver(batch))
+            fetching = self._care.fetch_for(self._actor, events)
+            self._start_task(fetching, lambda: self._listener.on_batch(self._agent, events, cursor))
         else:
-            self._deliver(batch)
-
-    def _deliver(self, batch: dict[str, Any]) -> None:
-        self._listener.on_batch(self._agent, batch)
+            self._listener.on_batch(self._agent, events, cursor)
 
     def _start_task(self, work: Coroutine[Any, Any, None], then: Callable[[], None]) -> None:
         """Do what takes a while, and then go on, unless the agent is lost by it or meanwhile."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pitchpipe.executors.agents import Listener
 from pitchpipe.executors.socket_link import SocketLink
-from pitchpipe.trial_agent import Hello, MessageDecoder, encode_message
+from pitchpipe.trial_agent import Event, Hello, MessageDecoder, encode_message
 
 PATIENCE = 30.0
 
@@ -17,11 +17,11 @@ class Heard(Listener):
     """Keeps what it hears."""
 
     def __init__(self) -> None:
-        self.batches: list[dict[str, Any]] = []
+        self.batches: list[Sequence[Event]] = []
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
-        self.batches.append(batch)
+    def on_batch(self, agent: str, events: Sequence[Event], cursor: int) -> None:
+        self.batches.append(events)
 
     def on_lost(self, agent: str, reason: str) -> None:
         self.lost.set_result(reason)
@@ -38,7 +38,9 @@ class Link(SocketLink):
 
 
 def batch(number: int) -> bytes:
-    return encode_message({"events": [{"e": "report", "sequence": number}], "cursor": number})
+    return encode_message(
+        {"events": [{"e": "problem", "trial": "AbCdE", "attempt": 1, "message": "?"}], "cursor": number}
+    )
 
 
 async def give_up(folder: Path) -> None:

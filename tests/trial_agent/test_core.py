@@ -16,7 +16,7 @@ from pitchpipe.trial_agent.core import SEEN_LIMIT
 from pitchpipe.trial_agent.events import Event
 from pitchpipe.trial_agent.outbox import Outbox
 
-from .client import start, wait_until
+from .client import messages, start, wait_until
 
 
 class Actor:
@@ -35,11 +35,14 @@ class Actor:
     def until_ended(self, trial: str = "AbCdE") -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         while not any(event["e"] == "ended" and event["trial"] == trial for event in found):
-            reply = self.agent.next_events(self.cursor, 30.0)
-            assert reply["events"]
-            found += reply["events"]
-            self.cursor = reply["cursor"]
+            found += self.next_events()
         return found
+
+    def next_events(self) -> list[dict[str, Any]]:
+        reply = self.agent.next_events(self.cursor, 30.0)
+        assert reply["events"]
+        self.cursor = reply["cursor"]
+        return messages(reply["events"])
 
 
 @pytest.fixture
@@ -95,7 +98,7 @@ def test_time_is_the_clock_s(tmp_path: Path) -> None:
     events: list[dict[str, Any]] = []
     while len(events) < 3:
         reply = agent.next_events(len(events), 30.0)
-        events += reply["events"]
+        events += messages(reply["events"])
     agent.shutdown()
     thread.join(30)
     agent.close()
@@ -119,11 +122,11 @@ def test_agent_whose_only_attempt_was_killed_while_it_waited_is_idle(tmp_path: P
     agent.handle({"op": "configure", "experiment": "exp", "folder": str(tmp_path), "run": run})
     agent.handle(start())
     agent.handle({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    assert agent.next_events(0, 0)["events"][0]["killed"]
+    assert agent.next_events(0, 0)["events"][0].killed
     thread = threading.Thread(target=agent.run, daemon=True)
     thread.start()
     agent.handle(start(attempt=2))
-    while not any(e["e"] == "ended" and e["attempt"] == 2 for e in agent.next_events(0, 30)["events"]):
+    while not any((e.e, e.attempt) == ("ended", 2) for e in agent.next_events(0, 30)["events"]):
         continue
     assert agent.idle_since is not None
     agent.shutdown()
@@ -282,10 +285,7 @@ def test_reports_of_a_command_that_still_runs_stay_in_its_spool_until_there_is_r
     wait_until(lambda: outbox.is_full, "a full outbox")
     found: list[int] = []
     while len(found) < 30000:
-        reply = small.agent.next_events(small.cursor, 30.0)
-        assert reply["events"]
-        found += intermediate(reply["events"])
-        small.cursor = reply["cursor"]
+        found += intermediate(small.next_events())
     (small.folder / "go").touch()
     assert small.until_ended()[-1]["exit_code"] == 0
     assert found == list(range(30000))

@@ -14,6 +14,8 @@ from pitchpipe.trial_agent.following import ExitWatch, Follower, Timers
 from pitchpipe.trial_agent.outbox import Outbox
 from pitchpipe.trial_agent.spool import SpoolReader
 
+from .client import messages
+
 
 class Followed:
     """A spool, and what a follower of it has sent."""
@@ -35,7 +37,7 @@ class Followed:
         while len(self.outbox) > cursor:
             more, cursor = self.outbox.take(cursor)
             events += more
-        return [event.get("value") or event["message"] for event in events]
+        return [event.get("value") or event["message"] for event in messages(events)]
 
 
 @pytest.fixture

@@ -87,7 +87,9 @@ class Machine:
         (folder / "trial.pkl").write_bytes(cloudpickle.dumps(visible_devices))
         (folder / "manager.json").write_text(_myself())
         path = str(folder / "trial.pkl")
-        run = RunSpec("function", "exp", str(folder), path=path, grace=1.0, orphan_timeout=30.0)
+        run = RunSpec(
+            kind="function", experiment="exp", folder=str(folder), path=path, grace=1.0, orphan_timeout=30.0
+        )
         self.setup = RunSetup("exp", folder, "secret", run, 1, time.time, Request(gpus=1))
         self.executor = LocalTrialExecutor()
         self.events: list[Event] = []
