@@ -14,15 +14,27 @@ if TYPE_CHECKING:
     from .command_line import StartError, arguments_of, with_interpreter
     from .core import LAST_RESORT, Agent
     from .environ import REPORTS, TOKEN, base_environment, mark
-    from .events import Event
+    from .events import Ended, Event, Problem, Report, Saved, Started, decode_events
     from .file_watch import FileWatch, best_watch
     from .function_trial import FunctionLoader, FunctionTrial
     from .guard import Guard
-    from .job import Job, RunSpec
+    from .job import Job
     from .line_file import LineFile
     from .messages import MessageDecoder, MessageError, encode_message
     from .outbox import Outbox
-    from .requests import Hello, Kill, Pause, Ping, Poll, ReadFile, Request, Shutdown, Start, encode_request
+    from .requests import (
+        Hello,
+        Kill,
+        Pause,
+        Ping,
+        Poll,
+        ReadFile,
+        Request,
+        RunSpec,
+        Shutdown,
+        Start,
+        encode_request,
+    )
     from .room import no_room
     from .sdk import (
         TrialStopped,
@@ -45,6 +57,13 @@ if TYPE_CHECKING:
     from .watchdog import kill_all
 
 _HOMES = {
+    "decode_events": ".events",
+    "Ended": ".events",
+    "Problem": ".events",
+    "Report": ".events",
+    "Saved": ".events",
+    "Started": ".events",
+    "RunSpec": ".requests",
     "Agent": ".core",
     "Checkpoint": ".checkpoint",
     "Event": ".events",
@@ -71,7 +90,6 @@ _HOMES = {
     "Pause": ".requests",
     "Kill": ".requests",
     "Hello": ".requests",
-    "RunSpec": ".job",
     "SpoolReader": ".spool",
     "StartError": ".command_line",
     "TOKEN": ".environ",
@@ -113,6 +131,7 @@ __all__ = [
     "TOKEN",
     "Agent",
     "Checkpoint",
+    "Ended",
     "Event",
     "FileWatch",
     "FunctionLoader",
@@ -130,13 +149,17 @@ __all__ = [
     "Pause",
     "Ping",
     "Poll",
+    "Problem",
     "ReadFile",
+    "Report",
     "Request",
     "RunSpec",
+    "Saved",
     "Shutdown",
     "SpoolReader",
     "Start",
     "StartError",
+    "Started",
     "Trainable",
     "TrialFunction",
     "TrialStopped",
@@ -144,6 +167,7 @@ __all__ = [
     "arguments_of",
     "base_environment",
     "best_watch",
+    "decode_events",
     "encode_message",
     "encode_request",
     "get_budget",

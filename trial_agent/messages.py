@@ -1,6 +1,6 @@
-"""How manager and agent speak over a byte stream: a 4-byte big-endian length, then that many bytes of JSON.
+"""Messages between manager and agent: dataclasses as JSON objects, and their frames on a byte stream.
 
-Over Ray the same dicts travel as they are; only the socket carrier needs this framing. Bytes become base64.
+A frame is a 4-byte big-endian length, then that many bytes of JSON. Ray needs no frames. Bytes become base64.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Message = dict[str, Any]
 
 
 class MessageError(Exception):
-    """The peer sent bytes that are not a message."""
+    """The peer sent something that is not a message."""
 
 
 def encode_message(message: Message) -> bytes:
