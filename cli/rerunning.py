@@ -23,6 +23,7 @@ from ..trial_agent import (
     Job,
     LineFile,
     Outbox,
+    Report,
     StartError,
     TrialFunction,
     arguments_of,
@@ -51,7 +52,15 @@ def job_of(
     """Return the trial as one attempt whose files lie in `scratch`; nothing of the experiment is written to."""
     spec = replace(run_of(config, folder), folder=os.path.abspath(scratch))
     gpus = None if trial["gpus"] is None else tuple(trial["gpus"])
-    return Job(trial["trial_id"], 1, trial["sequence_id"], record, spec, gpus=gpus, budget=trial["budget"])
+    return Job(
+        trial=trial["trial_id"],
+        attempt=1,
+        sequence_id=trial["sequence_id"],
+        parameters=record,
+        run=spec,
+        gpus=gpus,
+        budget=trial["budget"],
+    )
 
 
 def rerun(job: Job, *, debug: bool = False) -> Rerun:
@@ -71,7 +80,7 @@ def rerun(job: Job, *, debug: bool = False) -> Rerun:
 
 
 def _values(reported: list[Event], kind: str) -> list[str]:
-    return [event["value"] for event in reported if event["e"] == "report" and event["kind"] == kind]
+    return [event.value for event in reported if isinstance(event, Report) and event.kind == kind]
 
 
 def _run_command(job: Job, debug: bool) -> int:
@@ -118,10 +127,10 @@ def _call_function(job: Job, debug: bool) -> tuple[int, str | None]:
     spool = LineFile(job.spool)
     loader = _DebuggedLoader() if debug else FunctionLoader()
     try:
-        outcome = FunctionTrial(job, loader, spool, Outbox(), time.time).run()
+        ended = FunctionTrial(job, loader, spool, Outbox(), time.time).run()
     finally:
         spool.close()
-    return outcome["exit_code"] or 0, outcome["error"]
+    return ended.exit_code or 0, ended.error
 
 
 class _DebuggedLoader(FunctionLoader):

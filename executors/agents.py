@@ -28,7 +28,21 @@ from ..runner import (
     Event,
     Reported,
 )
-from ..trial_agent import Kill, Pause, ReadFile, Request, Start, read_spool, spool_name
+from ..trial_agent import (
+    Ended,
+    Kill,
+    Pause,
+    Problem,
+    ReadFile,
+    Report,
+    Request,
+    Saved,
+    Start,
+    Started,
+    read_spool,
+    spool_name,
+)
+from ..trial_agent import Event as AgentEvent
 from .base import Cursors, Deliver, RunSetup, TrialExecutor
 
 __all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
@@ -45,8 +59,8 @@ class Listener(ABC):
     """Receives what an agent reports; called on the event loop's thread."""
 
     @abstractmethod
-    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
-        """Take the reply to `poll`: `{"events": [...], "cursor": n}`."""
+    def on_batch(self, agent: str, events: Sequence[AgentEvent], cursor: int) -> None:
+        """Take the reply to `poll`: events and the number of the last one."""
 
     def on_silent(self, agent: str, is_silent: bool) -> None:  # noqa: B027  (a hook: Ray knows better)
         """Note that the agent has given no sign of life for some seconds; with False, that it does again."""
@@ -221,11 +235,11 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         for link in list(self._links.values()):
             link.kill()
 
-    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
-        """Translate an agent's batch into events and deliver them."""
+    def on_batch(self, agent: str, events: Sequence[AgentEvent], cursor: int) -> None:
+        """Translate an agent's events and deliver them."""
         if (link := self._links.get(agent)) is not None:
-            self._delivered[link] = batch["cursor"]
-        self._emit(self._translate(batch["events"], f"agent {agent}", batch["cursor"]))
+            self._delivered[link] = cursor
+        self._emit(self._translate(events, f"agent {agent}", cursor))
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
         """Report the silence to the runner, which gives a silent agent no new work."""
@@ -280,7 +294,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         else:
             self._finalize_lost(order, "its agent is gone")
 
-    def _left_by(self, order: AttemptOrder) -> list[dict[str, Any]]:
+    def _left_by(self, order: AttemptOrder) -> list[AgentEvent]:
         """Return the events that the spool of an attempt holds."""
         path = spool_path(self.setup, order)
         if not path.exists():
@@ -308,23 +322,23 @@ class AgentTrialExecutor(TrialExecutor, Listener):
             self._delivered.pop(link, None)
             self._confirmed.pop(link, None)
 
-    def _translate(self, raw: Sequence[dict[str, Any]], source: str, last: int) -> Iterator[Event]:
-        """Translate agents' reports into the runner's events; `last` is the number of the last one in its source.
+    def _translate(self, events: Sequence[AgentEvent], source: str, last: int) -> Iterator[Event]:
+        """Translate agents' events into the runner's; `last` is the number of the last one in its source.
 
         An agent's clock may be wrong or be set: no event is dated before the start of its attempt, or in the future.
         """
         now = self.setup.clock()
-        for number, event in enumerate(raw, last - len(raw) + 1):
-            key = event["trial"], event["attempt"]
+        for number, event in enumerate(events, last - len(events) + 1):
+            key = event.trial, event.attempt
             order = self._orders.get(key)
             if order is None:
                 continue  # ended already: an agent repeats it after a restart, or was given up
-            if event.get("mark", order.mark) != order.mark:
+            if event.mark and event.mark != order.mark:
                 continue  # of a trial that the store has forgotten
-            event["time"] = min(now, max(event.get("time", now), self._not_before[key]))
-            if event["e"] == "ended":
+            time = now if isinstance(event, Problem) else min(now, max(event.time, self._not_before[key]))
+            if isinstance(event, Ended):
                 self._forget(key)
-            found = _EVENTS[event["e"]](event)
+            found = _runner_event(event, time)
             found.cause = f"{source} #{number}"
             yield found
 
@@ -361,55 +375,41 @@ def _read_here(path: Path, offset: int, limit: int) -> bytes:
         return file.read(limit)
 
 
-def _started(event: dict[str, Any]) -> Event:
-    return AttemptStarted(event["time"], event["trial"], event["attempt"], event.get("pid"))
-
-
-def _reported(event: dict[str, Any]) -> Event:
-    return Reported(
-        event["time"],
-        event["trial"],
-        event["attempt"],
-        kind=event["kind"],
-        sequence=event["sequence"],
-        value=event["value"],
-    )
-
-
-def _bad_report(event: dict[str, Any]) -> Event:
-    return BadReport(event["time"], event["trial"], event["attempt"], event["message"])
-
-
-def _ended(event: dict[str, Any]) -> Event:
-    return AttemptEnded(
-        event["time"],
-        event["trial"],
-        event["attempt"],
-        exit_code=event.get("exit_code"),
-        signal=event.get("signal"),
-        error=event.get("error"),
-        paused=bool(event.get("paused")),
-        out_of_memory=bool(event.get("out_of_memory")),
-        killed=bool(event.get("killed")),
-        exported=event.get("exported"),
-    )
-
-
-def _checkpoint(event: dict[str, Any]) -> Event:
-    return CheckpointSaved(
-        event["time"],
-        event["trial"],
-        event["attempt"],
-        name=event["name"],
-        sequence=event["sequence"],
-        value=event.get("value"),
-    )
-
-
-_EVENTS = {
-    "started": _started,
-    "report": _reported,
-    "problem": _bad_report,
-    "checkpoint": _checkpoint,
-    "ended": _ended,
-}
+def _runner_event(event: AgentEvent, time: float) -> Event:
+    """Return an agent's event as one of the runner's."""
+    match event:
+        case Report():
+            return Reported(
+                time,
+                event.trial,
+                event.attempt,
+                kind=event.kind,
+                sequence=event.sequence,
+                value=event.value,
+            )
+        case Started():
+            return AttemptStarted(time, event.trial, event.attempt, event.pid)
+        case Ended():
+            return AttemptEnded(
+                time,
+                event.trial,
+                event.attempt,
+                exit_code=event.exit_code,
+                signal=event.signal,
+                error=event.error,
+                paused=event.paused,
+                out_of_memory=event.out_of_memory,
+                killed=event.killed,
+                exported=event.exported,
+            )
+        case Saved():
+            return CheckpointSaved(
+                time,
+                event.trial,
+                event.attempt,
+                name=event.name,
+                sequence=event.sequence,
+                value=event.value,
+            )
+        case Problem():
+            return BadReport(time, event.trial, event.attempt, event.text)

@@ -32,7 +32,7 @@ class ExecutorError(Exception):
     """The executor cannot do what the experiment asks; the message says what to do about it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSetup:
     """What all attempts of an experiment share.
 

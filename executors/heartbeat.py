@@ -20,6 +20,7 @@ class Heartbeat:
 
     def __init__(
         self,
+        *,
         timeout: float,
         beat: Callable[[], None],
         on_silence: Callable[[], None],

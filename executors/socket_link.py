@@ -8,7 +8,16 @@ import logging
 from pathlib import Path
 from typing import Any, cast
 
-from ..trial_agent import Hello, MessageDecoder, Ping, Poll, Request, encode_message, encode_request
+from ..trial_agent import (
+    Hello,
+    MessageDecoder,
+    Ping,
+    Poll,
+    Request,
+    decode_events,
+    encode_message,
+    encode_request,
+)
 from .agents import AgentLink, Listener
 from .heartbeat import Heartbeat
 
@@ -31,12 +40,12 @@ class SocketLink(AgentLink, asyncio.Protocol):
 
     def __init__(
         self,
+        *,
         agent: str,
         path: Path,
         hello: Hello,
         listener: Listener,
         timeout: float = 10.0,
-        *,
         new: bool = False,
     ) -> None:
         self._agent = agent
@@ -51,7 +60,11 @@ class SocketLink(AgentLink, asyncio.Protocol):
         self._closing = False
         self._given_up = False
         self._heartbeat = Heartbeat(
-            timeout, self._ping, lambda: self._on_silence(timeout), SUSPECT_AFTER, self._on_suspect
+            timeout=timeout,
+            beat=self._ping,
+            on_silence=lambda: self._on_silence(timeout),
+            suspect_after=SUSPECT_AFTER,
+            on_suspect=self._on_suspect,
         )
         self._starting: asyncio.TimerHandle | None = None
         if new:
@@ -117,7 +130,8 @@ class SocketLink(AgentLink, asyncio.Protocol):
             self._starting.cancel()
         for message in self._decoder.feed(data):
             if "events" in message:
-                self._listener.on_batch(self._agent, message)
+                events = decode_events(message["events"])
+                self._listener.on_batch(self._agent, events, message["cursor"])
             elif (answer := self._answers.pop(message.get("id", 0), None)) is not None:
                 if not answer.done():
                     answer.set_result(message)

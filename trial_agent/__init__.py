@@ -15,15 +15,27 @@ if TYPE_CHECKING:
     from .command_line import StartError, arguments_of, with_interpreter
     from .core import LAST_RESORT, Agent
     from .environ import REPORTS, TOKEN, base_environment, mark
-    from .events import Event
+    from .events import Ended, Event, Problem, Report, Saved, Started, decode_events
     from .file_watch import FileWatch, best_watch
     from .function_trial import FunctionLoader, FunctionTrial
     from .guard import Guard
-    from .job import Job, RunSpec
+    from .job import Job
     from .line_file import LineFile
     from .messages import MessageDecoder, MessageError, encode_message
     from .outbox import Outbox
-    from .requests import Hello, Kill, Pause, Ping, Poll, ReadFile, Request, Shutdown, Start, encode_request
+    from .requests import (
+        Hello,
+        Kill,
+        Pause,
+        Ping,
+        Poll,
+        ReadFile,
+        Request,
+        RunSpec,
+        Shutdown,
+        Start,
+        encode_request,
+    )
     from .room import no_room
     from .sdk import (
         TrialStopped,
@@ -51,15 +63,15 @@ _HOMES = {
     ".command_line": "StartError arguments_of with_interpreter",
     ".core": "LAST_RESORT Agent",
     ".environ": "REPORTS TOKEN base_environment mark",
-    ".events": "Event",
+    ".events": "Ended Event Problem Report Saved Started decode_events",
     ".file_watch": "FileWatch best_watch",
     ".function_trial": "FunctionLoader FunctionTrial",
     ".guard": "Guard",
-    ".job": "Job RunSpec",
+    ".job": "Job",
     ".line_file": "LineFile",
     ".messages": "MessageDecoder MessageError encode_message",
     ".outbox": "Outbox",
-    ".requests": "Hello Kill Pause Ping Poll ReadFile Request Shutdown Start encode_request",
+    ".requests": "Hello Kill Pause Ping Poll ReadFile Request RunSpec Shutdown Start encode_request",
     ".room": "no_room",
     ".sdk": (
         "TrialStopped get_budget get_checkpoint get_current_parameter get_experiment_id "
@@ -79,6 +91,7 @@ __all__ = [
     "TOKEN",
     "Agent",
     "Checkpoint",
+    "Ended",
     "Event",
     "FileWatch",
     "FunctionLoader",
@@ -96,13 +109,17 @@ __all__ = [
     "Pause",
     "Ping",
     "Poll",
+    "Problem",
     "ReadFile",
+    "Report",
     "Request",
     "RunSpec",
+    "Saved",
     "Shutdown",
     "SpoolReader",
     "Start",
     "StartError",
+    "Started",
     "Trainable",
     "TrialFunction",
     "TrialStopped",
@@ -110,6 +127,7 @@ __all__ = [
     "arguments_of",
     "base_environment",
     "best_watch",
+    "decode_events",
     "encode_message",
     "encode_request",
     "get_budget",

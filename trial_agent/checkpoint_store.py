@@ -12,13 +12,13 @@ from typing import Any
 import orjson
 
 from .checkpoint import ABOUT, remove
-from .events import Event, problem
+from .events import Problem, Saved
 from .syncing import sync_tree, write_whole
 
 __all__ = ["CheckpointStore", "Keeping"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Keeping:
     """How many checkpoints of a trial are kept (None: all), ranked by `recency` or by `score` (their last value).
 
@@ -38,10 +38,6 @@ class Keeping:
     def of(cls, message: Mapping[str, Any] | None) -> Keeping:
         """Read this part of a `start` message; what it lacks has the defaults above."""
         return cls(**{name: message[name] for name in cls.__slots__ if name in message}) if message else cls()
-
-    def message(self) -> dict[str, Any]:
-        """Return the part of a `start` message that `of` reads."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +72,22 @@ class CheckpointStore:
         self._restored = os.path.basename(restored) if restored is not None and here else None
         self._entries: dict[str, _Entry] | None = None  # in the order in which they were saved
 
-    def admit(self, event: Event) -> Event:
+    def admit(self, event: Saved) -> Saved | Problem:
         """Note a new checkpoint and describe it in its folder; return its event, or the problem with it."""
-        name = event["name"]
+        name = event.name
         path = os.path.join(self.folder, name)
         if not os.path.isdir(path):
             return self._problem(event, f"there is no folder {path}")
         if name in self._known():
             return self._problem(event, "it was saved before: give each one a name of its own")
         try:
-            about = {key: event[key] for key in ("sequence", "value", "time")}
+            about = {"sequence": event.sequence, "value": event.value, "time": event.time}
             write_whole(os.path.join(path, ABOUT), orjson.dumps(about))
             if self._synced_root is not None:
                 sync_tree(path, self._synced_root)
         except OSError as error:
             return self._problem(event, f"cannot write to it: {error}")
-        self._known()[name] = _Entry(event["value"], event["time"], sys.maxsize)
+        self._known()[name] = _Entry(event.value, event.time, sys.maxsize)
         return event
 
     def prune(self, told: int, confirmed: int, sent: int) -> None:
@@ -146,10 +142,9 @@ class CheckpointStore:
             return -math.inf
         return -entry.value if self._keeping.mode == "minimize" else entry.value
 
-    def _problem(self, event: Event, why: str) -> Event:
-        return problem(
-            event["trial"], event["attempt"], f"the checkpoint {event['name']!r} does not count: {why}"
-        )
+    def _problem(self, event: Saved, why: str) -> Problem:
+        message = f"the checkpoint {event.name!r} does not count: {why}"
+        return Problem(event.trial, event.attempt, message, event.mark)
 
 
 def _names(folder: str) -> list[str]:

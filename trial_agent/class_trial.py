@@ -113,7 +113,7 @@ class _Drive:
                 self._channel.save(self._fill)
             if pausing:  # nothing was saved: a save would have raised it
                 raise sdk.TrialStopped
-        if self._job.keeping.at_end or self._job.budget is not None or self._is_save_due():
+        if self._job.keep.at_end or self._job.budget is not None or self._is_save_due():
             self._channel.save_at_end(self._fill)
         if self._last is not None and not self._channel.has_final:
             self._channel.report("final", self._final(self._last))
@@ -146,7 +146,7 @@ class _Drive:
         return sdk.metric_text({**result, "done": True} if isinstance(result, dict) else result)
 
     def _is_save_due(self) -> bool:
-        frequency = self._job.keeping.frequency
+        frequency = self._job.keep.frequency
         return frequency > 0 and self._trainable.iteration % frequency == 0
 
     def _fill(self, folder: str) -> None:

@@ -17,13 +17,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 
-from . import environ, events
+from . import environ
 from .command_line import StartError, arguments_of, explain, with_interpreter
-from .events import Event
+from .events import Ended, Event, Problem, Saved, Started
 from .file_watch import FileWatch
 from .following import ExitWatch, Follower, Timers
 from .guard import Guard
@@ -43,7 +42,7 @@ ERROR_BYTES = 4096
 MEMORY_EVERY = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     """What an agent lends to the running attempt."""
 
@@ -65,7 +64,7 @@ class CommandTrial:
         self._folder = Path(job.folder)
         self._spool = Path(job.spool)
         self._mark = environ.mark(str(self._spool))
-        self._reader = SpoolReader(job.trial, job.attempt, job.first_sequence, tools.clock)
+        self._reader = SpoolReader(**job.who, first_sequence=job.first_sequence, clock=tools.clock)
         self._checkpoints = job.checkpoints()
         self._asked: deque[float] = deque()  # the graces of the kills that were asked for
         self._is_pause = True  # unless a kill was asked for
@@ -83,14 +82,15 @@ class CommandTrial:
         self._asked.append(grace)
         self._tools.wake.set()
 
-    def run(self) -> dict[str, Any]:
-        """Run the attempt to its end and return its outcome; all its reports have been sent by then."""
+    def run(self) -> Ended:
+        """Run the attempt and return its end; all its reports have been sent by then."""
         try:
             process = self._start()
         except StartError as error:
-            return self._record(events.outcome(error.exit_code, error=str(error), time=self._tools.clock()))
-        job = self.job
-        self._tools.outbox.put(events.started(job.trial, job.attempt, process.pid, self._tools.clock()))
+            return self._record(
+                Ended(**self.job.who, exit_code=error.exit_code, error=str(error), time=self._tools.clock())
+            )
+        self._tools.outbox.put(Started(**self.job.who, pid=process.pid, time=self._tools.clock()))
         tree = ProcessTree(process.pid, self._mark)
         with open(self._spool, "rb", buffering=0) as spool:
             follower = Follower(spool.fileno(), self._reader, self._send)
@@ -98,15 +98,15 @@ class CommandTrial:
             self._end(process, tree)
             follower.read_all(self._tools.outbox.wait_for_room)
         self._checkpoints.tidy()
-        return self._record(self._outcome(process.returncode))
+        return self._record(self._end_of(process.returncode))
 
     def _send(self, found: list[Event]) -> None:
         """Send events; admit the checkpoints among them first, and remove older ones afterwards."""
         outbox = self._tools.outbox
-        if not any(event["e"] == "checkpoint" for event in found):
+        if not any(isinstance(event, Saved) for event in found):
             outbox.put_all(self._synced(found))
             return
-        found = [self._checkpoints.admit(event) if event["e"] == "checkpoint" else event for event in found]
+        found = [self._checkpoints.admit(event) if isinstance(event, Saved) else event for event in found]
         outbox.put_all(self._synced(found))
         self._checkpoints.prune(outbox.last, outbox.confirmed, outbox.sent)
 
@@ -116,8 +116,8 @@ class CommandTrial:
             try:
                 sync(self._spool)
             except OSError as error:
-                message = f"the reports cannot be forced to the disk: {error}"
-                return [*found, events.problem(self.job.trial, self.job.attempt, message)]
+                text = f"the reports cannot be forced to the disk: {error}"
+                return [*found, Problem(**self.job.who, text=text)]
         return found
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -203,7 +203,7 @@ class CommandTrial:
         process.wait()
         self._tools.guard.release()
 
-    def _outcome(self, returncode: int) -> dict[str, Any]:
+    def _end_of(self, returncode: int) -> Ended:
         code, number = (None, -returncode) if returncode < 0 else (returncode, None)
         killed = self._killed_at is not None and self._over_limit is None
         ended_well = returncode == 0 and self._reader.has_final  # by itself, just before the kill
@@ -211,10 +211,11 @@ class CommandTrial:
         error = self._over_limit
         if error is None and returncode != 0 and not killed:
             error = with_room(last_lines(self._log("stderr")), self.job.run.folder)
-        return events.outcome(
-            code,
-            number,
-            error,
+        return Ended(
+            **self.job.who,
+            exit_code=code,
+            signal=number,
+            error=error,
             killed=killed and not paused,
             paused=paused,
             out_of_memory=self._over_limit is not None or (not killed and self._was_oom_killed(returncode)),
@@ -226,15 +227,15 @@ class CommandTrial:
         by_kill = returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
         return by_kill and oom_kills() > self._oom_kills
 
-    def _record(self, outcome: dict[str, Any]) -> dict[str, Any]:
+    def _record(self, ended: Ended) -> Ended:
         """Write into the spool how the attempt ended, so that this is known even if the agent dies now."""
         # The manager still gets the event; on a full disk there is nowhere to say more.
         with contextlib.suppress(OSError), contextlib.closing(LineFile(str(self._spool))) as file:
-            line = orjson.dumps({"ended": outcome}).decode()
+            line = orjson.dumps({"ended": ended.outcome()}).decode()
             file.append("\n" + line if self._reader.inside_line else line)
             if self.job.run.synced:
                 file.sync()
-        return outcome
+        return ended
 
 
 def _spawn(

@@ -14,15 +14,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from queue import SimpleQueue
 
-from . import environ, events
+from . import environ
 from .command_trial import CommandTrial, Tools
-from .events import Event
+from .events import Ended
 from .file_watch import best_watch
 from .function_trial import FunctionLoader, FunctionTrial
 from .guard import Guard
-from .job import Job, RunSpec
+from .job import Job
 from .line_file import LineFile
-from .messages import Message
+from .messages import Message, MessageError
 from .outbox import Outbox
 from .reading import read_part
 from .requests import (
@@ -33,6 +33,7 @@ from .requests import (
     Poll,
     ReadFile,
     Request,
+    RunSpec,
     Shutdown,
     Start,
     decode_request,
@@ -73,7 +74,14 @@ class Agent:
         self._spool: LineFile | None = None
         self._functions = FunctionLoader()
         base = environ.starting_environment() if environment is None else environment
-        self._tools = Tools(self.outbox, best_watch(), Guard(), Wake(), clock, environ.base_environment(base))
+        self._tools = Tools(
+            outbox=self.outbox,
+            watch=best_watch(),
+            guard=Guard(),
+            wake=Wake(),
+            clock=clock,
+            environment=environ.base_environment(base),
+        )
         self.outbox.on_room = self._tools.wake.set
         self._run_spec: RunSpec | None = None
         # Reentrant: a signal handler may ask for the shutdown while the same thread holds it.
@@ -89,11 +97,17 @@ class Agent:
         """Seconds for which the agent continues or waits without a manager."""
         return IDLE_TIMEOUT if self._run_spec is None else self._run_spec.orphan_timeout
 
-    def handle(self, message: Message) -> Message | None:
-        """Do what a message asks and return its reply, if any; an invalid message gets an `error`."""
+    def handle(self, message: Message, poll: Callable[[int], None] | None = None) -> Message | None:
+        """Do what a message asks and return its reply, if any; an invalid message gets an `error`.
+
+        A link that replies to polls later passes `poll`, which is called with the cursor.
+        """
         try:
-            return self._do(decode_request(message))
-        except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+            request = decode_request(message)
+            if isinstance(request, Poll) and poll is not None:
+                return poll(request.after)
+            return self._do(request)
+        except (MessageError, TypeError, ValueError, OSError) as error:
             return {"error": f"{message.get('op')}: {type(error).__name__}: {error}"}
 
     def _do(self, request: Request) -> Message | None:
@@ -105,7 +119,7 @@ class Agent:
             case Kill() | Pause():
                 self._end(request)
             case Poll():
-                return self.next_events(int(request.after), 0.0)
+                return self.next_events(request.after, 0.0)
             case Hello():
                 return self._hello()
             case Ping():
@@ -119,19 +133,7 @@ class Agent:
     def next_events(self, after: int, timeout: float) -> Message:
         """Wait up to `timeout` seconds for events numbered above `after`; forget those up to it."""
         found, cursor = self.outbox.wait(after, timeout)
-        return {"events": self._marked(found), "cursor": cursor}
-
-    def take(self, after: int) -> tuple[list[Event], int]:
-        """Return the events numbered above `after` so far, and the number of the last one."""
-        found, cursor = self.outbox.take(after)
-        return self._marked(found), cursor
-
-    def _marked(self, found: list[Event]) -> list[Event]:
-        """Add the marks of their trials to events."""
-        for event in found:
-            if mark := self._seen.get((event.get("trial", ""), event.get("attempt", 0))):
-                event["mark"] = mark
-        return found
+        return {"events": [event.message() for event in found], "cursor": cursor}
 
     def run(self) -> None:
         """Run the attempts that `start` messages ask for; return after a shutdown."""
@@ -184,7 +186,7 @@ class Agent:
             }
 
     def _start(self, start: Start) -> None:
-        job = _job_of(start, self._configured())
+        job = Job.of(start, self._configured())
         with self._lock:
             if self._stopping:
                 return
@@ -207,10 +209,10 @@ class Agent:
     def _end(self, request: Kill | Pause) -> None:
         key, paused = (request.trial, request.attempt), isinstance(request, Pause)
         with self._lock:
-            if self._waiting.pop(key, None) is not None:
+            if (job := self._waiting.pop(key, None)) is not None:
                 self._look_idle()
-                outcome = events.outcome(None, killed=not paused, paused=paused, time=self._tools.clock())
-                self.outbox.put(events.ended(*key, outcome))
+                now = self._tools.clock()
+                self.outbox.put(Ended(**job.who, killed=not paused, paused=paused, time=now))
             elif (attempt := self._current) is not None and attempt.job.key == key:
                 grace = attempt.job.run.grace if request.grace is None else request.grace
                 (attempt.pause if paused else attempt.kill)(grace)
@@ -233,13 +235,14 @@ class Agent:
             attempt = self._begin(job)
             if attempt is None:
                 return
-            outcome = attempt.run()
+            ended = attempt.run()
         except (OSError, ValueError) as error:  # ValueError: a NUL in the command or the environment
-            outcome = events.outcome(None, error=f"cannot start the trial: {error}", time=self._tools.clock())
+            message = f"cannot start the trial: {error}"
+            ended = Ended(**job.who, error=message, time=self._tools.clock())
         with self._lock:
             self._current = None
             self._look_idle()
-        self.outbox.put(events.ended(job.trial, job.attempt, outcome))
+        self.outbox.put(ended)
 
     def _begin(self, job: Job) -> Attempt | None:
         """Make the attempt the current one; return None if it was killed while it waited."""
@@ -259,24 +262,6 @@ class Agent:
             if job.run.synced:
                 sync(self._spool_path, job.run.folder)
         return FunctionTrial(job, self._functions, self._spool, self.outbox, self._tools.clock)
-
-
-def _job_of(start: Start, run: RunSpec) -> Job:
-    if not isinstance(start.parameters, str):
-        raise TypeError("the parameter record must be sent as JSON text")
-    return Job(
-        trial=start.trial,
-        attempt=start.attempt,
-        sequence_id=start.sequence_id,
-        parameters=start.parameters,
-        run=run,
-        first_sequence=start.first_sequence,
-        gpus=start.gpus,
-        checkpoint=None if start.checkpoint is None else os.path.join(run.folder, start.checkpoint),
-        budget=start.budget,
-        keeping=start.keep,
-        mark=start.mark,
-    )
 
 
 def _running(job: Job, pid: int | None) -> Message:

@@ -1,104 +1,247 @@
 """What an agent reports to the manager: five kinds of event, as compact dicts with one builder each.
 
-Every event carries `e` (its kind), `trial` and `attempt`; times are seconds since the epoch.
+In a message `e` names the kind; times are seconds since the epoch; `mark` tells the trial from a forgotten one with the
+same id, and is left out where there is none. An attempt may report thousands of results a second, so the classes are
+neither frozen nor slotted, and each builds and reads its message itself: a general way takes several times as long.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
-__all__ = ["Event", "checkpoint", "ended", "outcome", "problem", "report", "started"]
+from .messages import Message, MessageError
 
-Event = dict[str, Any]
+__all__ = ["Ended", "Event", "Problem", "Report", "ReportKind", "Saved", "Started", "decode_events"]
+
+ReportKind = Literal["intermediate", "final"]
 
 
-def started(trial: str, attempt: int, pid: int, time: float) -> Event:
-    """Return the event for an attempt whose process runs (a function trial's is the agent's own).
+@dataclass(kw_only=True)
+class Started:
+    """The process of an attempt runs (a function trial's is the agent's own)."""
 
-    >>> started("AbCdE", 1, 4711, 12.5)
-    {'e': 'started', 'trial': 'AbCdE', 'attempt': 1, 'pid': 4711, 'time': 12.5}
+    trial: str
+    attempt: int
+    pid: int | None
+    time: float
+    mark: str = ""
+
+    def message(self) -> Message:
+        """Return the message that `of` reads."""
+        fields = {"trial": self.trial, "attempt": self.attempt, "pid": self.pid, "time": self.time}
+        return {"e": "started", **fields, **_marked(self.mark)}
+
+    @classmethod
+    def of(cls, message: Message) -> Started:
+        """Read a message."""
+        return cls(
+            trial=message["trial"],
+            attempt=message["attempt"],
+            pid=message.get("pid"),
+            time=message["time"],
+            mark=message.get("mark", ""),
+        )
+
+
+@dataclass
+class Report:
+    """A result; `value` is the JSON text of what was reported. The fields are positional because that is faster."""
+
+    trial: str
+    attempt: int
+    kind: ReportKind
+    sequence: int
+    value: str
+    time: float
+    mark: str = ""
+
+    def message(self) -> Message:
+        """Return the message that `of` reads.
+
+        >>> Report("AbCdE", 1, "final", 0, "0.9", 12.5, "5f").message() == {
+        ...     "e": "report", "trial": "AbCdE", "attempt": 1, "kind": "final", "sequence": 0, "value": "0.9",
+        ...     "time": 12.5, "mark": "5f"}
+        True
+        """
+        message = {
+            "e": "report",
+            "trial": self.trial,
+            "attempt": self.attempt,
+            "kind": self.kind,
+            "sequence": self.sequence,
+            "value": self.value,
+            "time": self.time,
+        }
+        if self.mark:
+            message["mark"] = self.mark
+        return message
+
+    @classmethod
+    def of(cls, message: Message) -> Report:
+        """Read a message."""
+        return cls(
+            message["trial"],
+            message["attempt"],
+            message["kind"],
+            message["sequence"],
+            message["value"],
+            message["time"],
+            message.get("mark", ""),
+        )
+
+
+@dataclass(kw_only=True)
+class Saved:
+    """A checkpoint: the trial continues from it with result number `sequence`."""
+
+    trial: str
+    attempt: int
+    name: str
+    sequence: int
+    value: float | None = None
+    time: float
+    mark: str = ""
+
+    def message(self) -> Message:
+        """Return the message that `of` reads."""
+        return {
+            "e": "checkpoint",
+            "trial": self.trial,
+            "attempt": self.attempt,
+            "name": self.name,
+            "sequence": self.sequence,
+            "value": self.value,
+            "time": self.time,
+            **_marked(self.mark),
+        }
+
+    @classmethod
+    def of(cls, message: Message) -> Saved:
+        """Read a message."""
+        return cls(
+            trial=message["trial"],
+            attempt=message["attempt"],
+            name=message["name"],
+            sequence=message["sequence"],
+            value=message.get("value"),
+            time=message["time"],
+            mark=message.get("mark", ""),
+        )
+
+
+@dataclass
+class Problem:
+    """Something in the spool that cannot be understood."""
+
+    trial: str
+    attempt: int
+    text: str
+    mark: str = ""
+
+    def __post_init__(self) -> None:
+        self.text = _sendable(self.text)
+
+    def message(self) -> Message:
+        """Return the message that `of` reads."""
+        fields = {"trial": self.trial, "attempt": self.attempt, "message": self.text}
+        return {"e": "problem", **fields, **_marked(self.mark)}
+
+    @classmethod
+    def of(cls, message: Message) -> Problem:
+        """Read a message."""
+        return cls(message["trial"], message["attempt"], message["message"], message.get("mark", ""))
+
+
+@dataclass(kw_only=True)
+class Ended:
+    """The end of an attempt, after every report of that attempt; `exported` has paths by format."""
+
+    trial: str
+    attempt: int
+    exit_code: int | None = None
+    signal: int | None = None
+    error: str | None = None
+    killed: bool = False
+    paused: bool = False
+    time: float
+    out_of_memory: bool = False
+    exported: Mapping[str, str] | None = None
+    mark: str = ""
+
+    def __post_init__(self) -> None:
+        if self.error is not None:
+            self.error = _sendable(str(self.error))  # a script may write anything into its spool
+
+    def outcome(self) -> Message:
+        """Return how the attempt ended, for the last line in its spool; without what is rare and does not apply.
+
+        >>> Ended(trial="AbCdE", attempt=1, exit_code=0, time=12.5).outcome()
+        {'exit_code': 0, 'signal': None, 'error': None, 'killed': False, 'paused': False, 'time': 12.5}
+        """
+        outcome: Message = {
+            "exit_code": self.exit_code,
+            "signal": self.signal,
+            "error": self.error,
+            "killed": self.killed,
+            "paused": self.paused,
+            "time": self.time,
+        }
+        if self.out_of_memory:
+            outcome["out_of_memory"] = True
+        if self.exported:
+            outcome["exported"] = self.exported
+        return outcome
+
+    def message(self) -> Message:
+        """Return the message that `of` reads."""
+        who = {"trial": self.trial, "attempt": self.attempt}
+        return {"e": "ended", **who, **self.outcome(), **_marked(self.mark)}
+
+    @classmethod
+    def of(cls, message: Message) -> Ended:
+        """Read a message."""
+        return cls(
+            trial=message["trial"],
+            attempt=message["attempt"],
+            exit_code=message.get("exit_code"),
+            signal=message.get("signal"),
+            error=message.get("error"),
+            killed=bool(message.get("killed")),
+            paused=bool(message.get("paused")),
+            time=message["time"],
+            out_of_memory=bool(message.get("out_of_memory")),
+            exported=message.get("exported"),
+            mark=message.get("mark", ""),
+        )
+
+
+Event = Started | Report | Saved | Problem | Ended
+
+_READERS: dict[str, Callable[[Message], Event]] = {
+    "started": Started.of,
+    "report": Report.of,
+    "checkpoint": Saved.of,
+    "problem": Problem.of,
+    "ended": Ended.of,
+}
+
+
+def decode_events(messages: Iterable[Message]) -> list[Event]:
+    """Return the events in messages; raise `MessageError` if one makes no sense.
+
+    >>> decode_events([{"e": "problem", "trial": "AbCdE", "attempt": 1, "message": "line 3 is not JSON"}])
+    [Problem(trial='AbCdE', attempt=1, text='line 3 is not JSON', mark='')]
     """
-    return {"e": "started", "trial": trial, "attempt": attempt, "pid": pid, "time": time}
+    try:
+        return [_READERS[message["e"]](message) for message in messages]
+    except (KeyError, TypeError) as error:
+        raise MessageError(f"an agent's event makes no sense: {type(error).__name__}: {error}") from error
 
 
-def report(trial: str, attempt: int, kind: str, sequence: int, value: str, time: float) -> Event:
-    """Return the event for one reported result; `value` is the JSON text of what was reported.
-
-    >>> report("AbCdE", 1, "final", 0, "0.9", 12.5)["value"]
-    '0.9'
-    """
-    return {
-        "e": "report",
-        "trial": trial,
-        "attempt": attempt,
-        "kind": kind,
-        "sequence": sequence,
-        "value": value,
-        "time": time,
-    }
-
-
-def checkpoint(trial: str, attempt: int, name: str, sequence: int, value: float | None, time: float) -> Event:
-    """Return the event for a saved checkpoint: the trial continues from it with result number `sequence`.
-
-    >>> checkpoint("AbCdE", 1, "1-3", 3, 0.8, 12.5)["name"]
-    '1-3'
-    """
-    return {
-        "e": "checkpoint",
-        "trial": trial,
-        "attempt": attempt,
-        "name": name,
-        "sequence": sequence,
-        "value": value,
-        "time": time,
-    }
-
-
-def problem(trial: str, attempt: int, message: str) -> Event:
-    """Return the event for something in the spool that cannot be understood.
-
-    >>> problem("AbCdE", 1, "line 3 is not JSON")["message"]
-    'line 3 is not JSON'
-    """
-    return {"e": "problem", "trial": trial, "attempt": attempt, "message": _sendable(message)}
-
-
-def outcome(
-    exit_code: int | None,
-    signal: int | None = None,
-    error: str | None = None,
-    *,
-    killed: bool = False,
-    paused: bool = False,
-    out_of_memory: bool = False,
-    time: float,
-) -> dict[str, Any]:
-    """Return how an attempt ended: the fields of its ended event and of the last line in its spool.
-
-    `out_of_memory` is only present when it is true.
-
-    >>> outcome(0, time=12.5)
-    {'exit_code': 0, 'signal': None, 'error': None, 'killed': False, 'paused': False, 'time': 12.5}
-    """
-    return {
-        "exit_code": exit_code,
-        "signal": signal,
-        "error": None if error is None else _sendable(error),
-        "killed": killed,
-        "paused": paused,
-        "time": time,
-        **({"out_of_memory": True} if out_of_memory else {}),
-    }
-
-
-def ended(trial: str, attempt: int, outcome: dict[str, Any]) -> Event:
-    """Return the event for an attempt that is over; it follows every report of that attempt.
-
-    >>> ended("AbCdE", 1, outcome(0, time=12.5))["exit_code"]
-    0
-    """
-    return {"e": "ended", "trial": trial, "attempt": attempt, **outcome}
+def _marked(mark: str) -> Message:
+    return {"mark": mark} if mark else {}
 
 
 def _sendable(text: str) -> str:

@@ -12,6 +12,7 @@ import orjson
 
 from . import checkpoint, sdk
 from .checkpoint_store import CheckpointStore
+from .events import Ended, ReportKind
 from .job import Job
 from .line_file import LineFile
 from .outbox import Outbox
@@ -44,7 +45,7 @@ class FunctionChannel:
         self.stopped = False
         self.pausing = False
         self._job = job
-        self._interpreter = Interpreter(job.trial, job.attempt, job.first_sequence)
+        self._interpreter = Interpreter(job.trial, job.attempt, job.first_sequence, job.mark)
         self._checkpoints: CheckpointStore | None = None
         self._spool = spool
         self._outbox = outbox
@@ -57,7 +58,7 @@ class FunctionChannel:
         """Return the trial's parameters, a new dict each time."""
         return sdk.parameters_of(self._job.parameters)
 
-    def report(self, kind: str, value: str) -> None:
+    def report(self, kind: ReportKind, value: str) -> None:
         """Write one result to the spool and send it; raise TrialStopped if the trial was stopped or paused."""
         if kind == "intermediate" or self.has_final:
             self._wait_for_room()
@@ -92,14 +93,14 @@ class FunctionChannel:
             if self._checkpoints is None:
                 self._checkpoints = job.checkpoints()
             event = self._interpreter.checkpoint(name, now)
-            self._append(f'"checkpoint": "{name}", "sequence": {event["sequence"]}, "time": {now!r}')
+            self._append(f'"checkpoint": "{name}", "sequence": {event.sequence}, "time": {now!r}')
             outbox = self._outbox
             outbox.put(self._checkpoints.admit(event), urgent=False)
             self._checkpoints.prune(outbox.last, outbox.confirmed, outbox.sent)
 
-    def record_end(self, outcome: dict[str, Any]) -> None:
+    def record_end(self, ended: Ended) -> None:
         """Write to the spool how the attempt ended."""
-        self._append(f'"ended": {orjson.dumps(outcome).decode()}')
+        self._append(f'"ended": {orjson.dumps(ended.outcome()).decode()}')
 
     @property
     def has_final(self) -> bool:

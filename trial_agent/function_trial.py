@@ -11,8 +11,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from . import class_trial, environ, events, sdk
+from . import class_trial, environ, sdk
 from .class_trial import Stable, run_class, unwrapped
+from .events import Ended, Started
 from .function_channel import FunctionChannel
 from .job import Job
 from .line_file import LineFile
@@ -44,7 +45,7 @@ class FunctionTrial:
         self._outbox = outbox
         self._clock = clock
         self._channel = FunctionChannel(job, spool, outbox, clock)
-        self._exported: dict[str, str] = {}
+        self._exported: dict[str, str] | None = None
 
     def kill(self, grace: float) -> None:
         """Stop the function at its next report; if there is none, the manager replaces the agent."""
@@ -57,21 +58,20 @@ class FunctionTrial:
         del grace
         self._channel.pausing = True
 
-    def run(self) -> dict[str, Any]:
-        """Call the function and return the outcome; all its reports have been sent by then."""
-        job = self.job
-        self._outbox.put(events.started(job.trial, job.attempt, os.getpid(), self._clock()), urgent=False)
+    def run(self) -> Ended:
+        """Call the function and return the attempt's end; all its reports have been sent by then."""
+        self._outbox.put(Started(**self.job.who, pid=os.getpid(), time=self._clock()), urgent=False)
         sdk.current.enter(self._channel)
         try:
-            outcome = self._call()
+            ended = self._call()
         finally:
             sdk.current.enter(None)
         # The manager still gets the event; on a full disk there is nowhere to say more.
         with contextlib.suppress(OSError):
-            self._channel.record_end(outcome)
-        return outcome
+            self._channel.record_end(ended)
+        return ended
 
-    def _call(self) -> dict[str, Any]:
+    def _call(self) -> Ended:
         try:
             os.environ.update(environ.visible_devices(self.job.gpus))
             self.job.check()
@@ -79,13 +79,13 @@ class FunctionTrial:
             returned = None if self._channel.stopped else self._enter(function)
             if returned is not None and not self._channel.has_final:
                 self._channel.report("final", sdk.metric_text(returned))
-            return self._outcome(0)
+            return self._ended(0)
         except sdk.TrialStopped:
-            return self._outcome(None, paused=self._channel.pausing and not self._channel.stopped)
+            return self._ended(None, paused=self._channel.pausing and not self._channel.stopped)
         except SystemExit as error:
             return self._exited(error.code)
         except BaseException as error:  # noqa: BLE001 - whatever the user's function raises ends its trial only
-            return self._outcome(1, with_room(_last_lines(error), self.job.run.folder))
+            return self._ended(1, with_room(_last_lines(error), self.job.run.folder))
 
     def _enter(self, function: TrialFunction) -> Any:
         parameters = self._channel.parameters()
@@ -102,18 +102,24 @@ class FunctionTrial:
         if isinstance(made, FunctionTrainable):
             return type(made).function(made.parameters)
         keep = functools.partial(self._functions.stable.keep, made, function, self.job.gpus)
-        self._exported = run_class(made, self._channel, self.job, keep)
+        self._exported = run_class(made, self._channel, self.job, keep) or None
         return None
 
-    def _exited(self, code: object) -> dict[str, Any]:
+    def _exited(self, code: object) -> Ended:
         if code is None or isinstance(code, int):
-            return self._outcome((code or 0) & 0xFF, f"sys.exit({code})" if code else None)
-        return self._outcome(1, str(code))
+            return self._ended((code or 0) & 0xFF, f"sys.exit({code})" if code else None)
+        return self._ended(1, str(code))
 
-    def _outcome(self, code: int | None, error: str | None = None, *, paused: bool = False) -> dict[str, Any]:
-        killed = self._channel.stopped
-        outcome = events.outcome(code, None, error, killed=killed, paused=paused, time=self._clock())
-        return {**outcome, "exported": self._exported} if self._exported else outcome
+    def _ended(self, code: int | None, error: str | None = None, *, paused: bool = False) -> Ended:
+        return Ended(
+            **self.job.who,
+            exit_code=code,
+            error=error,
+            killed=self._channel.stopped,
+            paused=paused,
+            exported=self._exported,
+            time=self._clock(),
+        )
 
 
 class FunctionLoader:

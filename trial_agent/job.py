@@ -4,95 +4,35 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..protocol import CHECKPOINT_GONE
 from . import environ
-from .checkpoint_store import CheckpointStore, Keeping
+from .checkpoint_store import CheckpointStore
+from .requests import RunSpec, Start
 from .spool import spool_name
 
-__all__ = ["Job", "RunSpec"]
+__all__ = ["Job"]
 
 
-@dataclass(frozen=True, slots=True)
-class RunSpec:
-    """How the experiment's trials run: as a command or as a pickled function (`kind`).
+@dataclass(frozen=True, kw_only=True)
+class Job(Start):
+    """An attempt and how to run it; here `checkpoint` is the whole path."""
 
-    `grace` (s) is between SIGTERM and SIGKILL; `memory_limit` is in bytes; `orphan_timeout` (s) is how long an agent
-    and its trial continue without a manager; `reuse_actors` keeps a class's instance for the next trial. `synced`:
-    reports and checkpoints are forced to the disk before the manager gets them. `keeping` is sent with each start,
-    not with the rest.
-    """
-
-    kind: str
-    experiment: str
-    folder: str
-    command: str = ""
-    code_directory: str | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
-    shell: bool = True
-    path: str = ""
-    grace: float = 5.0
-    memory_limit: int | None = None
-    orphan_timeout: float = 60.0
-    reuse_actors: bool = False
-    synced: bool = False
-    keeping: Keeping = field(default_factory=Keeping)
-
-    @property
-    def is_function(self) -> bool:
-        """Whether trials are calls of a function in the agent's own process."""
-        return self.kind == "function"
-
-    def message(self) -> dict[str, Any]:
-        """Return the `configure` message that `of` reads.
-
-        >>> RunSpec.of(RunSpec("command", "e", "/exp", "./train.sh").message()).command
-        './train.sh'
-        """
-        run = {name: getattr(self, name) for name in _RUN_FIELDS}
-        return {"op": "configure", "experiment": self.experiment, "folder": self.folder, "run": run}
+    run: RunSpec
 
     @classmethod
-    def of(cls, message: Mapping[str, Any]) -> RunSpec:
-        """Read a `configure` message; raise ValueError if it asks for an unknown kind of trial.
+    def of(cls, start: Start, run: RunSpec) -> Job:
+        """Return the job for a request."""
+        checkpoint = None if start.checkpoint is None else os.path.join(run.folder, start.checkpoint)
+        return cls(**{**vars(start), "checkpoint": checkpoint}, run=run)
 
-        >>> run = {"kind": "command", "command": "./train.sh"}
-        >>> RunSpec.of({"op": "configure", "experiment": "e", "folder": "/exp", "run": run}).command
-        './train.sh'
-        """
-        run = {name: value for name, value in message["run"].items() if value is not None}
-        if run["kind"] not in ("command", "function"):
-            raise ValueError(f"trials are commands or functions, not {run['kind']!r}")
-        known = {name: run[name] for name in _RUN_FIELDS if name in run}
-        folder = os.path.abspath(message["folder"])  # trials run in other directories; paths identify them
-        return cls(experiment=message["experiment"], folder=folder, **known)
-
-
-_RUN_FIELDS = tuple(name for name in RunSpec.__slots__ if name not in ("experiment", "folder", "keeping"))
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One attempt of one trial, and how to run it; `parameters` is the parameter record as JSON text.
-
-    `checkpoint` is the path from which the attempt continues, with result number `first_sequence`. `mark` distinguishes
-    the trial from a forgotten one with the same number and id.
-    """
-
-    trial: str
-    attempt: int
-    sequence_id: int
-    parameters: str
-    run: RunSpec
-    first_sequence: int = 0
-    gpus: Sequence[int] | None = None
-    checkpoint: str | None = None
-    budget: float | None = None
-    keeping: Keeping = field(default_factory=Keeping)
-    mark: str = ""
+    @property
+    def who(self) -> dict[str, Any]:
+        """What every event of the attempt carries."""
+        return {"trial": self.trial, "attempt": self.attempt, "mark": self.mark}
 
     @property
     def key(self) -> tuple[str, int]:
@@ -118,7 +58,7 @@ class Job:
         """Return the trial's checkpoints, as this attempt sees them."""
         root = self.run.folder if self.run.synced else None
         return CheckpointStore(
-            self.checkpoint_folder, self.attempt, self.keeping, self.checkpoint, synced_root=root
+            self.checkpoint_folder, self.attempt, self.keep, self.checkpoint, synced_root=root
         )
 
     @property
@@ -134,8 +74,9 @@ class Job:
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a command: `base`, the config's additions, and the trial's paths and ids.
 
-        >>> run = RunSpec("command", "e", "/exp", command="./train.sh", environment={"MODE": "fast"})
-        >>> environment = Job("AbCdE", 1, 0, "{}", run).environment({"PATH": "/bin"})
+        >>> run = RunSpec(kind="command", experiment="e", folder="/exp", environment={"MODE": "fast"})
+        >>> job = Job(trial="AbCdE", attempt=1, sequence_id=0, parameters="{}", run=run)
+        >>> environment = job.environment({"PATH": "/bin"})
         >>> environment["MODE"], environment["PITCHPIPE_REPORTS"]
         ('fast', '/exp/trials/0/reports-1.jsonl')
         """

@@ -20,7 +20,7 @@ Message = dict[str, Any]
 
 
 class MessageError(Exception):
-    """The peer sent bytes that are not a message."""
+    """The peer sent something that is not a message."""
 
 
 def encode_message(message: Message) -> bytes:

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from .events import Event
+from .events import Ended, Event, Problem, Report
 
 __all__ = ["BATCH_BYTES", "MAX_BYTES", "Outbox"]
 
@@ -28,9 +28,9 @@ class Outbox:
     acknowledged events have made room in a full outbox. Full means that `max_bytes` of events are kept.
 
     >>> box = Outbox()
-    >>> box.put({"e": "problem", "message": "?"})
+    >>> box.put(Problem("AbCdE", 1, "?"))
     >>> box.take(0)
-    ([{'e': 'problem', 'message': '?'}], 1)
+    ([Problem(trial='AbCdE', attempt=1, text='?', mark='')], 1)
     >>> box.take(1)
     ([], 1)
     """
@@ -160,5 +160,7 @@ class Outbox:
 
 def _size_of(event: Event) -> int:
     """Return the approximate length of an event as JSON."""
-    text = event.get("value") or event.get("message") or event.get("error") or ""
-    return _EVENT_BYTES + (len(text) if isinstance(text, str) else 0)
+    if isinstance(event, Report):
+        return _EVENT_BYTES + len(event.value)
+    text = event.text if isinstance(event, Problem) else event.error if isinstance(event, Ended) else None
+    return _EVENT_BYTES + len(text or "")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from .checkpoint_store import Keeping
-from .job import RunSpec
-from .messages import Message
+from .messages import Message, MessageError
 
 __all__ = [
     "Hello",
@@ -17,6 +18,7 @@ __all__ = [
     "Poll",
     "ReadFile",
     "Request",
+    "RunSpec",
     "Shutdown",
     "Start",
     "decode_request",
@@ -24,17 +26,80 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """How the trials of the experiment are run: a command, or a pickled function (`kind`).
+
+    `grace` (s) lies between SIGTERM and SIGKILL; `memory_limit` is in bytes; `orphan_timeout` (s) is how long an agent
+    and its trial continue without a manager; `reuse_actors` keeps a class's instance for the next trial. `synced`:
+    reports and checkpoints are forced to the disk before the manager learns of them. `keeping` travels with each start,
+    not with the rest.
+    """
+
+    kind: str
+    experiment: str
+    folder: str
+    command: str = ""
+    code_directory: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    shell: bool = True
+    path: str = ""
+    grace: float = 5.0
+    memory_limit: int | None = None
+    orphan_timeout: float = 60.0
+    reuse_actors: bool = False
+    synced: bool = False
+    keeping: Keeping = field(default_factory=Keeping)
+
+    @property
+    def is_function(self) -> bool:
+        """Whether trials are calls of a function in the agent's own process."""
+        return self.kind == "function"
+
+    def message(self) -> dict[str, Any]:
+        """Return the `configure` message that `of` reads.
+
+        >>> RunSpec.of(RunSpec(kind="command", experiment="e", folder="/exp", command="./train.sh").message()).command
+        './train.sh'
+        """
+        run = {name: getattr(self, name) for name in _RUN_FIELDS}
+        return {"op": "configure", "experiment": self.experiment, "folder": self.folder, "run": run}
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> RunSpec:
+        """Read a `configure` message; raise ValueError for an unknown kind of trial.
+
+        >>> run = {"kind": "command", "command": "./train.sh"}
+        >>> RunSpec.of({"op": "configure", "experiment": "e", "folder": "/exp", "run": run}).command
+        './train.sh'
+        """
+        run = {name: value for name, value in message["run"].items() if value is not None}
+        if run["kind"] not in ("command", "function"):
+            raise ValueError(f"trials are commands or functions, not {run['kind']!r}")
+        known = {name: run[name] for name in _RUN_FIELDS if name in run}
+        folder = os.path.abspath(message["folder"])  # trials run elsewhere, and are known by their paths
+        return cls(experiment=message["experiment"], folder=folder, **known)
+
+
+_RUN_FIELDS = tuple(name for name in RunSpec.__slots__ if name not in ("experiment", "folder", "keeping"))
+
+
+@dataclass(frozen=True)
 class Hello:
     """Identify yourself: the reply names the agent, its process and what it runs."""
 
     token: str = ""
     experiment: str = ""
+    op: str = "hello"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Start:
-    """Run an attempt; `parameters` is the parameter record as JSON text, `checkpoint` a path in the folder."""
+    """Run an attempt; `parameters` is the parameter record as JSON text.
+
+    It continues from `checkpoint`, a path in the experiment's folder, with result number `first_sequence`. `mark` tells
+    the trial from another one with the same number and id that the manager's store has forgotten.
+    """
 
     trial: str
     attempt: int
@@ -46,50 +111,67 @@ class Start:
     budget: float | None = None
     keep: Keeping = field(default_factory=Keeping)
     mark: str = ""
+    op: str = "start"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parameters, str):
+            raise TypeError("the parameter record is sent as JSON text")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Kill:
     """End an attempt, `grace` seconds after asking it to end (None: the experiment's grace)."""
 
     trial: str
     attempt: int
     grace: float | None = None
+    op: str = "kill"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pause:
     """Let an attempt save a checkpoint, then end it."""
 
     trial: str
     attempt: int
     grace: float | None = None
+    op: str = "pause"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ping:
     """Give a sign of life."""
 
+    op: str = "ping"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Poll:
     """Forget the events up to `after` and return the next ones."""
 
     after: int
+    op: str = "poll"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.after, int):
+            raise TypeError(f"events are numbered with integers, not with {self.after!r}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReadFile:
     """Return a part of a file of the experiment's folder."""
 
     path: str
     offset: int
     limit: int
+    op: str = "read_file"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shutdown:
     """Kill what runs and exit."""
+
+    op: str = "shutdown"
 
 
 Request = RunSpec | Hello | Start | Kill | Pause | Ping | Poll | ReadFile | Shutdown
@@ -104,37 +186,38 @@ _KINDS: dict[str, type[Hello | Start | Kill | Pause | Ping | Poll | ReadFile | S
     "read_file": ReadFile,
     "shutdown": Shutdown,
 }
-_OPERATIONS = {kind: operation for operation, kind in _KINDS.items()}
 
 
 def encode_request(request: Request) -> Message:
     """Return the message for a request.
 
     >>> encode_request(Kill("AbCdE", 1))
-    {'op': 'kill', 'trial': 'AbCdE', 'attempt': 1}
+    {'trial': 'AbCdE', 'attempt': 1, 'grace': None, 'op': 'kill'}
     """
-    if isinstance(request, RunSpec):
-        return request.message()
-    fields = {name: getattr(request, name) for name in request.__slots__}
-    if isinstance(request, Start):
-        fields["keep"] = request.keep.message()
-    found = {name: value for name, value in fields.items() if value is not None}
-    return {"op": _OPERATIONS[type(request)], **found}
+    return request.message() if isinstance(request, RunSpec) else dict(vars(request))
 
 
 def decode_request(message: Message) -> Request:
     """Return the request in a message; raise ValueError, TypeError or KeyError if it is invalid.
 
-    >>> decode_request({"op": "kill", "trial": "AbCdE", "attempt": 1})
-    Kill(trial='AbCdE', attempt=1, grace=None)
+    >>> decode_request({"op": "poll", "after": 7})
+    Poll(after=7, op='poll')
     """
-    operation = message.get("op")
-    if operation == "configure":
-        return RunSpec.of(message)
-    if operation not in _KINDS:
-        raise ValueError(f"there is no operation {operation!r}")
-    kind = _KINDS[operation]
-    fields = {name: message[name] for name in kind.__slots__ if name in message}
-    if kind is Start:
-        fields["keep"] = Keeping.of(message.get("keep"))
-    return kind(**fields)
+    if message.get("op") == "configure":
+        try:
+            return RunSpec.of(message)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise MessageError(f"{type(error).__name__}: {error}") from error
+    if "keep" in message:
+        message = {**message, "keep": Keeping.of(message["keep"])}
+    try:
+        kind = _KINDS[message["op"]]
+    except (KeyError, TypeError):
+        raise MessageError("there is no such request") from None
+    known = {
+        name: message[name] for name in kind.__dataclass_fields__ if name in message
+    }  # later versions say more
+    try:
+        return kind(**known)
+    except TypeError as error:
+        raise MessageError(str(error)) from error

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from .checkpoint import Fill
+    from .events import ReportKind
 
     class Channel(Protocol):
         """Where a trial's parameters come from and its results go to."""
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
             """Return the trial's parameters."""
             ...
 
-        def report(self, kind: str, value: str) -> None:
+        def report(self, kind: ReportKind, value: str) -> None:
             """Take one result as JSON text."""
             ...
 
@@ -89,7 +90,7 @@ class StandaloneChannel:
         """Return no parameters: the script uses its defaults."""
         return {}
 
-    def report(self, kind: str, value: str) -> None:
+    def report(self, kind: ReportKind, value: str) -> None:
         """Print the result."""
         if kind == "final":
             print(f"Final result: {value}", flush=True)
@@ -129,7 +130,7 @@ class SpoolChannel:
         with open(self._parameters, encoding="utf-8") as file:
             return parameters_of(file.read())
 
-    def report(self, kind: str, value: str) -> None:
+    def report(self, kind: ReportKind, value: str) -> None:
         """Append one line; when this returns, it is in the file."""
         self._spool.append(f'{{"{kind}": {value}, "time": {time.time()!r}}}')
 

@@ -21,13 +21,12 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import orjson
 
-from . import events
-from .events import Event
+from .events import Ended, Event, Problem, Report, ReportKind, Saved
 
 __all__ = [
     "MAX_LINE",
@@ -45,6 +44,7 @@ __all__ = [
 
 MAX_LINE = 1_000_000
 MAX_NAME = 100  # characters of the name of a checkpoint
+_KINDS: tuple[ReportKind | Literal["checkpoint"], ...] = ("intermediate", "final", "checkpoint")
 _PUNCTUATION = str.maketrans("", "", "._-")
 MAX_PROBLEMS = 20  # of one attempt: limits the messages about a script that keeps writing rubbish
 
@@ -80,10 +80,11 @@ class LineSplitter:
 class Interpreter:
     """Turns the lines of one attempt into its events and counts its results."""
 
-    def __init__(self, trial: str, attempt: int, first_sequence: int = 0) -> None:
-        self.trial = trial
-        self.attempt = attempt
-        self.ended = False
+    def __init__(self, trial: str, attempt: int, first_sequence: int = 0, mark: str = "") -> None:
+        self._ended = False
+        self._trial = trial
+        self._attempt = attempt
+        self._mark = mark
         self._next = {"intermediate": first_sequence, "final": 0}
         self._last = "null"  # the value reported last
         self._lines = 0
@@ -103,32 +104,51 @@ class Interpreter:
             else self.record(record, now)
         )
 
+    def read_again(self, line: bytes | None, record: dict[str, Any] | None, now: float) -> list[Event]:
+        """Return the events of one line of a spool whose writer may have ended, with the end if it is there."""
+        if self._ended:
+            return []
+        outcome = (record or {}).get("ended")
+        if not isinstance(outcome, dict):
+            return self.line(line, now)
+        self._ended = True
+        moment = _finite(outcome.get("time"))
+        who = {"trial": self._trial, "attempt": self._attempt, "mark": self._mark}
+        return [Ended.of({**outcome, **who, "time": now if moment is None else moment})]
+
     def record(self, record: dict[str, Any], now: float) -> list[Event]:
         """Return the events of one parsed line."""
-        kinds = [kind for kind in ("intermediate", "final", "checkpoint") if kind in record]
+        kinds: list[ReportKind | Literal["checkpoint"]] = [kind for kind in _KINDS if kind in record]
         try:
             if len(kinds) != 1:
                 shown = _shown(json.dumps(record, separators=(",", ":")).encode())
                 return self._problem(f'needs one of "intermediate", "final" and "checkpoint": {shown}')
             moment = _finite(record.get("time"))
             moment = now if moment is None else moment
-            if kinds[0] == "checkpoint":
+            if (kind := kinds[0]) == "checkpoint":
                 return self._named(record["checkpoint"], moment)
-            return [self.report(kinds[0], value_text(record[kinds[0]]), moment)]
+            return [self.report(kind, value_text(record[kind]), moment)]
         except RecursionError:
             return self._problem("holds lists or objects that are nested too deeply")
 
-    def report(self, kind: str, value: str, moment: float) -> Event:
+    def report(self, kind: ReportKind, value: str, moment: float) -> Report:
         """Count one result and return its event."""
         sequence = self._next[kind]
         self._next[kind] = sequence + 1
         self._last = value
-        return events.report(self.trial, self.attempt, kind, sequence, value, moment)
+        return Report(self._trial, self._attempt, kind, sequence, value, moment, self._mark)
 
-    def checkpoint(self, name: str, moment: float) -> Event:
+    def checkpoint(self, name: str, moment: float) -> Saved:
         """Return the event for a checkpoint that was saved after all results counted so far."""
-        number = _number(self._last)
-        return events.checkpoint(self.trial, self.attempt, name, self._next["intermediate"], number, moment)
+        return Saved(
+            trial=self._trial,
+            attempt=self._attempt,
+            name=name,
+            sequence=self._next["intermediate"],
+            value=_number(self._last),
+            time=moment,
+            mark=self._mark,
+        )
 
     def reported(self, kind: str) -> bool:
         """Return whether this attempt has reported a result of that kind."""
@@ -136,8 +156,8 @@ class Interpreter:
 
     def _named(self, name: object, moment: float) -> list[Event]:
         """Return the event for a checkpoint that a script names."""
-        if not isinstance(name, str) or not name.startswith(f"{self.attempt}-"):
-            wanted = f"the name of a folder in $PITCHPIPE_CHECKPOINTS that begins with {self.attempt}-"
+        if not isinstance(name, str) or not name.startswith(f"{self._attempt}-"):
+            wanted = f"the name of a folder in $PITCHPIPE_CHECKPOINTS that begins with {self._attempt}-"
             return self._problem(f"names a checkpoint {name!r:.100}: it needs {wanted}")
         if len(name) > MAX_NAME or not name.isascii() or not name.translate(_PUNCTUATION).isalnum():
             return self._problem(
@@ -151,7 +171,7 @@ class Interpreter:
         if self._problems > MAX_PROBLEMS:
             return []
         last = "; further problems are not mentioned" if self._problems == MAX_PROBLEMS else ""
-        return [events.problem(self.trial, self.attempt, message + last)]
+        return [Problem(self._trial, self._attempt, message + last, self._mark)]
 
     def _problem(self, what: str) -> list[Event]:
         return self.problem(f"line {self._lines} of the reports {what}")
@@ -160,17 +180,23 @@ class Interpreter:
 class SpoolReader:
     """Follows the spool of one command trial: bytes in, events out; whole lines only.
 
-    >>> reader = SpoolReader("AbCdE", 1, clock=lambda: 12.5)
-    >>> reader.feed(b'{"intermediate": 0.8}\\n{"inter')[0]["value"]
-    '0.8'
-    >>> reader.finish()[0]["message"]
-    'line 2 of the reports is not a JSON object: \\'{"inter\\''
+    >>> reader = SpoolReader(trial="AbCdE", attempt=1, clock=lambda: 12.5)
+    >>> [event.value for event in reader.feed(b'{"intermediate": 0.8}\\n{"inter')]
+    ['0.8']
+    >>> [event.text for event in reader.finish()]
+    ['line 2 of the reports is not a JSON object: \\'{"inter\\'']
     """
 
     def __init__(
-        self, trial: str, attempt: int, first_sequence: int = 0, clock: Callable[[], float] = time.time
+        self,
+        *,
+        trial: str,
+        attempt: int,
+        first_sequence: int = 0,
+        clock: Callable[[], float] = time.time,
+        mark: str = "",
     ) -> None:
-        self._interpreter = Interpreter(trial, attempt, first_sequence)
+        self._interpreter = Interpreter(trial, attempt, first_sequence, mark)
         self._splitter = LineSplitter()
         self._clock = clock
 
@@ -239,8 +265,8 @@ def read_spool(
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "agent-1.jsonl")
     >>> _ = open(path, "w").write('{"trial": "AbCdE", "attempt": 1, "final": 0.9, "time": 12.5}\\n{"trial"')
-    >>> read_spool(path) == [events.report("AbCdE", 1, "final", 0, "0.9", 12.5)]
-    True
+    >>> [(event.kind, event.value) for event in read_spool(path)]
+    [('final', '0.9')]
     """
     with open(path, "rb") as file:
         data = file.read()
@@ -249,33 +275,14 @@ def read_spool(
     lines = splitter.feed(data)
     if parse(splitter.rest) is not None:
         lines.append(splitter.rest)
-    records = [(line, None if line is None else parse(line)) for line in lines]
-    own = [(line, record) for line, record in records if not mark or (record or {}).get("mark", mark) == mark]
-    return _events_of(own, trial, attempt, first_sequence, modified)
-
-
-def _events_of(
-    lines: Iterable[tuple[bytes | None, dict[str, Any] | None]],
-    trial: str | None,
-    attempt: int | None,
-    first_sequence: int,
-    now: float,
-) -> list[Event]:
     found: list[Event] = []
     interpreters: dict[tuple[str, int], Interpreter] = {}
-    for line, record in lines:
+    for line in lines:
+        record = None if line is None else parse(line)
         key = _key_of(record, trial, attempt)
-        if key is None:
-            continue
-        interpreter = interpreters.setdefault(key, Interpreter(*key, first_sequence))
-        if interpreter.ended:
-            continue
-        if record is not None and isinstance(record.get("ended"), dict):
-            interpreter.ended = True
-            moment = _finite(record["ended"].get("time"))
-            found.append(events.ended(*key, {**record["ended"], "time": now if moment is None else moment}))
-        else:
-            found += interpreter.line(line, now)
+        if key is not None and (not mark or (record or {}).get("mark", mark) == mark):
+            interpreter = interpreters.setdefault(key, Interpreter(*key, first_sequence, mark))
+            found += interpreter.read_again(line, record, modified)
     return found
 
 

@@ -13,6 +13,7 @@ from .checkpoint import write_data
 
 if TYPE_CHECKING:
     from .checkpoint import Fill
+    from .events import ReportKind
 
 __all__ = ["StepwiseRun"]
 
@@ -79,7 +80,7 @@ class StepwiseRun:
         """Return the parameters, a new dict each time."""
         return dict(self._parameters)
 
-    def report(self, kind: str, value: str) -> None:
+    def report(self, kind: ReportKind, value: str) -> None:
         """Pass a result on and wait for the next step; pass a final result on at the end."""
         found = json.loads(value)
         self._result = found if isinstance(found, dict) else {"default": found}

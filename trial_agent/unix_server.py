@@ -16,9 +16,11 @@ import struct
 import sys
 import threading
 import time
+from functools import partial
 
 from .core import Agent
 from .messages import Message, MessageDecoder, MessageError, encode_message
+from .requests import Hello, decode_request
 from .wake import Wake
 
 __all__ = [
@@ -65,20 +67,21 @@ class Connection:
         with self._lock:
             self._send(message)
 
-    def wait(self, after: int, id: object) -> None:
+    def wait(self, agent: Agent, id: object, after: int) -> None:
         """Let a poll wait for events numbered above `after`."""
         with self._lock:
             self._after, self._id = after, id
+        self.answer(agent)
 
     def answer(self, agent: Agent) -> None:
         """Reply to the waiting poll, if there is one and there are events."""
         with self._lock:
             if self._after is None:
                 return
-            events, cursor = agent.take(self._after)
-            if events:
+            batch = agent.next_events(self._after, 0.0)
+            if batch["events"]:
                 self._after = None
-                self._send(with_id({"events": events, "cursor": cursor}, self._id))
+                self._send(with_id(batch, self._id))
 
     def close(self) -> None:
         """Close the socket."""
@@ -207,9 +210,13 @@ class UnixServer:
             self._handle(connection, messages)
 
     def _is_welcome(self, message: Message) -> bool:
-        token = message.get("token")
-        known = isinstance(token, str) and hmac.compare_digest(token.encode(), self._token.encode())
-        return message.get("op") == "hello" and known
+        try:
+            hello = decode_request(message)
+        except MessageError:
+            return False
+        if not isinstance(hello, Hello) or not isinstance(hello.token, str):
+            return False
+        return hmac.compare_digest(hello.token.encode(), self._token.encode())
 
     def _serve_manager(self, connection: Connection) -> None:
         messages = connection.receive()
@@ -220,11 +227,10 @@ class UnixServer:
 
     def _handle(self, connection: Connection, messages: list[Message]) -> None:
         for message in messages:
-            if message.get("op") == "poll" and isinstance(message.get("after"), int):
-                connection.wait(message["after"], message.get("id"))
-                connection.answer(self._agent)
-            elif (reply := self._agent.handle(message)) is not None:
-                connection.send(with_id(reply, message.get("id")))
+            id = message.get("id")
+            reply = self._agent.handle(message, partial(connection.wait, self._agent, id))
+            if reply is not None:
+                connection.send(with_id(reply, id))
 
     def _drop_manager(self) -> None:
         connection, self._manager = self._manager, None

@@ -35,7 +35,9 @@ class LocalAgentLink(SocketLink):
     ) -> None:
         setup = executor.setup
         hello = Hello(setup.token, setup.experiment_id)
-        super().__init__(agent, path, hello, executor, setup.agent_timeout, new=new)
+        super().__init__(
+            agent=agent, path=path, hello=hello, listener=executor, timeout=setup.agent_timeout, new=new
+        )
         self._executor = executor
         self._process = process
         self._killing: asyncio.Task[None] | None = None

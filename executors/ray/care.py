@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...runner import AttemptOrder
-from ...trial_agent import Request, RunSpec, Start
+from ...trial_agent import Ended, Event, Request, RunSpec, Saved, Start
 from ..agents import spool_path
 from ..base import RunSetup
 from ..daemon_thread import in_daemon_thread
@@ -23,8 +23,6 @@ from .leftovers import AgentLocation, Leftovers, sweep, sweep_there
 from .nodes import Node
 
 __all__ = ["AgentCare"]
-
-Message = Mapping[str, Any]
 
 
 class AgentCare:
@@ -78,17 +76,17 @@ class AgentCare:
         self._brought.update(wanted)
         await self._bring(actor, list(wanted.values()))
 
-    async def fetch_for(self, actor: Any, events: Iterable[Message]) -> None:
+    async def fetch_for(self, actor: Any, events: Iterable[Event]) -> None:
         """Fetch the files that these events announce."""
         orders = {(order.trial_id, order.attempt): order for order in self._orders()}
         for event in events:
-            order = orders.get((event["trial"], event["attempt"]))
+            order = orders.get((event.trial, event.attempt))
             if order is None:
                 continue
             folder = trial_files(order.sequence_id)
-            if event["e"] == "checkpoint":
-                await self._fetch(actor, f"{folder}/checkpoints/{event['name']}", forget=False)
-            elif event["e"] == "ended":
+            if isinstance(event, Saved):
+                await self._fetch(actor, f"{folder}/checkpoints/{event.name}", forget=False)
+            elif isinstance(event, Ended):
                 kept = await _result(actor.checkpoints.remote(folder))
                 await self._fetch(actor, folder, forget=True)
                 # None: an earlier manager has fetched everything, but ended before it committed the event.

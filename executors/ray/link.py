@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from ...trial_agent import Hello, Kill, Request, Shutdown, Start, encode_request
+from ...trial_agent import Ended, Hello, Kill, Request, Shutdown, Start, decode_events, encode_request
 from ..agents import AgentLink, Listener
 from ..daemon_thread import in_daemon_thread
 from ..heartbeat import Heartbeat
@@ -58,7 +58,11 @@ class RayLink(AgentLink):
         self._care = care
         self._is_new = new
         self._heartbeat = Heartbeat(
-            timeout, self._beat, lambda: self._on_silence(timeout), SUSPECT_AFTER, self._on_suspect
+            timeout=timeout,
+            beat=self._beat,
+            on_silence=lambda: self._on_silence(timeout),
+            suspect_after=SUSPECT_AFTER,
+            on_suspect=self._on_suspect,
         )
         self._loop = asyncio.get_running_loop()
         self._session = secrets.token_hex(8)
@@ -160,9 +164,9 @@ class RayLink(AgentLink):
         for request in self._unsent:
             if self._is_new and isinstance(request, Start) and (request.trial, request.attempt) == key:
                 self._unsent.remove(request)
-                ended = {"e": "ended", "trial": kill.trial, "attempt": kill.attempt, "time": time.time()}
-                ended["error"] = "stopped before it had started"
-                self._loop.call_soon(self._listener.on_batch, self._agent, {"events": [ended], "cursor": 0})
+                error = "stopped before it had started"
+                ended = Ended(trial=kill.trial, attempt=kill.attempt, error=error, time=time.time())
+                self._loop.call_soon(self._listener.on_batch, self._agent, [ended], 0)
                 return True
         return False
 
@@ -211,19 +215,18 @@ class RayLink(AgentLink):
             self._heartbeat.heard()
             then(result.result())
 
-    def _take_batch(self, reply: bytes) -> None:
-        batch = orjson.loads(reply)
-        self._log_errors(batch.pop("errors", []))
-        if not batch["events"]:
+    def _take_batch(self, answer: bytes) -> None:
+        batch = orjson.loads(answer)
+        self._log_errors(batch.get("errors", []))
+        events, cursor = decode_events(batch["events"]), batch["cursor"]
+        if not events:
             if self._poll_after is None:
-                self.poll(batch["cursor"])
+                self.poll(cursor)
         elif self._care.is_away:
-            self._start_task(self._care.fetch_for(self._actor, batch["events"]), lambda: self._deliver(batch))
+            fetching = self._care.fetch_for(self._actor, events)
+            self._start_task(fetching, lambda: self._listener.on_batch(self._agent, events, cursor))
         else:
-            self._deliver(batch)
-
-    def _deliver(self, batch: dict[str, Any]) -> None:
-        self._listener.on_batch(self._agent, batch)
+            self._listener.on_batch(self._agent, events, cursor)
 
     def _start_task(self, work: Coroutine[Any, Any, None], then: Callable[[], None]) -> None:
         """Do `work`, and `then` the rest unless the agent is lost meanwhile."""

@@ -132,7 +132,9 @@ class DispatcherSession:
         if self._process is not process:
             return  # it is being replaced already
         self._restoring = saved
-        self._heartbeat = Heartbeat(setup.timeout, self._ping, lambda: self._on_silence(process))
+        self._heartbeat = Heartbeat(
+            timeout=setup.timeout, beat=self._ping, on_silence=lambda: self._on_silence(process)
+        )
         if setup.command is None:
             self._heartbeat.start()  # our dispatcher replies as soon as its plug-ins are loaded
         self._take_up(recall(saved))

@@ -190,8 +190,16 @@ class Bench:
         path = str(self.folder / "trial.pkl")
         run = {"kind": "function", "path": path, "grace": 1.0, "orphan_timeout": 30.0, **run}
         spec = RunSpec(experiment="exp", folder=str(self.folder), **run)
-        setup = RunSetup("exp", self.folder, "secret", spec, 2, self.clock, request or Request())
-        return replace(setup, agent_timeout=self.agent_timeout)
+        return RunSetup(
+            experiment_id="exp",
+            folder=self.folder,
+            token="secret",
+            run=spec,
+            concurrency=2,
+            clock=self.clock,
+            request=request or Request(),
+            agent_timeout=self.agent_timeout,
+        )
 
     @asynccontextmanager
     async def session(self, request: Request | None = None, **run: Any) -> AsyncIterator[Session]:

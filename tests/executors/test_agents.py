@@ -12,14 +12,13 @@ from pitchpipe.executors import RunSetup
 from pitchpipe.executors.agents import AgentLink, AgentTrialExecutor
 from pitchpipe.executors.base import Deliver
 from pitchpipe.runner import AttemptOrder, Event, Totals
-from pitchpipe.trial_agent import Request, RunSpec
+from pitchpipe.trial_agent import Report, Request, RunSpec, Started
 
 ORDER = AttemptOrder(
     trial_id="AbCdE", attempt=1, sequence_id=0, record="{}", slot=0, agent="0-0", start_time=100.0, mark="5f"
 )
-WHO = {"trial": "AbCdE", "attempt": 1, "mark": "5f"}
-STARTED = {"e": "started", **WHO, "pid": 7, "time": 100.0}
-REPORT = {"e": "report", **WHO, "kind": "final", "sequence": 0, "value": "1", "time": 100.0}
+STARTED = Started(trial="AbCdE", attempt=1, pid=7, time=100.0, mark="5f")
+REPORT = Report("AbCdE", 1, "final", 0, "1", 100.0, "5f")
 
 
 class Link(AgentLink):
@@ -47,8 +46,10 @@ class Executor(AgentTrialExecutor):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.found: list[Event] = []
-        run = RunSpec("command", "exp", str(folder), command="true")
-        self._setup = RunSetup("exp", folder, "token", run, concurrency=1, clock=lambda: 100.0)
+        run = RunSpec(kind="command", experiment="exp", folder=str(folder), command="true")
+        self._setup = RunSetup(
+            experiment_id="exp", folder=folder, token="token", run=run, concurrency=1, clock=lambda: 100.0
+        )
         self._deliver = self.found.extend
 
     async def open(self, setup: RunSetup, deliver: Deliver) -> Totals:
@@ -70,13 +71,13 @@ def executor(tmp_path: Path) -> Executor:
 
 
 def test_event_names_its_agent_and_its_number_there(executor: Executor):
-    executor.on_batch("0-0", {"events": [STARTED, REPORT], "cursor": 8})
+    executor.on_batch("0-0", [STARTED, REPORT], 8)
     assert executor.causes == ["agent 0-0 #7", "agent 0-0 #8"]
 
 
 def test_event_that_is_delivered_again_has_the_same_cause_in_any_batch(executor: Executor):
-    executor.on_batch("0-0", {"events": [STARTED], "cursor": 7})
-    executor.on_batch("0-0", {"events": [STARTED, REPORT], "cursor": 8})
+    executor.on_batch("0-0", [STARTED], 7)
+    executor.on_batch("0-0", [STARTED, REPORT], 8)
     assert executor.causes == ["agent 0-0 #7", "agent 0-0 #7", "agent 0-0 #8"]
 
 

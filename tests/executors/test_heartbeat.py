@@ -48,9 +48,9 @@ class Patient:
     def __init__(self, clock: Clock, **options: Any) -> None:
         self.said: list[str] = []
         self.heart = Heartbeat(
-            10.0,
-            lambda: self.said.append("beat"),
-            lambda: self.said.append("dead"),
+            timeout=10.0,
+            beat=lambda: self.said.append("beat"),
+            on_silence=lambda: self.said.append("dead"),
             on_suspect=lambda suspect: self.said.append("suspect" if suspect else "well"),
             **options,
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pitchpipe.executors.agents import Listener
 from pitchpipe.executors.socket_link import SocketLink
-from pitchpipe.trial_agent import Hello, MessageDecoder, encode_message
+from pitchpipe.trial_agent import Event, Hello, MessageDecoder, encode_message
 
 PATIENCE = 30.0
 
@@ -17,11 +17,11 @@ class Heard(Listener):
     """Keeps what it hears."""
 
     def __init__(self) -> None:
-        self.batches: list[dict[str, Any]] = []
+        self.batches: list[Sequence[Event]] = []
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
-        self.batches.append(batch)
+    def on_batch(self, agent: str, events: Sequence[Event], cursor: int) -> None:
+        self.batches.append(events)
 
     def on_lost(self, agent: str, reason: str) -> None:
         self.lost.set_result(reason)
@@ -38,14 +38,18 @@ class Link(SocketLink):
 
 
 def batch(number: int) -> bytes:
-    return encode_message({"events": [{"e": "report", "sequence": number}], "cursor": number})
+    return encode_message(
+        {"events": [{"e": "problem", "trial": "AbCdE", "attempt": 1, "message": "?"}], "cursor": number}
+    )
 
 
 async def give_up(folder: Path) -> None:
     peers: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
     server = await asyncio.start_unix_server(lambda *peer: peers.put_nowait(peer), folder / "a")
     heard = Heard()
-    link = Link("0-0", folder / "a", Hello(), heard, timeout=0.3, new=True)  # silent from its first batch on
+    link = Link(
+        agent="0-0", path=folder / "a", hello=Hello(), listener=heard, timeout=0.3, new=True
+    )  # silent from its first batch on
     reader, writer = await peers.get()
     assert MessageDecoder().feed(await reader.read(1000))[0]["op"] == "hello"
     writer.write(batch(1))

@@ -17,7 +17,7 @@ from pitchpipe.manager.experiments import create_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.ledger import Totals
 from pitchpipe.store.store import NoRoomError, Store, StoreError, Tick
-from pitchpipe.trial_agent import Request, Start, events
+from pitchpipe.trial_agent import Event, Report, Request, Start, Started
 from pitchpipe.trial_agent.outbox import Outbox
 
 PATIENCE = 90.0
@@ -38,18 +38,20 @@ class Agent(AgentLink):
     def send(self, request: Request) -> None:
         if isinstance(request, Start):
             self._order = request
-            self.outbox.put(events.started(request.trial, request.attempt, 1, NOW))
+            who = {"trial": request.trial, "attempt": request.attempt}
+            self.outbox.put(Started(**who, pid=1, time=NOW))
 
     def report(self) -> None:
         sequence = len(self.reported)
         self.reported.append((self._order.sequence_id, sequence))
-        who = self._order.trial, self._order.attempt
-        self.outbox.put(events.report(*who, "intermediate", sequence, "0.5", NOW))
+        who = {"trial": self._order.trial, "attempt": self._order.attempt}
+        report = Report(**who, kind="intermediate", sequence=sequence, value="0.5", time=NOW)
+        self.outbox.put(report)
 
     def kept(self) -> set[tuple[int, int]]:
         """Return the results that the next manager could still get."""
         left, _ = self.outbox.take(0)
-        return {(self._order.sequence_id, event["sequence"]) for event in left if event["e"] == "report"}
+        return {(self._order.sequence_id, event.sequence) for event in left if isinstance(event, Report)}
 
     def poll(self, after: int) -> None:
         self._polled_after = after
@@ -64,8 +66,8 @@ class Agent(AgentLink):
             self._polled_after = None
             asyncio.get_running_loop().call_soon(self._deliver, batch, cursor)
 
-    def _deliver(self, batch: list[Any], cursor: int) -> None:
-        self._listener.on_batch(self._name, {"events": batch, "cursor": cursor})
+    def _deliver(self, batch: list[Event], cursor: int) -> None:
+        self._listener.on_batch(self._name, batch, cursor)
         self.handed_out = cursor
         self._changed.set()
 

@@ -6,13 +6,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from pitchpipe.trial_agent import MessageDecoder, encode_message
+from pitchpipe.trial_agent import Event, MessageDecoder, encode_message
+from pitchpipe.trial_agent import read_spool as read_events
 
 TOKEN = "open sesame"
 PATIENCE = 30.0  # seconds; every wait in these tests is bounded by it
@@ -136,6 +137,18 @@ class LocalAgent:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def messages(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Return events as the manager receives them."""
+    return MessageDecoder().feed(encode_message({"events": [event.message() for event in events]}))[0][
+        "events"
+    ]
+
+
+def read_spool(*arguments: Any, **more: Any) -> list[dict[str, Any]]:
+    """Return the events in a spool as the manager receives them."""
+    return messages(read_events(*arguments, **more))
 
 
 def start(trial: str = "AbCdE", attempt: int = 1, parameters: Any = None, **more: Any) -> dict[str, Any]:

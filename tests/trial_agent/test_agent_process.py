@@ -10,9 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pitchpipe.trial_agent import read_spool
-
-from .client import Client, LocalAgent, is_gone, start, wait_until
+from .client import Client, LocalAgent, is_gone, read_spool, start, wait_until
 
 REPORT = 'echo \'{"intermediate": 1}\' >> "$PITCHPIPE_REPORTS"'
 

@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.trial_agent import Keeping, events
+from pitchpipe.trial_agent import Keeping, Problem, Saved
 from pitchpipe.trial_agent.checkpoint_store import CheckpointStore
+
+
+def saved(
+    name: str, sequence: int = 0, value: float | None = None, time: float = 1.0, attempt: int = 1
+) -> Saved:
+    return Saved(trial="AbCdE", attempt=attempt, name=name, sequence=sequence, value=value, time=time)
 
 
 class Saver:
@@ -22,12 +28,14 @@ class Saver:
         self.attempt = attempt
         self.number = 0
 
-    def save(self, value: float | None = None, confirmed: int | None = None, sent: int = 0) -> dict[str, Any]:
+    def save(
+        self, value: float | None = None, confirmed: int | None = None, sent: int = 0
+    ) -> Saved | Problem:
         self.number += 1
         name = f"{self.attempt}-{self.number}"
         (self.folder / name).mkdir()
         time = self.attempt * 100.0 + self.number
-        event = events.checkpoint("AbCdE", self.attempt, name, self.number, value, time)
+        event = saved(name, self.number, value, time, self.attempt)
         answer = self.store.admit(event)
         confirmed = self.number if confirmed is None else confirmed
         self.store.prune(self.number, confirmed, max(sent, confirmed))
@@ -113,7 +121,7 @@ def test_the_latest_of_several_that_are_admitted_at_once_stays(tmp_path: Path) -
     store = CheckpointStore(str(tmp_path), 1, Keeping(), None)
     for number in (1, 2, 3):
         (tmp_path / f"1-{number}").mkdir()
-        store.admit(events.checkpoint("AbCdE", 1, f"1-{number}", number, None, float(number)))
+        store.admit(saved(f"1-{number}", number, None, float(number)))
     store.prune(3, 0, 0)
     assert os.listdir(tmp_path) == ["1-3"]
 
@@ -152,18 +160,20 @@ def test_hard_link_to_a_description_keeps_what_it_says(tmp_path: Path) -> None:
     (tmp_path / "store" / "1-1").mkdir()
     (tmp_path / "store" / "1-1" / "checkpoint.json").write_text("mine")
     os.link(tmp_path / "store" / "1-1" / "checkpoint.json", tmp_path / "link")
-    saver.store.admit(events.checkpoint("AbCdE", 1, "1-1", 0, None, 1.0))
+    saver.store.admit(saved("1-1"))
     assert (tmp_path / "link").read_text() == "mine"
 
 
 def test_missing_folder_and_a_name_used_twice_are_problems(tmp_path: Path) -> None:
     saver = Saver(tmp_path)
     event = saver.save()
-    assert event["e"] == "checkpoint"
+    assert isinstance(event, Saved)
     again = saver.store.admit(event)
-    assert (again["e"], "saved before" in again["message"]) == ("problem", True)
-    missing = saver.store.admit(events.checkpoint("AbCdE", 1, "1-7", 0, None, 1.0))
-    assert (missing["e"], "there is no folder" in missing["message"]) == ("problem", True)
+    assert isinstance(again, Problem)
+    assert "saved before" in again.text
+    missing = saver.store.admit(saved("1-7"))
+    assert isinstance(missing, Problem)
+    assert "there is no folder" in missing.text
 
 
 def test_unfinished_checkpoint_is_removed(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import cloudpickle
 import pytest
 
 import pitchpipe
-from pitchpipe.trial_agent import Checkpoint, read_spool
+from pitchpipe.trial_agent import Checkpoint
 
-from .client import LocalAgent, start, wait_until
+from .client import LocalAgent, read_spool, start, wait_until
 from .test_saving import continuation, last_checkpoint, pause
 
 Parameters = dict[str, Any]

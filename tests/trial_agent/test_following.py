@@ -14,6 +14,8 @@ from pitchpipe.trial_agent.following import ExitWatch, Follower, Timers
 from pitchpipe.trial_agent.outbox import Outbox
 from pitchpipe.trial_agent.spool import SpoolReader
 
+from .client import messages
+
 
 class Followed:
     """A spool, and what a follower of it has sent."""
@@ -23,7 +25,7 @@ class Followed:
         path.touch()
         self.descriptor = os.open(path, os.O_RDONLY)
         self.outbox = Outbox()
-        self.follower = Follower(self.descriptor, SpoolReader("AbCdE", 1), self.outbox.put_all)
+        self.follower = Follower(self.descriptor, SpoolReader(trial="AbCdE", attempt=1), self.outbox.put_all)
 
     def append(self, text: str) -> None:
         with open(self.path, "a") as file:
@@ -35,7 +37,7 @@ class Followed:
         while len(self.outbox) > cursor:
             more, cursor = self.outbox.take(cursor)
             events += more
-        return [event.get("value") or event["message"] for event in events]
+        return [event.get("value") or event["message"] for event in messages(events)]
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from pitchpipe.trial_agent import Job, RunSpec, read_spool
+from pitchpipe.trial_agent import Job, RunSpec
 from pitchpipe.trial_agent.function_channel import FunctionChannel
 from pitchpipe.trial_agent.outbox import Outbox
 
-from .client import LocalAgent, start, wait_until
+from .client import LocalAgent, read_spool, start, wait_until
 
 Parameters = dict[str, Any]
 
@@ -193,7 +193,8 @@ class SlowSpool:
 
 def test_order_in_the_spool_is_the_order_of_the_numbers() -> None:
     spool, outbox = SlowSpool(), Outbox()
-    job = Job("AbCdE", 1, 0, "{}", RunSpec("function", "exp", "/exp"))
+    run = RunSpec(kind="function", experiment="exp", folder="/exp")
+    job = Job(trial="AbCdE", attempt=1, sequence_id=0, parameters="{}", run=run)
     channel = FunctionChannel(job, spool, outbox)  # type: ignore[arg-type]
     first = threading.Thread(target=channel.report, args=("intermediate", "1"))
     first.start()
@@ -202,7 +203,7 @@ def test_order_in_the_spool_is_the_order_of_the_numbers() -> None:
     spool.second_is_done.set()
     first.join(30)
     assert ['"intermediate": 1' in line for line in spool.lines] == [True, False]
-    assert [(e["sequence"], e["value"]) for e in outbox.take(0)[0]] == [(0, "1"), (1, "2")]
+    assert [(e.sequence, e.value) for e in outbox.take(0)[0]] == [(0, "1"), (1, "2")]
 
 
 def test_forked_child_of_a_function_cannot_report(agent: LocalAgent) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pitchpipe.trial_agent import MessageDecoder, RunSpec, encode_message
+from pitchpipe.trial_agent import MessageDecoder, MessageError, RunSpec, encode_message
 from pitchpipe.trial_agent.checkpoint_store import Keeping
 from pitchpipe.trial_agent.requests import (
     Hello,
@@ -30,7 +30,7 @@ START = Start(
     gpus=[0],
     checkpoint="trials/7/checkpoints/1-3",
     budget=9.0,
-    keep=Keeping(2, "score", "minimize", 5, True),
+    keep=Keeping(keep=2, rank_by="score", mode="minimize", frequency=5, at_end=True),
     mark="5f",
 )
 KEEP = {"keep": 2, "rank_by": "score", "mode": "minimize", "frequency": 5, "at_end": True}
@@ -41,7 +41,7 @@ KEEP = {"keep": 2, "rank_by": "score", "mode": "minimize", "frequency": 5, "at_e
     [
         (Hello("secret", "exp"), {"op": "hello", "token": "secret", "experiment": "exp"}),
         (Kill("AbCdE", 1, 0.5), {"op": "kill", **ATTEMPT, "grace": 0.5}),
-        (Pause("AbCdE", 1), {"op": "pause", **ATTEMPT}),
+        (Pause("AbCdE", 1), {"op": "pause", **ATTEMPT, "grace": None}),
         (Ping(), {"op": "ping"}),
         (Poll(4), {"op": "poll", "after": 4}),
         (ReadFile("a", 1, 2), {"op": "read_file", "path": "a", "offset": 1, "limit": 2}),
@@ -64,12 +64,20 @@ KEEP = {"keep": 2, "rank_by": "score", "mode": "minimize", "frequency": 5, "at_e
     ],
 )
 def test_request_keeps_its_message_and_is_decoded_from_it(request_: Request, message: dict[str, object]):
-    assert encode_request(request_) == message
-    assert decode_request(MessageDecoder().feed(encode_message(message))[0]) == request_
+    (sent,) = MessageDecoder().feed(encode_message(encode_request(request_)))
+    assert sent == message
+    assert decode_request(message) == request_
 
 
 def test_configure_message_keeps_every_field():
-    run = RunSpec("function", "exp", "/exp", path="/exp/trial.pkl", environment={"A": "b"}, memory_limit=5)
+    run = RunSpec(
+        kind="function",
+        experiment="exp",
+        folder="/exp",
+        path="/exp/trial.pkl",
+        environment={"A": "b"},
+        memory_limit=5,
+    )
     message = encode_request(run)
     assert (message["op"], message["experiment"], message["folder"]) == ("configure", "exp", "/exp")
     assert decode_request(message) == run
@@ -77,5 +85,5 @@ def test_configure_message_keeps_every_field():
 
 @pytest.mark.parametrize("message", [{"op": "dance"}, {}, {"op": "kill"}, {"op": "start", "trial": "a"}])
 def test_invalid_message_is_refused(message: dict[str, object]):
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises(MessageError):
         decode_request(message)

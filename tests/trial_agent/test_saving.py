@@ -10,13 +10,13 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pitchpipe.trial_agent import Checkpoint, Job, RunSpec, read_spool
+from pitchpipe.trial_agent import Checkpoint, Job, RunSpec
 from pitchpipe.trial_agent.checkpoint import write_data
 from pitchpipe.trial_agent.function_channel import FunctionChannel
 from pitchpipe.trial_agent.line_file import LineFile
 from pitchpipe.trial_agent.outbox import Outbox
 
-from .client import LocalAgent, start, wait_until
+from .client import LocalAgent, read_spool, start, wait_until
 from .test_command_trials import READY, REPORT, script
 
 Parameters = dict[str, Any]
@@ -236,11 +236,19 @@ def test_function_continues_from_its_checkpoint_with_the_next_number(agent: Loca
 
 
 def test_function_leaves_the_checkpoint_it_came_from_alone(tmp_path: Path) -> None:
-    run = RunSpec("function", "exp", str(tmp_path))
+    run = RunSpec(kind="function", experiment="exp", folder=str(tmp_path))
     folder = tmp_path / "trials" / "0" / "checkpoints"
     (folder / "1-4").mkdir(parents=True)
     (folder / "1-4" / "checkpoint.json").write_text('{"sequence": 4, "value": null, "time": 1.0}')
-    job = Job("AbCdE", 2, 0, "{}", run, 4, checkpoint=str(folder / "1-4"))
+    job = Job(
+        trial="AbCdE",
+        attempt=2,
+        sequence_id=0,
+        parameters="{}",
+        run=run,
+        first_sequence=4,
+        checkpoint=str(folder / "1-4"),
+    )
     spool, outbox = LineFile(str(tmp_path / "spool")), Outbox()
     channel = FunctionChannel(job, spool, outbox)
     for epoch in range(3):

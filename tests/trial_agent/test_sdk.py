@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.trial_agent import read_spool, sdk
+from pitchpipe.trial_agent import sdk
 from pitchpipe.trial_agent.line_file import LineFile
 from pitchpipe.trial_agent.sdk import CurrentTrial, SpoolChannel, metric_text, parameters_of
+
+from .client import read_spool
 
 SCRIPT = """
 import pitchpipe as p

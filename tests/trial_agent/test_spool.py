@@ -4,13 +4,16 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitchpipe.trial_agent import read_spool, spool
+from pitchpipe.trial_agent import spool
 from pitchpipe.trial_agent.spool import LineSplitter, SpoolReader, parse, value_text
+
+from .client import messages, read_spool
 
 VALUES = st.one_of(
     st.floats(), st.integers(-(2**53), 2**53), st.text(), st.fixed_dictionaries({"default": st.floats()})
@@ -18,8 +21,17 @@ VALUES = st.one_of(
 REPORTS = st.lists(st.tuples(st.sampled_from(["intermediate", "final"]), VALUES), max_size=20)
 
 
-def reader(first_sequence: int = 0) -> SpoolReader:
-    return SpoolReader("AbCdE", 1, first_sequence, clock=lambda: 12.5)
+class Live:
+    """A reader of a spool; its events are as the manager receives them."""
+
+    def __init__(self, first_sequence: int = 0) -> None:
+        self.reader = SpoolReader(trial="AbCdE", attempt=1, first_sequence=first_sequence, clock=lambda: 12.5)
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]:
+        return messages(self.reader.feed(data))
+
+    def finish(self) -> list[dict[str, Any]]:
+        return messages(self.reader.finish())
 
 
 def chunks(data: bytes, cuts: list[int]) -> list[bytes]:
@@ -32,7 +44,7 @@ def test_reports_are_the_same_however_the_bytes_arrive(
     reports: list[tuple[str, object]], cuts: list[int]
 ) -> None:
     data = b"".join(json.dumps({kind: value}).encode() + b"\n" for kind, value in reports)
-    live = reader()
+    live = Live()
     found = [event for chunk in chunks(data, cuts) for event in live.feed(chunk)] + live.finish()
     assert [(e["kind"], e["value"]) for e in found] == [(k, json.dumps(v)) for k, v in reports]
     for kind in ("intermediate", "final"):
@@ -42,20 +54,20 @@ def test_reports_are_the_same_however_the_bytes_arrive(
 
 @given(st.binary(max_size=300), st.lists(st.integers(0, 10_000)))
 def test_rubbish_raises_nothing_and_reads_the_same_again(data: bytes, cuts: list[int]) -> None:
-    whole, parts = reader(), reader()
+    whole, parts = Live(), Live()
     expected = whole.feed(data) + whole.finish()
     assert [e for chunk in chunks(data, cuts) for e in parts.feed(chunk)] + parts.finish() == expected
 
 
 def test_first_sequence_counts_on_from_a_checkpoint() -> None:
-    events = reader(first_sequence=7).feed(b'{"intermediate": 1}\n{"final": 2}\n{"intermediate": 3}\n')
+    events = Live(first_sequence=7).feed(b'{"intermediate": 1}\n{"final": 2}\n{"intermediate": 3}\n')
     assert [event["sequence"] for event in events] == [7, 0, 8]
 
 
 def test_line_without_newline_waits_until_the_end() -> None:
-    live = reader()
+    live = Live()
     assert live.feed(b'{"final": 1}') == []
-    assert live.inside_line
+    assert live.reader.inside_line
     assert live.finish()[0]["value"] == "1"
 
 
@@ -72,21 +84,21 @@ def test_line_without_newline_waits_until_the_end() -> None:
     ],
 )
 def test_invalid_line_is_a_readable_problem(line: bytes, words: str) -> None:
-    (event,) = reader().feed(line + b"\n")
+    (event,) = Live().feed(line + b"\n")
     assert event["e"] == "problem"
     assert words in event["message"]
     assert len(event["message"]) < 250
 
 
 def test_flood_of_rubbish_gives_few_problems_and_hides_no_report() -> None:
-    events = reader().feed(b"rubbish\n" * 1000 + b'{"final": 1}\n')
+    events = Live().feed(b"rubbish\n" * 1000 + b'{"final": 1}\n')
     assert len(events) == spool.MAX_PROBLEMS + 1
     assert "further problems are not mentioned" in events[-2]["message"]
     assert events[-1]["kind"] == "final"
 
 
 def test_line_over_the_limit_is_one_problem_and_the_next_line_is_read() -> None:
-    live = reader()
+    live = Live()
     long = b"x" * (spool.MAX_LINE // 2)
     events = [event for chunk in (long, long, long, b'x\n{"final"', b": 1}\n") for event in live.feed(chunk)]
     assert [event["e"] for event in events] == ["problem", "report"]
@@ -108,7 +120,7 @@ def test_not_a_number_and_infinities_survive() -> None:
 
 
 def test_time_in_a_line_is_taken_and_a_strange_one_is_not() -> None:
-    events = reader().feed(b'{"final": 1, "time": 3.5}\n{"final": 1, "time": "noon"}\n{"final": 1}\n')
+    events = Live().feed(b'{"final": 1, "time": 3.5}\n{"final": 1, "time": "noon"}\n{"final": 1}\n')
     assert [event["time"] for event in events] == [3.5, 12.5, 12.5]
 
 
@@ -117,7 +129,7 @@ def test_time_in_a_line_is_taken_and_a_strange_one_is_not() -> None:
 )
 def test_invalid_time_loses_only_itself(time: str, tmp_path: Path) -> None:
     line = f'{{"final": 0.5, "time": {time}}}\n'.encode()
-    (event,) = reader().feed(line)
+    (event,) = Live().feed(line)
     assert (event["value"], event["time"]) == ("0.5", 12.5)
     (tmp_path / "spool").write_bytes(line + f'{{"ended": {{"exit_code": 0, "time": {time}}}}}\n'.encode())
     report, ended = read_spool(tmp_path / "spool", "AbCdE", 1)
@@ -129,7 +141,7 @@ def test_invalid_time_loses_only_itself(time: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["loss", "intermediate"])
 def test_strange_value_loses_at_most_its_line(key: str, value: str) -> None:
     line = f'{{"{key}": {value}}}\n{{"checkpoint": "1-1"}}\n{{"final": 1}}\n'.encode()
-    events = reader().feed(line)
+    events = Live().feed(line)
     assert [event["e"] for event in events[1:]] == ["checkpoint", "report"]
 
 

@@ -13,9 +13,13 @@ from typing import Any
 import psutil
 import pytest
 
-from pitchpipe.trial_agent import Agent, UnixServer, core, encode_message, unix_server
+from pitchpipe.trial_agent import Agent, Report, UnixServer, core, encode_message, unix_server
 
 from .client import TOKEN, Client, LocalAgent, is_gone, start, wait_until
+
+
+def report(sequence: int, value: str = "0") -> Report:
+    return Report("AbCdE", 1, "intermediate", sequence, value, 0.0)
 
 
 class Server:
@@ -39,7 +43,7 @@ class Server:
         return client
 
     def put(self, *numbers: int) -> None:
-        self.agent.outbox.put_all([{"e": "report", "sequence": number, "value": "0"} for number in numbers])
+        self.agent.outbox.put_all([report(number) for number in numbers])
 
     def close(self) -> None:
         self.server.close()
@@ -196,8 +200,8 @@ def test_held_events_of_a_running_function_leave_after_the_hold(server: Server) 
     client.tell({"op": "poll", "after": 0})
     assert client.ask({"op": "hello"})["agent"] == "agent-1"
     server.agent.outbox.hold(0.05)
-    server.agent.outbox.put({"e": "started", "sequence": 0}, urgent=False)
-    client.tell({"op": "hello"})  # as a start would do: makes the server look at the clock
+    server.agent.outbox.put(report(0), urgent=False)
+    client.tell({"op": "hello"})  # what a start would do: it makes the server look at the clock
     replies = [client.receive(), client.receive()]
     assert sequences(replies[1]["events"]) == [0]
 
@@ -209,7 +213,7 @@ def test_manager_that_takes_no_bytes_is_given_up(
     server = Server(tmp_path, socket_folder)
     server.thread.start()
     frozen = server.connect()
-    server.agent.outbox.put_all([{"e": "report", "sequence": 0, "value": "x" * 4_000_000}])
+    server.agent.outbox.put_all([report(0, "x" * 4_000_000)])
     frozen.tell({"op": "poll", "after": 0})
     time_before = time.monotonic()
     while server.agent.outbox.on_events is not None and server.server.has_manager:

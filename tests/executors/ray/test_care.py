@@ -11,12 +11,17 @@ from pitchpipe.executors.ray.care import AgentCare
 from pitchpipe.executors.ray.leftovers import AgentLocation
 from pitchpipe.trial_agent import Ping, RunSpec
 
-RUN = RunSpec("function", "exp", "/exp", path="/exp/trial.pkl", code_directory="/home/ada")
+RUN = RunSpec(
+    kind="function", experiment="exp", folder="/exp", path="/exp/trial.pkl", code_directory="/home/ada"
+)
 
 
 @pytest.fixture
 def care() -> AgentCare:
-    return AgentCare("0-0", RunSetup("exp", Path("/exp"), "secret", RUN, 1, lambda: 0.0), list, list)
+    setup = RunSetup(
+        experiment_id="exp", folder=Path("/exp"), token="secret", run=RUN, concurrency=1, clock=lambda: 0.0
+    )
+    return AgentCare("0-0", setup, list, list)
 
 
 def location(**where: str) -> AgentLocation:
@@ -26,9 +31,9 @@ def location(**where: str) -> AgentLocation:
 def test_request_has_the_folders_of_the_agent(care: AgentCare) -> None:
     care.where = location(folder="/scratch/exp/0-0", code_directory="/ray/code")
     assert care.localized(RUN) == RunSpec(
-        "function",
-        "exp",
-        "/scratch/exp/0-0",
+        kind="function",
+        experiment="exp",
+        folder="/scratch/exp/0-0",
         path="/scratch/exp/0-0/trial.pkl",
         code_directory="/ray/code",
     )

@@ -41,9 +41,19 @@ async def manage(folder, go):
             if isinstance(event, AttemptStarted):
                 print(event.pid, flush=True)
     command = f"while [ ! -e {go} ]; do sleep 0.05; done; echo '{{\\"final\\": 7}}' >> $PITCHPIPE_REPORTS"
-    run = RunSpec("command", "exp", str(folder), command, str(folder), orphan_timeout=60.0)
+    run = RunSpec(
+        kind="command",
+        experiment="exp",
+        folder=str(folder),
+        command=command,
+        code_directory=str(folder),
+        orphan_timeout=60.0,
+    )
     executor = RayTrialExecutor(idle_timeout=0.0)
-    await executor.open(RunSetup("exp", folder, "secret", run, 1, time.time), deliver)
+    setup = RunSetup(
+        experiment_id="exp", folder=folder, token="secret", run=run, concurrency=1, clock=time.time
+    )
+    await executor.open(setup, deliver)
     executor.start_trial(AttemptOrder(trial_id="T0001", attempt=1, sequence_id=1, record="{}", slot=0, agent="0-0"))
     await asyncio.Event().wait()
 

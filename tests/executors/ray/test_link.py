@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from pitchpipe.executors.agents import Listener
 from pitchpipe.executors.ray.care import AgentCare
 from pitchpipe.executors.ray.link import RayLink
-from pitchpipe.trial_agent import Hello, Kill, Request, Start
+from pitchpipe.trial_agent import Ended, Event, Hello, Kill, Request, Start
 
 from ..bench import Bench, Session, check_frozen, check_late, check_thawed, run_to_silence
 from ..ray_support import eventually, lives
@@ -22,10 +23,10 @@ KILL = Kill("T1", 1)
 
 class Events(Listener):
     def __init__(self) -> None:
-        self.batches: list[dict[str, Any]] = []
+        self.events: list[Event] = []
 
-    def on_batch(self, agent: str, batch: dict[str, Any]) -> None:
-        self.batches.append(batch)
+    def on_batch(self, agent: str, events: Sequence[Event], cursor: int) -> None:
+        self.events += events
 
     def on_silent(self, agent: str, is_silent: bool) -> None:
         raise AssertionError(is_silent)
@@ -41,10 +42,10 @@ class Carefree(AgentCare):
         self.where = None
 
 
-def heard(*requests: Request, new: bool) -> list[dict[str, Any]]:
+def heard(*requests: Request, new: bool) -> list[Event]:
     """Return the events of a connection to an agent that is never found."""
 
-    async def check() -> list[dict[str, Any]]:
+    async def check() -> list[Event]:
         events = Events()
         never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         link = RayLink(agent="0-0", finding=never, hello=Hello(), listener=events, care=Carefree(), new=new)
@@ -52,15 +53,15 @@ def heard(*requests: Request, new: bool) -> list[dict[str, Any]]:
             link.send(request)
         await asyncio.sleep(0)
         never.cancel()
-        return [event for batch in events.batches for event in batch["events"]]
+        return events.events
 
     return asyncio.run(check())
 
 
 def test_trial_whose_agent_is_being_made_ends_when_it_is_stopped():
     (ended,) = heard(Hello(), START, KILL, KILL, new=True)
-    assert (ended["e"], ended["trial"], ended["attempt"]) == ("ended", "T1", 1)
-    assert ended["error"] == "stopped before it had started"
+    assert isinstance(ended, Ended)
+    assert (ended.trial, ended.attempt, ended.error) == ("T1", 1, "stopped before it had started")
 
 
 def test_trial_that_an_earlier_manager_may_have_started_is_stopped_by_its_agent():

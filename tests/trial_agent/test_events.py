@@ -1,0 +1,56 @@
+"""The events of an agent and their messages, field by field: agents and managers of other versions read them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pitchpipe.trial_agent import Ended, Event, MessageError, Problem, Report, Saved, Started, decode_events
+
+WHO = {"trial": "AbCdE", "attempt": 1}
+NOT_REACHED = {
+    "exit_code": None,
+    "signal": None,
+    "error": None,
+    "killed": False,
+    "paused": False,
+    "time": 2.0,
+}
+MESSAGES = [
+    (Started(**WHO, pid=7, time=2.0), {"e": "started", **WHO, "pid": 7, "time": 2.0}),
+    (
+        Report("AbCdE", 1, "final", 3, "0.9", 2.0),
+        {"e": "report", **WHO, "kind": "final", "sequence": 3, "value": "0.9", "time": 2.0},
+    ),
+    (
+        Saved(**WHO, name="1-3", sequence=3, time=2.0),
+        {"e": "checkpoint", **WHO, "name": "1-3", "sequence": 3, "value": None, "time": 2.0},
+    ),
+    (Problem("AbCdE", 1, "?"), {"e": "problem", **WHO, "message": "?"}),
+    (Ended(**WHO, time=2.0), {"e": "ended", **WHO, **NOT_REACHED}),
+    (
+        Ended(**WHO, time=2.0, out_of_memory=True, exported={"onnx": "/m"}),
+        {"e": "ended", **WHO, **NOT_REACHED, "out_of_memory": True, "exported": {"onnx": "/m"}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "message"), MESSAGES)
+def test_message_of_an_event_leaves_out_what_does_not_apply(event: Event, message: dict[str, Any]) -> None:
+    assert list(event.message().items()) == list(message.items())
+    assert decode_events([message, {**message, "of_a_later_version": 1}]) == [event, event]
+
+
+@pytest.mark.parametrize(("event", "message"), MESSAGES)
+def test_mark_is_the_last_field_of_a_message(event: Event, message: dict[str, Any]) -> None:
+    marked = replace(event, mark="5f")
+    assert list(marked.message().items()) == [*message.items(), ("mark", "5f")]
+    assert decode_events([marked.message()]) == [marked]
+
+
+@pytest.mark.parametrize("message", [{}, {"e": "?"}, {"e": "report", **WHO}, {"e": [], **WHO}])
+def test_event_that_makes_no_sense_is_a_message_error(message: dict[str, Any]) -> None:
+    with pytest.raises(MessageError, match="makes no sense"):
+        decode_events([message])
