@@ -21,6 +21,7 @@ import re
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 BASE = frozenset({"protocol", "search_space"})
@@ -296,7 +297,7 @@ def check_dataclasses(file: str, tree: ast.Module) -> list[Violation]:
         if isinstance(node, ast.ClassDef)
         and (file, node.name) not in POSITIONAL
         and is_positional_dataclass(node)
-        and sum(map(is_field, node.body)) > MOST_POSITIONAL
+        and sum(map(is_field, takewhile(is_before_keywords, node.body))) > MOST_POSITIONAL
     ]
 
 
@@ -306,6 +307,11 @@ def is_positional_dataclass(node: ast.ClassDef) -> bool:
     return any(
         re.match(r"(dataclasses\.)?dataclass\b", text) and "kw_only=True" not in text for text in decorators
     )
+
+
+def is_before_keywords(node: ast.stmt) -> bool:
+    """Tell whether a statement of a dataclass is not the mark `_: KW_ONLY`."""
+    return not (isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "KW_ONLY")
 
 
 def is_field(node: ast.stmt) -> bool:

@@ -105,6 +105,7 @@ ALLOWED = [
     ("tuners/planted.py", "from collections.abc import Mapping\nTABLE: Mapping[str, str] = {}"),
     ("manager/planted.py", f"@dataclass\nclass Small:\n{FIELDS}    e: ClassVar[int] = 1"),
     ("manager/planted.py", f"@dataclass(kw_only=True)\nclass Big:\n{FIELDS}    e: int"),
+    ("manager/planted.py", f"@dataclass\nclass Big:\n{FIELDS}    _: KW_ONLY\n    e: int"),
     ("manager/planted.py", f"class NoDataclass:\n{FIELDS}    e: int"),
     ("tuners/planted.py", "def f(items):\n    items.append(1)\n    names = []\n    names.sort()"),
 ]
