@@ -684,7 +684,7 @@ def test_proposal_outside_the_search_space_is_logged_once(host, caplog):
     one.request(5)  # 2, 3 and 4 are outside
     one.terminate()
     warnings = [
-        record.getMessage() for record in caplog.records if "not in the search space" in record.getMessage()
+        record.getMessage() for record in caplog.records if "outside the search space" in record.getMessage()
     ]
     assert len(warnings) == 1
     assert ": x: " in warnings[0]

@@ -22,8 +22,15 @@ class Simulation:
         self.clock = VirtualClock(1000.0)
         self.events: list[Event] = []
         self.executor = SimulatedTrialExecutor(lambda parameters: runs[parameters["run"]], self.clock)
-        run = RunSpec("command", "exp", "/nowhere", command="true")
-        setup = RunSetup("exp", Path("/nowhere"), "token", run, concurrency=2, clock=self.clock)
+        run = RunSpec(kind="command", experiment="exp", folder="/nowhere", command="true")
+        setup = RunSetup(
+            experiment_id="exp",
+            folder=Path("/nowhere"),
+            token="token",
+            run=run,
+            concurrency=2,
+            clock=self.clock,
+        )
         asyncio.run(self.executor.open(setup, self._deliver))
 
     def _deliver(self, events: Sequence[Event]) -> None:

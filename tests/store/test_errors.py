@@ -16,7 +16,7 @@ from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading.view import ExperimentView
 from pitchpipe.store.store import ExperimentRow, Store, Tick
 
-ROW = ExperimentRow("exp", "a name", "INITIALIZED", {}, "secret", 12.5)
+ROW = ExperimentRow(id="exp", name="a name", status="INITIALIZED", config={}, token="secret", created=12.5)
 TRIAL = Trial(
     trial_id="T0000",
     sequence_id=0,
@@ -24,7 +24,7 @@ TRIAL = Trial(
     record='{"parameters": {"x": 1}}',
     created=1.0,
 )
-TICK = Tick(changes=Changes({TRIAL.trial_id: TRIAL}, []), status="RUNNING")
+TICK = Tick(changes=Changes(trials={TRIAL.trial_id: TRIAL}), status="RUNNING")
 
 
 def killed(folder: Path) -> Path:

@@ -63,7 +63,7 @@ POINTS: dict[str, Point] = {
     "agent:reports-read": Point(_A + "command_trial", "CommandTrial._send", False, 5, _COMMAND),
     "agent:spool-written": Point(_A + "line_file", "LineFile.append", True, 16, _FUNCTION),
     "agent:before-end-recorded": Point(_A + "core", "Agent._look_idle", False, 1),
-    "agent:end-recorded": Point(_A + "events", "ended", False, 2),
+    "agent:end-recorded": Point(_A + "core", "Agent._look_idle", True, 2),
     "agent:checkpoint-named": Point(_A + "checkpoint", "save", True, 4, _FUNCTION),
     "agent:checkpoint-announced": Point(_A + "checkpoint_store", "CheckpointStore.prune", False, 3),
     "dispatcher:handled": Point(_D + "base", "MsgDispatcherBase.process_command", True, 10),

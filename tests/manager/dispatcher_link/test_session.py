@@ -456,8 +456,10 @@ def test_reply_to_a_ping_is_a_sign_of_life_and_commands_keep_their_numbers(
     class Heart(Heartbeat):
         """A heartbeat that beats when the test says so, and counts the signs of life."""
 
-        def __init__(self, timeout: float, beat: Callable[[], None], on_silence: Callable[[], None]) -> None:
-            super().__init__(timeout, beat, on_silence)
+        def __init__(
+            self, *, timeout: float, beat: Callable[[], None], on_silence: Callable[[], None]
+        ) -> None:
+            super().__init__(timeout=timeout, beat=beat, on_silence=on_silence)
             self.beat, self.signs = beat, 0
             hearts.append(self)
 
