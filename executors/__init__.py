@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from .base import Cursors, ExecutorError, RunSetup, TrialExecutor
-from .heartbeat import Heartbeat
+from typing import TYPE_CHECKING
+
+from ..trial_agent import lazy_names
+
+if TYPE_CHECKING:
+    from .base import Cursors, ExecutorError, RunSetup, TrialExecutor
+    from .heartbeat import Heartbeat
+
+_HOMES = {
+    ".base": "Cursors ExecutorError RunSetup TrialExecutor",
+    ".heartbeat": "Heartbeat",
+}
 
 __all__ = [
     "Cursors",
@@ -12,3 +22,6 @@ __all__ = [
     "RunSetup",
     "TrialExecutor",
 ]
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from .checkpoint_copies import clone_checkpoint
-from .clock import steady_clock
-from .conversation import QUEUES, Conversation, Record, SavedState, queue_of_reply
-from .disk_space import DiskSpaceGuard
-from .errors import NoRoomError, StoreError
-from .folder import ExperimentFolder, FolderError, ManagerInfo, default_directory
-from .json_lines import JsonConnection, json_line
-from .mirror import Mirror, fetch_experiment
-from .runtime_folder import RuntimeDirectoryError, private_directory, runtime_directory
-from .storage import StorageError
-from .store import ExperimentRow, Store, Tick
+from typing import TYPE_CHECKING
+
+from ..trial_agent import lazy_names
+
+if TYPE_CHECKING:
+    from .checkpoint_copies import clone_checkpoint
+    from .clock import steady_clock
+    from .conversation import QUEUES, Conversation, Record, SavedState, queue_of_reply
+    from .disk_space import DiskSpaceGuard
+    from .errors import NoRoomError, StoreError
+    from .folder import ExperimentFolder, FolderError, ManagerInfo, default_directory
+    from .json_lines import JsonConnection, json_line
+    from .mirror import Mirror, fetch_experiment
+    from .runtime_folder import RuntimeDirectoryError, private_directory, runtime_directory
+    from .storage import StorageError
+    from .store import ExperimentRow, Store, Tick
+
+_HOMES = {
+    ".checkpoint_copies": "clone_checkpoint",
+    ".clock": "steady_clock",
+    ".conversation": "QUEUES Conversation Record SavedState queue_of_reply",
+    ".disk_space": "DiskSpaceGuard",
+    ".errors": "NoRoomError StoreError",
+    ".folder": "ExperimentFolder FolderError ManagerInfo default_directory",
+    ".json_lines": "JsonConnection json_line",
+    ".mirror": "Mirror fetch_experiment",
+    ".runtime_folder": "RuntimeDirectoryError private_directory runtime_directory",
+    ".storage": "StorageError",
+    ".store": "ExperimentRow Store Tick",
+}
 
 __all__ = [
     "QUEUES",
@@ -41,3 +60,6 @@ __all__ = [
     "runtime_directory",
     "steady_clock",
 ]
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(__name__, _HOMES)

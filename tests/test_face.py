@@ -35,6 +35,25 @@ def test_import_and_reports_load_nothing_heavy() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        (
+            "pitchpipe.trial_agent.__main__",
+            ["numpy", "ray", "yaml", "pydantic", "pitchpipe.runner", "pitchpipe.store.store"],
+        ),
+        (
+            "pitchpipe.executors.ray.agent",
+            ["ray", "asyncio", "sqlite3", "pitchpipe.runner", "pitchpipe.store.store"],
+        ),
+        ("pitchpipe.executors.private_ray.supervisor", ["ray", "sqlite3", "pydantic", "pitchpipe.runner"]),
+        ("pitchpipe.dispatcher", ["ray", "sqlite3", "pitchpipe.runner", "pitchpipe.store.store"]),
+    ],
+)
+def test_process_loads_only_what_it_needs_before_it_starts(module: str, heavy: list[str]) -> None:
+    assert modules_after(f"import {module}").isdisjoint(heavy)
+
+
 def test_folders_of_the_tree_are_not_top_level_modules() -> None:
     names = "\n".join(f"import pitchpipe.{name}" for name in FOLDERS)
     assert modules_after(names).isdisjoint(FOLDERS)

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from .lease import RayLease, acquire, ray_status, stop_ray
-from .places import TEMP_PREFIX
-from .ray_process import named_actors, take_back_signals
+from typing import TYPE_CHECKING
+
+from ...trial_agent import lazy_names
+
+if TYPE_CHECKING:
+    from .lease import RayLease, acquire, ray_status, stop_ray
+    from .places import TEMP_PREFIX
+    from .ray_process import named_actors, take_back_signals
+
+_HOMES = {
+    ".lease": "RayLease acquire ray_status stop_ray",
+    ".places": "TEMP_PREFIX",
+    ".ray_process": "named_actors take_back_signals",
+}
 
 __all__ = [
     "TEMP_PREFIX",
@@ -15,3 +26,6 @@ __all__ = [
     "stop_ray",
     "take_back_signals",
 ]
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(__name__, _HOMES)

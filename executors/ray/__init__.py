@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from .executor import RayTrialExecutor
+from typing import TYPE_CHECKING
+
+from ...trial_agent import lazy_names
+
+if TYPE_CHECKING:
+    from .executor import RayTrialExecutor
+
+_HOMES = {
+    ".executor": "RayTrialExecutor",
+}
 
 __all__ = [
     "RayTrialExecutor",
 ]
+
+if not TYPE_CHECKING:  # a type checker must see which names there are
+    __getattr__ = lazy_names(__name__, _HOMES)
