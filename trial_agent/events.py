@@ -1,8 +1,8 @@
-"""What an agent reports to the manager: five kinds of event, as compact dicts with one builder each.
+"""What an agent reports to the manager: five kinds of event, and the JSON message of each.
 
-In a message `e` names the kind; times are seconds since the epoch; `mark` tells the trial from a forgotten one with the
-same id, and is left out where there is none. An attempt may report thousands of results a second, so the classes are
-neither frozen nor slotted, and each builds and reads its message itself: a general way takes several times as long.
+In a message `e` names the kind; times are seconds since the epoch; `mark` distinguishes the trial from a forgotten one
+with the same id; an empty one is left out. An attempt may report thousands of results a second, so the classes are
+neither frozen nor slotted, and each writes and reads its own message: generic code takes several times as long.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class Ended:
             self.error = _sendable(str(self.error))  # a script may write anything into its spool
 
     def outcome(self) -> Message:
-        """Return how the attempt ended, for the last line in its spool; without what is rare and does not apply.
+        """Return how the attempt ended, for the last line in its spool; rare fields only if they apply.
 
         >>> Ended(trial="AbCdE", attempt=1, exit_code=0, time=12.5).outcome()
         {'exit_code': 0, 'signal': None, 'error': None, 'killed': False, 'paused': False, 'time': 12.5}
@@ -229,7 +229,7 @@ _READERS: dict[str, Callable[[Message], Event]] = {
 
 
 def decode_events(messages: Iterable[Message]) -> list[Event]:
-    """Return the events in messages; raise `MessageError` if one makes no sense.
+    """Return the events in messages; raise `MessageError` if one is invalid.
 
     >>> decode_events([{"e": "problem", "trial": "AbCdE", "attempt": 1, "message": "line 3 is not JSON"}])
     [Problem(trial='AbCdE', attempt=1, text='line 3 is not JSON', mark='')]
@@ -237,7 +237,7 @@ def decode_events(messages: Iterable[Message]) -> list[Event]:
     try:
         return [_READERS[message["e"]](message) for message in messages]
     except (KeyError, TypeError) as error:
-        raise MessageError(f"an agent's event makes no sense: {type(error).__name__}: {error}") from error
+        raise MessageError(f"an agent's event is invalid: {type(error).__name__}: {error}") from error
 
 
 def _marked(mark: str) -> Message:

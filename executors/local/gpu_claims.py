@@ -1,4 +1,4 @@
-"""Which of the user's experiments holds which GPU: one small file under a lock, shared by all local experiments.
+"""Which experiment holds which GPU: a small locked file, shared by all local experiments of a user.
 
 Each experiment counts its own trials in its ledger; this file only keeps experiments off each other's GPUs. A claim
 outlives its manager as long as one of the experiment's agents lives, because its trials continue.
