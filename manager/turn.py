@@ -255,12 +255,15 @@ class TurnLoop:
 
     def _log_event(self, event: Event, effects: Sequence[Effect]) -> None:
         """Log what follows from an event, and what caused it."""
+        is_traced = bool(effects) and _log.isEnabledFor(logging.DEBUG)
+        if not is_traced and not isinstance(event, AttemptEnded):
+            return  # nearly all events: a result costs nothing here
         cause = f" (cause: {event.cause})" if event.cause else ""
         trial = self.opened_runner.get_trial(event.trial_id) if isinstance(event, AttemptEnded) else None
         if trial is not None and trial.status is not TrialStatus.SUCCEEDED:
             reason = f": {trial.reason}" if trial.reason else ""
             _log.info("trial %d is %s%s%s", trial.sequence_id, trial.status, reason, cause)
-        if effects and _log.isEnabledFor(logging.DEBUG):
+        if is_traced:
             names = ", ".join(type(effect).__name__ for effect in effects)
             _log.debug("%s after %s%s", names, type(event).__name__, cause)
 

@@ -162,9 +162,12 @@ class Store:
             await asyncio.sleep(_LOOK_EVERY)
 
     def _check_place(self) -> None:
-        with contextlib.suppress(PermissionError):
-            if not self.path.exists():
-                raise moved(self.path)
+        try:
+            os.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            raise moved(self.path) from None
+        except OSError:
+            return  # it is there, but may not be read at present
 
     def accept(self, snapshot: str, config: str | None) -> None:
         """Store what a user asked for, in a snapshot, and the configuration (canonical JSON) if it changes."""

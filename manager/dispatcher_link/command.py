@@ -11,7 +11,7 @@ from ...store import Record
 __all__ = ["Command"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Command:
     """Command number `n`; `is_periodical` marks an intermediate result, which goes to other queues."""
 
