@@ -19,7 +19,7 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
 from __future__ import annotations
 
 from .experiment_config import ExperimentConfig, check_plugins, load_config, with_plugins_checked
-from .models import LocalConfig
+from .models import LocalConfig, RayConfig
 from .problems import ConfigError
 from .source import read_source
 from .units import UnitError, parse_duration
@@ -28,6 +28,7 @@ __all__ = [
     "ConfigError",
     "ExperimentConfig",
     "LocalConfig",
+    "RayConfig",
     "UnitError",
     "check_plugins",
     "load_config",

@@ -25,6 +25,7 @@ from .problems import MISSING, Finding, Path, did_you_mean, nearest, shown
 __all__ = ["Draft", "fold", "make_draft"]
 
 PLATFORMS = {"local": LocalConfig, "ray": RayConfig}
+_HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
 # NNI platforms that are not supported here.
 OTHER_PLATFORMS = (
     "remote",
@@ -246,12 +247,12 @@ def _platform(draft: Draft, service: Mapping[Any, Any], at: Path) -> str | None:
     if known in PLATFORMS:
         return known
     if value is None:
-        draft.add(place, MISSING, "platform: local or platform: ray")
+        draft.add(place, MISSING, _HINT)
     elif known in OTHER_PLATFORMS:
         hint = "run a Ray cluster on those machines and use platform: ray with address"
         draft.add(place, f"platform {shown(value)} is not supported", hint)
     else:
-        hint = did_you_mean(value, PLATFORMS) or "platform: local or platform: ray"
+        hint = did_you_mean(value, PLATFORMS) or _HINT
         draft.add(place, f"unknown platform {shown(value)}", hint)
     return None
 

@@ -6,11 +6,11 @@ import pickle
 import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import cloudpickle
 
-from ..config import ExperimentConfig, LocalConfig
+from ..config import ExperimentConfig, LocalConfig, RayConfig
 from ..executors import TrialExecutor
 from ..runner import Event, ExperimentStatus, StopRequested, TrialRunner
 from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, default_directory, steady_clock
@@ -152,6 +152,8 @@ def executor_for(config: ExperimentConfig) -> TrialExecutor:
     service = config.training_service
     if isinstance(service, LocalConfig):
         return _local_executor(service)
+    if not isinstance(service, RayConfig):
+        assert_never(service)
     from ..executors.ray import RayTrialExecutor
 
     return RayTrialExecutor(

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import pitchpipe
+from pitchpipe import assessors, tuners
 from pitchpipe.dispatcher.plugin import Plugin
 from pitchpipe.protocol import CommandType
 from pitchpipe.trial_agent import environ, sdk
@@ -179,6 +180,17 @@ def test_every_method_of_a_tuner_is_on_the_page() -> None:
     public = [name for name in vars(Tuner) if callable(getattr(Tuner, name)) and not name.startswith("_")]
     assert [name for name in public if f"| `{name}(" not in page and name not in checkpoints] == []
     assert Plugin("tuner", Tuner()).has("update_search_space")
+
+
+NUMBERS = {7: "seven", 8: "eight", 9: "nine", 20: "twenty", 21: "twenty-one", 22: "twenty-two"}
+
+
+@pytest.mark.parametrize(("room", "words"), [(tuners, "tuners"), (assessors, "rules")])
+def test_every_algorithm_has_its_row_and_is_counted(room: Any, words: str) -> None:
+    page = f"docs/{room.__name__.rpartition('.')[2]}.md"
+    rows = re.findall(r"^\| \[?`(\w+)`", text(page), re.MULTILINE)
+    assert [name for name in room.names() if name not in rows] == []
+    assert f"[{NUMBERS[len(room.names())]} {words}" in text("README.md")
 
 
 # the examples

@@ -44,9 +44,10 @@ def export(
     """Write the trials of an experiment as JSON, CSV or an Optuna study, while it runs or after.
 
     JSON: {"experiment": {...}, "trials": [{"id", "sequence_id", "status", "parameters", "intermediate",
-    "final", "start_time", "end_time", "reason"}]}; times are seconds since the epoch, NaN and infinities are null.
-    CSV: one row per trial; nested parameters and results are flattened with dots, intermediate results are left
-    out, NaN is an empty cell.
+    "final", "start_time", "end_time", "reason", "kind", "exit_code", "attempts"}]}; times are seconds since the
+    epoch, NaN and infinities are null.
+    CSV: one row per trial with sequence_id, id, status, start_time, end_time, parameters, final, reason; nested
+    parameters and results are flattened with dots, NaN is an empty cell.
     Optuna: a new SQLite file with one study, named after the experiment; trials that were stopped early are pruned.
     """
     folder = chosen_experiment(experiment, experiment_id, directory)

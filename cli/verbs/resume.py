@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,12 +45,10 @@ def resume(
     as_json: bool,
     quiet: bool,
     extend: bool,
-    max_trial_number: int | None,
-    max_experiment_duration: float | None,
-    trial_concurrency: int | None,
     storage: str | None,
     detach: bool,
     announce_fd: int | None,
+    **limits: Any,
 ) -> int:
     """Resume an experiment that was stopped, failed, or lost its manager.
 
@@ -70,7 +68,7 @@ def resume(
             folder = _fetch(storage, chosen_name(experiment, experiment_id), directory)
         else:
             folder = chosen_experiment(experiment, experiment_id, directory)
-        _prepare(folder, extend, Extension(max_trial_number, max_experiment_duration, trial_concurrency))
+        _prepare(folder, extend, Extension(**limits))
         interrupts.hold()
         if detach:
             folder.own()

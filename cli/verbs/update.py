@@ -31,24 +31,17 @@ def update(
     experiment: str | None,
     experiment_id: str | None,
     directory: Path | None,
-    max_trial_number: int | None,
-    max_experiment_duration: float | None,
-    trial_concurrency: int | None,
     search_space: Path | None,
+    **limits: Any,
 ) -> None:
     """Change the limits of an experiment, or its search space while it runs.
 
     The changes take effect at once and are stored, so `resume` uses them. Lowering the concurrency does not stop
     running trials. If the experiment is not running, they take effect when you resume it.
     """
-    from ...manager.control import change_experiment
+    from ...manager.control import Extension, change_experiment
 
-    changes: dict[str, Any] = {
-        "max_trial_number": max_trial_number,
-        "max_experiment_duration": max_experiment_duration,
-        "trial_concurrency": trial_concurrency,
-    }
-    changes = {name: value for name, value in changes.items() if value is not None}
+    changes = Extension(**limits).changes()
     if search_space is not None:
         changes["search_space"] = _read(search_space)
     if not changes:

@@ -34,7 +34,9 @@ def _of(name: str, value: Any) -> Iterator[str]:
         yield from _of_count(name, value, _MOST_AT_ONCE)
     elif name == "max_experiment_duration":
         yield from _of_duration(name, value)
-    elif name == "search_space" and (not isinstance(value, Mapping) or not value):
+    elif name != "search_space":
+        raise LookupError(f"{name} has no check: write it here")
+    elif not isinstance(value, Mapping) or not value:
         yield 'search_space must be an object with at least one parameter, such as {"lr": {...}}'
 
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["csv_lines", "json_lines", "trial_object"]
 
 _PORTION = 500
-_FIXED = ("sequence_id", "id", "status", "start_time", "end_time")
+# Columns of the CSV before and after parameters and results: names in `trial_object`.
+_FIRST = ("sequence_id", "id", "status", "start_time", "end_time")
+_LAST = ("reason",)
 _HEAD = ("id", "name", "status", "reason", "folder", "created", "end_time", "run_time")
 
 
@@ -62,9 +64,9 @@ def trial_object(trial: dict[str, Any], intermediate: list[Any]) -> dict[str, An
 def csv_lines(view: ExperimentView) -> Iterator[bytes]:
     """Yield a header and one row per trial; a parameter named like another column gets the prefix `parameters.`"""
     parameters, finals = _columns(view)
-    taken = {*_FIXED, "reason", *finals}
+    taken = {*_FIRST, *finals, *_LAST}
     head = [f"parameters.{name}" if name in taken else name for name in parameters]
-    yield _csv([[*_FIXED, *head, *finals, "reason"]])
+    yield _csv([[*_FIRST, *head, *finals, *_LAST]])
     for portion in _portions(view):
         yield _csv([_row(trial, parameters, finals) for trial in portion])
 
@@ -87,9 +89,9 @@ def _columns(view: ExperimentView) -> tuple[list[str], list[str]]:
 
 
 def _row(trial: dict[str, Any], parameters: list[str], finals: list[str]) -> list[Any]:
-    fixed = [trial["sequence_id"], trial["trial_id"], trial["status"], trial["start_time"], trial["end_time"]]
-    values, results = flat(trial["parameters"]), _flat_final(trial)
-    return [*fixed, *map(values.get, parameters), *map(results.get, finals), trial["reason"]]
+    exported, values, results = trial_object(trial, []), flat(trial["parameters"]), _flat_final(trial)
+    first, last = ([exported[name] for name in names] for names in (_FIRST, _LAST))
+    return [*first, *map(values.get, parameters), *map(results.get, finals), *last]
 
 
 def _flat_final(trial: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import socket
 from collections.abc import Callable
@@ -396,6 +397,20 @@ def test_json_export_has_numbers_and_no_nan(three: list[Any], call: Callable[...
     }
     assert exported["trials"][1]["final"] is None
     assert [trial["sequence_id"] for trial in exported["trials"]] == [0, 1, 2]
+
+
+def test_help_and_page_list_the_fields_of_the_export(
+    three: list[Any], call: Callable[..., Any], tree: Path
+) -> None:
+    page = (tree / "docs" / "cli.md").read_text().split("\n## export\n")[1].split("\n## ")[0]
+    shown = call("export", "--help").out
+    fields = [*json.loads(call("export").out)["trials"][0]]
+    assert [*json.loads(page.split('"trials": ')[1].split("}\n\n")[0])[0]] == fields
+    assert re.findall(r'"(\w+)"', shown.split('"trials":')[1].split("]}")[0]) == fields
+    header = call("export", "--format", "csv").out.splitlines()[0].split(",")
+    columns = [*dict.fromkeys(name if name in fields else "parameters" for name in header)]
+    for text in (page.split("CSV has one row")[1], shown.split("CSV:")[1]):
+        assert re.findall(rf"\b({'|'.join(fields)})\b", re.split(r"[.;]\s", text)[0]) == columns
 
 
 def test_export_counts_a_later_attempt_instead_of_what_it_repeats(

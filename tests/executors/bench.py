@@ -184,7 +184,9 @@ class Bench:
             from pitchpipe.executors.ray.executor import RayTrialExecutor
 
             return RayTrialExecutor(idle_timeout=0.0)
-        return LocalTrialExecutor()
+        if self.kind == "local":
+            return LocalTrialExecutor()
+        raise LookupError(f"'{self.kind}' has no executor: construct it here")
 
     def setup(self, request: Request | None = None, **run: Any) -> RunSetup:
         path = str(self.folder / "trial.pkl")

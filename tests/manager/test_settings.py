@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.local.executor import LocalTrialExecutor
+from pitchpipe.executors.ray import RayTrialExecutor
+from pitchpipe.manager.experiments import executor_for
 from pitchpipe.manager.settings import run_of
 from pitchpipe.store.folder import ExperimentFolder
 
@@ -22,3 +26,15 @@ def test_checkpoints_are_ranked_by_the_direction_of_default(names: tuple[str, st
         needs_command=False,
     )
     assert run_of(config, ExperimentFolder(tmp_path)).keeping.mode == "maximize"
+
+
+@pytest.mark.parametrize(("platform", "kind"), [("local", LocalTrialExecutor), ("ray", RayTrialExecutor)])
+def test_platform_chooses_the_executor(platform: str, kind: type[Any]) -> None:
+    data = {"search_space": SPACE, "tuner": {"name": "Random"}, "training_service": {"platform": platform}}
+    assert type(executor_for(ExperimentConfig.from_dict(data, needs_command=False))) is kind
+
+
+def test_platform_without_an_executor_raises() -> None:
+    config = ExperimentConfig.model_construct(training_service="a new platform")  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="a new platform"):
+        executor_for(config)

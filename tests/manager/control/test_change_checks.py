@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pitchpipe.cli.verbs.resume import resume
+from pitchpipe.cli.verbs.update import update
 from pitchpipe.config import ExperimentConfig
+from pitchpipe.manager.control import extension
+from pitchpipe.manager.control.change_checks import problems_of
 from pitchpipe.manager.control.connection import ControlError
 from pitchpipe.manager.control.extension import Extension, ExtensionError, extend_experiment
 from pitchpipe.manager.control.operations import changed_config
+from pitchpipe.runner import LimitsChanged
+from pitchpipe.runner.events import Event
+from pitchpipe.server.api import models
+from pitchpipe.server.ui import limits as page
 from pitchpipe.store.folder import ExperimentFolder
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
@@ -54,3 +63,18 @@ def test_changes_that_make_sense_are_made() -> None:
     assert (changed.max_trial_number, changed.max_experiment_duration, changed.trial_concurrency) == (
         *(None, 7200.0, 4),
     )
+
+
+def test_change_without_a_check_raises() -> None:
+    with pytest.raises(LookupError, match="max_cost has no check"):
+        problems_of({"max_cost": 5})
+
+
+def test_every_changeable_limit_can_be_changed_everywhere() -> None:
+    names = set(extension.LIMITS)
+    assert {field.name for field in fields(LimitsChanged)} - {field.name for field in fields(Event)} == names
+    assert {*models.Change.model_fields} - {"search_space"} == names
+    assert {*models.Limits.model_fields} == names
+    assert {limit.name for limit in page.LIMITS} == names
+    for verb in (resume, update):
+        assert {option.name for option in verb.params} >= names
