@@ -3,6 +3,7 @@
     python -m benchmarks.search_quality                         Auto, TPE, Random and the peers, 100 trials, 5 seeds
     python -m benchmarks.search_quality --optimisers all --seeds 10 --plots docs/images/search
     python -m benchmarks.search_quality --workers 8 --budget 100
+    python -m benchmarks.search_quality --plateaus              metrics with few levels, as accuracy on few examples
     python -m benchmarks.search_quality --curves                early stopping: 4 workers, epochs are counted
     python -m benchmarks.search_quality --ablation --seeds 10   Auto without each of its parts
     python -m benchmarks.search_quality --optimisers Random TPE --tasks s1 s6 --budget 50 --quick
@@ -59,6 +60,8 @@ def main() -> None:
         options.optimisers = (
             [*STOPPING, *PEERS_STOPPING] if options.optimisers == list(USUAL) else options.optimisers
         )
+    if options.plateaus:
+        options.tasks = tasks.plateaus()
     if options.ablation:
         options.optimisers = ["Auto", *(f"Auto@{settings}" for settings in WITHOUT)]
     results = Results(options.results, options.peers)
@@ -132,10 +135,12 @@ def _options() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--optimisers", nargs="+", default=list(USUAL), help="names, or all")
-    parser.add_argument("--tasks", nargs="+", default=tasks.names(), choices=tasks.names(), metavar="TASK")
+    usual = [name for name in tasks.names() if name not in tasks.plateaus()]
+    parser.add_argument("--tasks", nargs="+", default=usual, choices=tasks.names(), metavar="TASK")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--budget", type=int, default=100, help="trials a search")
     parser.add_argument("--ablation", action="store_true", help="Auto without each of its parts")
+    parser.add_argument("--plateaus", action="store_true", help="tasks whose value has few levels instead")
     parser.add_argument("--curves", action="store_true", help="learning curves and early stopping instead")
     parser.add_argument("--workers", type=int, default=1, help="trials at a time")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "search_quality")

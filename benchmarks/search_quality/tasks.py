@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Curves", "Task", "curve_tasks", "make", "names", "space_of"]
+__all__ = ["Curves", "Task", "curve_tasks", "make", "names", "plateaus", "space_of"]
 
 Parameters = dict[str, Any]
 
@@ -71,7 +71,13 @@ def curve_tasks() -> dict[str, Callable[[], Curves]]:
     }
 
 
+def plateaus() -> list[str]:
+    """Return the names of the tasks whose value has few levels."""
+    return [name for name in names() if name.startswith("p")]
+
+
 def _makers() -> dict[str, Callable[[], Task]]:
+    import plateaus
     import synthetic
     import training
 
@@ -89,4 +95,12 @@ def _makers() -> dict[str, Callable[[], Task]]:
         "t2": training.kernel_ridge,
         "t3": training.linear_classifier,
         "t4": training.boosting,
+        "p1": plateaus.kernel_classifier,
+        "p2": plateaus.linear_classifier,
+        "p3": plateaus.neighbours,
+        "p4": plateaus.features_classifier,
+        "p5": plateaus.steep,
+        "p6": plateaus.steep_mixed,
+        "p7": plateaus.flat,
+        "p8": plateaus.flat_tree,
     }

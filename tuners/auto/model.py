@@ -28,18 +28,22 @@ _FIRST_ITERATIONS, _ITERATIONS = 40, 12
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Acquisition:
-    """Expected improvement under a posterior; `units` are the points it was fitted to, lowest mean first."""
+    """Expected improvement under a posterior; `units` are the points it was fitted to, lowest mean first.
+
+    An improvement by less than `least` does not count.
+    """
 
     transform: FeatureTransform
     posterior: Posterior
     units: Floats
     means: Floats
     best: float  # the lowest mean at these points: a low observed loss may be noise
+    least: float
 
     def score(self, units: Floats) -> Floats:
         """Return the logarithm of the expected improvement at points, shape (m,)."""
         mean, deviation = self.posterior.predict(self.transform.features(units))
-        return log_expected_improvement(mean, deviation, self.best)
+        return log_expected_improvement(mean, deviation, self.best - self.least)
 
     def within(self, branch: Branch) -> Acquisition:
         """Return the same with improvement measured against the best of a branch."""
@@ -133,6 +137,7 @@ class AutoModel:
             units=units[order],
             means=means[order],
             best=float(means[order[0]]),
+            least=self._settings.least_gain * _step(targets),
         )
 
     def _best_warping(self, known: _Training) -> Warping:
@@ -173,6 +178,16 @@ class AutoModel:
         self._theta[key] = fit(known.features, targets, self._embedding.groups, prior, theta, iterations)
         self._fitted_at[key] = known.suggested
         return self._theta[key]
+
+
+def _step(targets: Floats) -> float:
+    """Return the step from the best target to the next, shape (n,), if several are the best; else 0.
+
+    A metric with few levels, an accuracy on few examples, cannot improve by less; without this, the search stays
+    where the best level is known.
+    """
+    others = targets[targets > targets.min()]
+    return float(others.min() - targets.min()) if 0 < len(others) < len(targets) - 1 else 0.0
 
 
 def _interval(known: _Training) -> int:

@@ -36,6 +36,7 @@ class Settings:
     near_trend: float = 0.1  # the same in the trust region
     noises: tuple[float, ...] = (1e-3, 1e-2)  # they take turns: exact results, and noisy ones
     noise_spread: float = 2.0
+    least_gain: float = 0.5  # where the best results tie: what counts, in steps to the next result
     model_free_share: float = 0.15  # small changes of the best results
     branch_share: float = 0.12  # the best expected of a branch that was visited less
     nested_only: bool = True  # only branches of choices that have nested parameters

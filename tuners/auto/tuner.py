@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..base import Embedding, Floats, LearningTuner, ready
+from ..base import Embedding, Floats, Ints, LearningTuner, ready
 from ..moves import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
 from .initial_design import initial_design
 from .learning_curves import KnownLosses, LearningCurves
@@ -110,7 +110,12 @@ class AutoTuner(LearningTuner):
     def _model_free_step(self, known: KnownLosses) -> Floats:
         """Change one of the best results a little, as simulated annealing does."""
         place = min(int(self._rng.geometric(0.4)), int(np.isfinite(known.losses).sum())) - 1
-        return mutants(self._rng, self._embedding, self._history.units(known.rows[place : place + 1]), 10)
+        ties = known.rows[known.losses == known.losses[place]]
+        return mutants(self._rng, self._embedding, self._history.units(self._any_of(ties)), 10)
+
+    def _any_of(self, rows: Ints) -> Ints:
+        """Return one of the rows, shape (1,): of equal results, the first is no better than the others."""
+        return rows if len(rows) == 1 else rows[[int(self._rng.integers(len(rows)))]]
 
     def _model_based(self, known: KnownLosses) -> Floats:
         """Return candidates in order of expected improvement."""
@@ -131,7 +136,9 @@ class AutoTuner(LearningTuner):
             acquisition = acquisition.within(branch)
         elif self._is_local:
             good = acquisition.units[: max(len(acquisition.units) // 3, 2)]
-            region = Box(good[0], self._trust.radius, principal_axes(self._embedding, good))
+            ties = known.rows[known.losses == known.losses[0]]
+            centre = good[0] if len(ties) == 1 else history.units(self._any_of(ties))[0]
+            region = Box(centre, self._trust.radius, principal_axes(self._embedding, good))
         best = acquisition.units[: s.climbers]
         return climb(self._rng, self._embedding, region, acquisition.score, best, s.climb_rounds)
 

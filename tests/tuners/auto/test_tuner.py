@@ -13,6 +13,7 @@ import pytest
 from pitchpipe.search_space import SearchSpace
 from pitchpipe.tuners import AutoTuner, NoMoreTrialError, RandomTuner, Tuner
 from pitchpipe.tuners.auto.initial_design import initial_design
+from pitchpipe.tuners.auto.model import AutoModel
 from pitchpipe.tuners.auto.settings import Settings
 from pitchpipe.tuners.auto.trust_region import TrustRegion
 from pitchpipe.tuners.base.embedding import Embedding
@@ -256,3 +257,38 @@ def test_the_design_is_spread_over_options_and_ranges() -> None:
     design = initial_design(np.random.default_rng(0), Embedding.of(space), 9, centre_first=False)
     names = [space.decode(row)["model"]["_name"] for row in design]
     assert [names.count(name) for name in ("none", "tree", "net")] == [3, 3, 3]
+
+
+def in_levels(point: dict[str, Any]) -> float:
+    """Return a level of the plane: one point in 3,000 is on the best one, one in 30 on the next."""
+    return float(np.searchsorted((0.005, 0.5, 2, 4, 8, 16), plane(point)))
+
+
+def test_search_leaves_a_level_that_many_points_share() -> None:
+    def tied(**changes: Any) -> int:
+        found = [losses(started(PLANE, seed, **changes), in_levels, 40) for seed in range(3)]
+        return sum(values.count(min(values)) for values in found)
+
+    assert tied() < 0.7 * tied(least_gain=0.0)
+
+
+def test_least_gain_is_half_a_step_where_the_best_tie_and_nothing_elsewhere() -> None:
+    assert least_gain(np.array([0.0, 0.0, 1.0, 4.0])) > 0
+    assert least_gain(np.array([0.0, 0.5, 1.0, 4.0])) == 0.0
+    assert least_gain(np.zeros(4)) == 0.0
+
+
+def least_gain(found: np.ndarray) -> float:
+    embedding = Embedding.of(SearchSpace.parse(PLANE))
+    units = np.linspace(0.1, 0.9, len(found))[:, None] * np.ones(2)
+    model = AutoModel(embedding, Settings())
+    return model.acquisition(units, found, pending=units[:0], suggested=len(found), near=False).least
+
+
+def test_model_free_step_changes_any_of_the_tied_results() -> None:
+    tuner = started({"x": {"_type": "uniform", "_value": [0, 1]}}, model_free_share=1.0)
+    for i in range(60):
+        point = tuner.generate_parameters(i)
+        tuner.receive_trial_result(i, point, 0.0)
+    found = [tuner.generate_parameters(i)["x"] for i in range(60, 80)]
+    assert max(found) - min(found) > 0.5
