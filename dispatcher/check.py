@@ -23,9 +23,9 @@ def check(config: Mapping[str, Any]) -> list[Problem]:
         settings = Settings.read(config, {})
     except ValueError as error:
         return [Problem(("tuner",), str(error))]
-    problems, tuner = _loaded("tuner", settings.tuner, settings.injected)
+    problems, tuner = _loaded("tuner", settings.tuner, settings)
     if settings.assessor is not None:
-        problems += _loaded("assessor", settings.assessor, settings.injected)[0]
+        problems += _loaded("assessor", settings.assessor, settings)[0]
     if tuner is not None and "searchSpace" in config and hasattr(tuner, "update_search_space"):
         problems += _space_problems(tuner, config["searchSpace"], settings.constraints)
     return problems
@@ -50,9 +50,9 @@ def _direction(role: str, config: Mapping[str, Any]) -> str | None:
         return None
 
 
-def _loaded(role: str, config: Mapping[str, Any], injected: Mapping[str, Any]) -> tuple[list[Problem], Any]:
+def _loaded(role: str, config: Mapping[str, Any], settings: Settings) -> tuple[list[Problem], Any]:
     try:
-        plugin = load_plugin(role, config, injected)
+        plugin = load_plugin(role, config, settings.injected, settings.objectives)
     except PluginNotLoaded as error:
         return list(error.problems), None
     return _missing_methods(role, config, plugin), plugin

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from ..protocol import CommandType, JsonError, dumps, loads
+from ..protocol import CommandType, JsonError, dumps, loads, with_default
 from .errors import PluginFailed
 from .plugin import Plugin
 from .trials import History, Recent
@@ -25,11 +25,17 @@ class Judging:
     """
 
     def __init__(
-        self, assessor: Any, send: Callable[[CommandType, str], None], *, peer: bool = False
+        self,
+        assessor: Any,
+        send: Callable[[CommandType, str], None],
+        objective: str = "default",
+        *,
+        peer: bool = False,
     ) -> None:
         self.plugin = Plugin("assessor", assessor)
         self.peer = peer
         self._send = send
+        self._objective = objective
         self._histories: dict[str, History] = {}
         self._condemned: set[str] = set()  # each gets one verdict, however many results follow
         self._ended = Recent()
@@ -49,7 +55,7 @@ class Judging:
         if trial_job_id in self._condemned or trial_job_id in self._ended:
             return
         try:
-            decoded = loads(value)
+            decoded = with_default(loads(value), self._objective)
         except JsonError as error:
             _log.warning("A result of trial %s is dropped: %s", trial_job_id, error)
             return

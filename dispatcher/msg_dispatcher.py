@@ -29,7 +29,7 @@ class MsgDispatcher(MsgDispatcherBase):
 
     Intermediate results go to the assessor (and to a tuner that wants them), the end of a trial to both,
     everything else to the tuner. `constraints` are those of the search space; parameters that violate them are not
-    sent.
+    sent. In reports, the metric `objective` is also called `default`.
     """
 
     def __init__(
@@ -39,16 +39,17 @@ class MsgDispatcher(MsgDispatcherBase):
         channel: Channel | None = None,
         *,
         constraints: Sequence[str] = (),
+        objective: str = "default",
         **options: Any,
     ) -> None:
         super().__init__(channel, **options)
         self.tuner, self.assessor = tuner, assessor
         self.constraints = tuple(constraints)
-        self._suggesting = Suggesting(tuner, self.send, self._send_now, self)
+        self._suggesting = Suggesting(tuner, self.send, self._send_now, self, objective)
         self._give_control()
         self._judging: Judging | None = None
         if assessor is not None:
-            self._judging = Judging(assessor, self.send, peer=self.protocol is not None)
+            self._judging = Judging(assessor, self.send, objective, peer=self.protocol is not None)
 
     def connect(self, channel: Channel, protocol: int | None) -> None:
         """Give the channel and the manager's version to a dispatcher that was made without them."""

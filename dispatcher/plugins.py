@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from types import ModuleType
@@ -27,18 +27,27 @@ __all__ = ["construct", "find_class", "load_plugin", "own_direction"]
 _REGISTRIES: dict[str, Any] = {"tuner": TUNERS, "assessor": ASSESSORS}
 
 
-def load_plugin(role: str, config: Mapping[str, Any], injected: Mapping[str, Any]) -> Any:
+def load_plugin(
+    role: str,
+    config: Mapping[str, Any],
+    injected: Mapping[str, Any],
+    objectives: Sequence[Mapping[str, Any]] = (),
+) -> Any:
     """Return a new "tuner" or "assessor"; raise `PluginNotLoaded` if there is none.
 
     `injected` are arguments for a class whose signature has them, unless the configuration gives them. A direction that
     is the class's own default is left out: the class may write its default in another form, such as an enum.
+    `objectives` are those of the configuration, for a plug-in that takes them.
 
     >>> load_plugin("tuner", {"name": "Random"}, {"seed": 1, "optimize_mode": "minimize"}).__class__.__name__
     'RandomTuner'
     """
     cls = find_class(role, config)
     given = config.get("classArgs") or {}
-    return construct(role, cls, {**_accepted(cls, injected), **given})
+    plugin = construct(role, cls, {**_accepted(cls, injected), **given})
+    if objectives and hasattr(plugin, "update_objectives"):
+        plugin.update_objectives(list(objectives))
+    return plugin
 
 
 def find_class(role: str, config: Mapping[str, Any]) -> type:

@@ -111,7 +111,7 @@ def _is_open(fd: int) -> bool:
 
 
 def _dispatcher(settings: Settings, channel: FdChannel) -> MsgDispatcherBase:
-    tuner = load_plugin("tuner", settings.tuner, settings.injected)
+    tuner = load_plugin("tuner", settings.tuner, settings.injected, settings.objectives)
     if isinstance(tuner, MsgDispatcherBase):  # an advisor: tuner, assessor and dispatcher in one
         if settings.assessor is not None:
             _log.error("The assessor is ignored: %s judges trials itself", type(tuner).__name__)
@@ -119,12 +119,13 @@ def _dispatcher(settings: Settings, channel: FdChannel) -> MsgDispatcherBase:
         return tuner
     assessor = None
     if settings.assessor is not None:
-        assessor = load_plugin("assessor", settings.assessor, settings.injected)
+        assessor = load_plugin("assessor", settings.assessor, settings.injected, settings.objectives)
     return MsgDispatcher(
         tuner,
         assessor,
         channel,
         constraints=settings.constraints,
+        objective=settings.objective,
         protocol=settings.protocol,
         threads=settings.threads,
     )

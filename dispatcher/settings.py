@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..protocol import PROTOCOL_ENVIRONMENT
+from ..protocol import PROTOCOL_ENVIRONMENT, main_objective, objectives_of
 
 __all__ = ["Settings", "decode_exp_params", "encode_exp_params"]
 
@@ -23,6 +23,8 @@ class Settings:
     tuner: Mapping[str, Any]
     assessor: Mapping[str, Any] | None
     constraints: tuple[str, ...]
+    objectives: tuple[Mapping[str, Any], ...]  # as in the configuration, for plug-ins that take them
+    objective: str  # the name of the one that other plug-ins optimise
     injected: Mapping[str, Any]
     threads: int
     protocol: int | None
@@ -40,12 +42,16 @@ class Settings:
         tuner = config.get("advisor") or config.get("tuner")
         if not tuner:
             raise ValueError("the configuration has no tuner")
+        objectives = tuple(config.get("objectives") or ())
+        main = main_objective(objectives_of(objectives))
         announced = environment.get(PROTOCOL_ENVIRONMENT, "")
         return cls(
             tuner=tuner,
             assessor=config.get("assessor") or None,
             constraints=tuple(config.get("constraints") or ()),
-            injected={"optimize_mode": _direction(config), "seed": config.get("seed")},
+            objectives=objectives,
+            objective=main.name,
+            injected={"optimize_mode": main.direction if objectives else None, "seed": config.get("seed")},
             threads=_POOL_THREADS if (config.get("deprecated") or {}).get("multiThread") else 0,
             protocol=int(announced) if announced.isdecimal() else None,
             resume=environment.get("NNI_MODE") == "resume",
@@ -71,10 +77,3 @@ def decode_exp_params(text: str) -> dict[str, Any]:
     if not isinstance(config, dict):
         raise ValueError("--exp_params is not a JSON object")
     return config
-
-
-def _direction(config: Mapping[str, Any]) -> str | None:
-    """Return the direction of the objective `default`, which plug-ins optimise; None leaves it to them."""
-    objectives: Sequence[Mapping[str, Any]] = config.get("objectives") or ()
-    named = [one for one in objectives if one.get("name", "default") == "default"]
-    return next((one.get("direction") for one in (*named, *objectives)), None)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..protocol import CommandType, JsonError, dumps, loads
+from ..protocol import CommandType, JsonError, dumps, loads, with_default
 from ..tuners import Suggestion
 from .errors import PluginReturnedInvalid
 from .outside import OutsideWatch
@@ -36,12 +36,14 @@ class Suggesting:
         send: Callable[[CommandType, str], None],
         send_now: Callable[[CommandType, str], None],
         earlier: Recoverable,
+        objective: str = "default",
     ) -> None:
         self.plugin = Plugin("tuner", tuner)
         self.violations: Callable[[Any], Sequence[str]] | None = None
         self.watch: OutsideWatch | None = None
         self._send, self._send_now = send, send_now
         self._earlier = earlier
+        self._objective = objective
         self._next_id = 0
         self._parameters: dict[Any, Any] = {}  # suggested, and no final result yet
         self._reported: set[Any] = set()  # final result delivered, and not ended yet
@@ -155,7 +157,7 @@ class Suggesting:
     def final(self, data: dict[str, Any]) -> None:
         """Take a FINAL metric record; a second one for the same parameters is dropped."""
         parameter_id, trial_job_id = data.get("parameter_id"), data.get("trial_job_id")
-        value = _value(data)
+        value = self._value(data)
         if value is _DROPPED:
             return
         if parameter_id is None:
@@ -173,7 +175,7 @@ class Suggesting:
 
     def intermediate(self, data: dict[str, Any]) -> None:
         """Take a PERIODICAL metric record, for a tuner that wants them."""
-        parameter_id, value = data.get("parameter_id"), _value(data)
+        parameter_id, value = data.get("parameter_id"), self._value(data)
         if parameter_id not in self._parameters or value is _DROPPED:
             return
         self._ids[str(data.get("trial_job_id"))] = parameter_id
@@ -207,7 +209,7 @@ class Suggesting:
 
     def import_data(self, data: list[Any]) -> None:
         """Take results measured elsewhere; a `value` that is text is JSON."""
-        self.plugin.call("import_data", [_with_value(item) for item in data])
+        self.plugin.call("import_data", [_with_value(item, self._objective) for item in data])
 
     def change_parameters(self, trial_job_id: str, parameters: Any) -> None:
         """Note that a trial continues with other parameters, to which its later reports belong."""
@@ -219,6 +221,14 @@ class Suggesting:
         parameters = self._earlier.get_previous_param(parameter_id)
         if parameters is not None:
             self.plugin.call("import_data", [{"parameter": parameters, "value": value}])
+
+    def _value(self, data: dict[str, Any]) -> Any:
+        """Return what the trial reported; when it is not JSON, log that and return `_DROPPED`."""
+        try:
+            return with_default(loads(data["value"]), self._objective)
+        except JsonError as error:
+            _log.warning("A result of trial %s is dropped: %s", data.get("trial_job_id"), error)
+            return _DROPPED
 
     def _deliver(self, parameter_id: Any, parameters: Any, value: Any, **kwargs: Any) -> None:
         self.plugin.call("receive_trial_result", parameter_id, parameters, value, **kwargs)
@@ -264,20 +274,11 @@ def _record(parameter_id: int, parameters: Any, extras: Mapping[str, Any] | None
     )
 
 
-def _value(data: dict[str, Any]) -> Any:
-    """Return what the trial reported; when it is not JSON, log that and return `_DROPPED`."""
-    try:
-        return loads(data["value"])
-    except JsonError as error:
-        _log.warning("A result of trial %s is dropped: %s", data.get("trial_job_id"), error)
-        return _DROPPED
-
-
-def _with_value(item: Any) -> Any:
+def _with_value(item: Any, objective: str) -> Any:
     if not isinstance(item, dict) or not isinstance(item.get("value"), str):
         return item
     try:
-        return {**item, "value": loads(item["value"])}
+        return {**item, "value": with_default(loads(item["value"]), objective)}
     except JsonError:
         return item
 

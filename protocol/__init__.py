@@ -24,7 +24,8 @@ from .errors import (
 )
 from .failures import CHECKPOINT_GONE
 from .frames import MAX_LENGTH, FrameDecoder, encode_frame
-from .metrics import metric_value
+from .metrics import metric_value, with_default
+from .objectives import Direction, Objective, constraint_limits, main_objective, objectives_of
 from .record import (
     added_record,
     budget_and_donor,
@@ -44,23 +45,29 @@ __all__ = [
     "BadHeader",
     "BadPayload",
     "CommandType",
+    "Direction",
     "Frame",
     "FrameDecoder",
     "FrameError",
     "FrameTooLong",
     "JsonError",
     "MetricError",
+    "Objective",
     "ProtocolError",
     "TruncatedFrame",
     "UnknownCommand",
     "added_record",
     "budget_and_donor",
+    "constraint_limits",
     "dumps",
     "encode_frame",
     "loads",
+    "main_objective",
     "metric_value",
+    "objectives_of",
     "parameters_of",
     "pauses_at_budget",
+    "with_default",
     "with_parameters",
     "with_pause_at_budget",
 ]

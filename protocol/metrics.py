@@ -7,7 +7,7 @@ from typing import Any
 
 from .errors import MetricError
 
-__all__ = ["metric_value"]
+__all__ = ["metric_value", "with_default"]
 
 
 def metric_value(value: Any, key: str = "default") -> float:
@@ -29,6 +29,17 @@ def metric_value(value: Any, key: str = "default") -> float:
     if key not in value:
         raise MetricError(f"reported a dict without {key!r}")
     return _number(value[key], f" under {key!r}")
+
+
+def with_default(report: Any, name: str) -> Any:
+    """Return a report whose metric `name` is also called `default`, for plug-ins that know no other name.
+
+    >>> with_default({"loss": 0.3}, "loss")
+    {'loss': 0.3, 'default': 0.3}
+    """
+    if name == "default" or not isinstance(report, dict) or name not in report:
+        return report
+    return {**report, "default": report[name]}
 
 
 def _number(value: Any, where: str) -> float:

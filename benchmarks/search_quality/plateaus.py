@@ -165,7 +165,20 @@ def _in_levels(name: str, task: Task, limits: Sequence[float]) -> Task:
 
 def steep() -> Task:
     """Round Hartmann's function: one random point in 5,000 is on the best level, one in 500 on the next."""
-    limits = (-2.88, -2.48, -1.866, -1.183, -0.7247, -0.4101, -0.257, -0.1645, -0.1038, -0.0625, -0.03442, -0.01642)
+    limits = (
+        -2.88,
+        -2.48,
+        -1.866,
+        -1.183,
+        -0.7247,
+        -0.4101,
+        -0.257,
+        -0.1645,
+        -0.1038,
+        -0.0625,
+        -0.03442,
+        -0.01642,
+    )
     return _in_levels("p5", synthetic.hartmann(), limits)
 
 

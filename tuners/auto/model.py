@@ -3,7 +3,6 @@
 The evidence for each way of warping decides which losses are compressed, if any.
 
     Snelson, Rasmussen and Ghahramani, Warped Gaussian Processes, NIPS 2003
-    Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010 (the kriging believer)
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base import Embedding, Floats, active_dimension
-from ..models import Posterior, Prior, condition, fit, warped
+from ..models import HyperParameters, Posterior, Prior, condition, interval_after, warped
 from ..moves import Branch, log_expected_improvement
 from .settings import Settings, Warping
 
@@ -22,8 +21,6 @@ __all__ = ["Acquisition", "AutoModel"]
 
 _USUAL_SPREAD = 12**-0.5  # of a uniform number
 _NEVER = -(10**9)
-_Key = tuple[Warping, float, bool]
-_FIRST_ITERATIONS, _ITERATIONS = 40, 12
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -99,8 +96,7 @@ class AutoModel:
     def __init__(self, embedding: Embedding, settings: Settings) -> None:
         self._embedding = embedding
         self._settings = settings
-        self._theta: dict[_Key, Floats] = {}
-        self._fitted_at: dict[_Key, int] = {}
+        self._parameters = HyperParameters(embedding.groups)
         self._warping: dict[bool, Warping] = {}
         self._compared_at: dict[bool, int] = {}
 
@@ -121,15 +117,10 @@ class AutoModel:
             near=near,
         )
         warping = self._best_warping(known)
-        features, targets = known.features, warped(losses, warping.quantile)[0]
-        theta, groups = self._fitted(warping, known), self._embedding.groups
-        posterior = condition(theta, features, targets, groups)
-        if len(pending):
-            more = transform.features(pending)
-            imputed = np.concatenate([targets, posterior.mean(more)])
-            features, units = np.concatenate([features, more]), np.concatenate([units, pending])
-            posterior = condition(theta, features, imputed, groups)
-        means = posterior.mean(features)
+        targets, theta = warped(losses, warping.quantile)[0], self._fitted(warping, known)
+        more = transform.features(pending)
+        posterior, means = self._parameters.believed(theta, known.features, targets, more)
+        units = np.concatenate([units, pending])
         order = np.argsort(means, kind="stable")
         return Acquisition(
             transform=transform,
@@ -161,10 +152,6 @@ class AutoModel:
         """Return the hyper-parameters of the last fit, or of a new one if there are many more results."""
         s = self._settings
         noise = s.noises[0 if known.near else known.suggested % len(s.noises)]
-        key = warping, noise, known.near
-        theta = self._theta.get(key)
-        if theta is not None and known.suggested - self._fitted_at[key] < _interval(known):
-            return theta
         prior = Prior(
             # Hvarfner et al. 2024: distances grow with the square root of the dimension, so length-scales must.
             length_scale=warping.length_scale * math.sqrt(known.active / 4),
@@ -173,11 +160,14 @@ class AutoModel:
             noise=noise,
             noise_spread=s.noise_spread,
         )
-        iterations = _FIRST_ITERATIONS if theta is None else _ITERATIONS
-        targets = warped(known.losses, warping.quantile)[0]
-        self._theta[key] = fit(known.features, targets, self._embedding.groups, prior, theta, iterations)
-        self._fitted_at[key] = known.suggested
-        return self._theta[key]
+        return self._parameters.fitted(
+            (warping, noise, known.near),
+            known.features,
+            warped(known.losses, warping.quantile)[0],
+            prior,
+            suggested=known.suggested,
+            interval=_interval(known),
+        )
 
 
 def _step(targets: Floats) -> float:
@@ -191,6 +181,4 @@ def _step(targets: Floats) -> float:
 
 
 def _interval(known: _Training) -> int:
-    """Return after how many suggestions to fit again; a neighbourhood moves, so its fit ages sooner."""
-    count = len(known.losses)
-    return 1 if count <= 30 else 4 if count < 100 or known.near else 8 if count < 200 else 12
+    return interval_after(len(known.losses), near=known.near)

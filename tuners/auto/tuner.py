@@ -18,7 +18,8 @@ from ..base import Embedding, Floats, Ints, LearningTuner, ready
 from ..moves import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
 from .initial_design import initial_design
 from .learning_curves import KnownLosses, LearningCurves
-from .model import AutoModel
+from .model import Acquisition, AutoModel
+from .outcome_model import OutcomeAcquisition, OutcomeModel, Results
 from .settings import Settings
 from .trust_region import TrustRegion
 
@@ -55,6 +56,8 @@ class AutoTuner(LearningTuner):
         space = ready(self._explored).space
         self._embedding = Embedding.of(space, ordered_choices=s.ordered_choices, shared_names=s.shared_names)
         self._model = AutoModel(self._embedding, s)
+        outcomes = self._outcomes
+        self._outcome_model = None if outcomes is None else OutcomeModel(self._embedding, s, outcomes)
         self._trust = TrustRegion(self._layout.dimension)
         # Rows suggested inside the trust region, with the best loss until then.
         self._tried: dict[int, float] = {}
@@ -70,7 +73,7 @@ class AutoTuner(LearningTuner):
     ) -> None:
         """Record a point of the learning curve of a trial."""
         row = self._rows.get(parameter_id)
-        if row is not None:
+        if row is not None and self._outcomes is None:
             self._curves.note(row, sequence + 1, self._loss(value))
 
     def trial_stopped(self, parameter_id: int) -> None:
@@ -105,7 +108,9 @@ class AutoTuner(LearningTuner):
             self._curves.forget(row)  # it failed
         best = self._tried.pop(row, None)
         if best is not None:
-            self._trust.update(improved=self._history.loss(row) < best)
+            outcomes = self._outcomes
+            is_best = self._history.loss(row) < best if outcomes is None else outcomes.leads(row)
+            self._trust.update(improved=is_best)
 
     def _model_free_step(self, known: KnownLosses) -> Floats:
         """Change one of the best results a little, as simulated annealing does."""
@@ -124,23 +129,36 @@ class AutoTuner(LearningTuner):
         pending = np.setdiff1d(self._running_rows(), known.rows)[-_MOST_PENDING:]
         near = self._is_local and len(known.rows) > s.near_set
         known = self._nearest(known) if near else self._thinned(known)
-        acquisition = self._model.acquisition(
-            history.units(known.rows),
-            known.losses,
-            pending=history.units(pending),
-            suggested=history.count,
-            near=near,
-        )
+        acquisition = self._acquisition(known, history.units(pending), near=near)
         region: Region = branch or Everywhere()
         if branch:
             acquisition = acquisition.within(branch)
         elif self._is_local:
             good = acquisition.units[: max(len(acquisition.units) // 3, 2)]
-            ties = known.rows[known.losses == known.losses[0]]
-            centre = good[0] if len(ties) == 1 else history.units(self._any_of(ties))[0]
+            leading = self._leading(known)
+            centre = good[0] if len(leading) == 1 else history.units(self._any_of(leading))[0]
             region = Box(centre, self._trust.radius, principal_axes(self._embedding, good))
         best = acquisition.units[: s.climbers]
         return climb(self._rng, self._embedding, region, acquisition.score, best, s.climb_rounds)
+
+    def _acquisition(
+        self, known: KnownLosses, pending: Floats, *, near: bool
+    ) -> Acquisition | OutcomeAcquisition:
+        """Return the acquisition function after the known results."""
+        units, suggested = self._history.units(known.rows), self._history.count
+        if self._outcomes is None or self._outcome_model is None:
+            return self._model.acquisition(
+                units, known.losses, pending=pending, suggested=suggested, near=near
+            )
+        losses, excesses = self._outcomes.tables(known.rows)
+        results = Results(units=units, losses=losses, excesses=excesses)
+        return self._outcome_model.acquisition(self._rng, results, pending=pending, suggested=suggested)
+
+    def _leading(self, known: KnownLosses) -> Ints:
+        """Return the rows that share the first place: of tied results all, of several objectives the front."""
+        if self._outcomes is None or len(self._outcomes.goals) == 1:
+            return known.rows[known.losses == known.losses[0]]
+        return known.rows[np.floor(known.losses) == np.floor(known.losses[0])]
 
     def _where_to_look(self) -> tuple[bool, Branch | None]:
         """Return whether to stay in the trust region, and the branch to search, if any."""

@@ -18,6 +18,7 @@ from .history import History
 from .layout import Bools, Floats, Ints, Layout
 from .learning_tuner import LearningTuner, latin_hypercube
 from .non_repeating_tuner import NonRepeatingTuner
+from .outcomes import Outcomes, front_of
 from .scheduled_tuner import Member, ScheduledTuner
 
 __all__ = [
@@ -31,8 +32,10 @@ __all__ = [
     "LearningTuner",
     "Member",
     "NonRepeatingTuner",
+    "Outcomes",
     "ScheduledTuner",
     "active_dimension",
+    "front_of",
     "key_of",
     "latin_hypercube",
     "measurements",

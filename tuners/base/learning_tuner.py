@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...plugins import loss_sign, seed_of
-from ...protocol import metric_value
+from ...protocol import metric_value, objectives_of
 from ...search_space import SearchSpace
 from ..tuner import Tuner
 from .explored import Explored, measurements, ready
 from .history import History
 from .layout import Floats, Ints, Layout
+from .outcomes import Outcomes
 
 __all__ = ["LearningTuner", "latin_hypercube"]
 
@@ -38,8 +39,22 @@ class LearningTuner(Tuner):
 
     def __init__(self, optimize_mode: str = "minimize", seed: int | None = None) -> None:
         self._sign = loss_sign(optimize_mode)
+        self._goal = "default"  # the name of the first objective
         self._rng = np.random.default_rng(seed_of(seed))
         self._explored: Explored | None = None
+        self._outcomes: Outcomes | None = None  # of several objectives, or of limits
+        self._is_ranked = True
+
+    def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
+        """Take the objectives of an experiment, as in its configuration, before the search space.
+
+        With several, or with limits on outcomes, results are ranked: feasible before infeasible, by non-dominated rank.
+        """
+        found = objectives_of(objectives)
+        goals = [one for one in found if one.direction is not None]
+        self._sign, self._goal = goals[0].sign, goals[0].name
+        if len(found) > 1 or goals[0].is_limited:
+            self._outcomes = Outcomes(found)
 
     def _proposals(self) -> Iterable[Floats]:
         """Return vectors of the unit cube to try next, best first, each of shape (d,); there may be none."""
@@ -75,6 +90,7 @@ class LearningTuner(Tuner):
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Return the best proposal that is new and meets the constraints."""
         explored = ready(self._explored)
+        self._rank_outcomes()
         parameters = self._first_new(explored)
         if parameters is None:
             parameters = explored.new_point(lambda: explored.space.sample(self._rng))
@@ -96,7 +112,7 @@ class LearningTuner(Tuner):
         if row is None:
             self.import_data([{"parameter": parameters, "value": value}])
         else:
-            loss = self._loss(value)
+            loss = self._outcome(row, value)
             self._running.pop(parameter_id, None)
             self._settle(row, loss)
 
@@ -112,14 +128,32 @@ class LearningTuner(Tuner):
         for parameters, value in measurements(explored, data):
             explored.add(parameters)
             if value is not None:
-                self._settle(self._history.add(explored.space.encode(parameters)), self._loss(value))
+                row = self._history.add(explored.space.encode(parameters))
+                self._settle(row, self._outcome(row, value))
 
     def _settle(self, row: int, loss: float) -> None:
         self._history.settle(row, loss)
         self._settled(row)
 
+    def _outcome(self, row: int, value: Any) -> float:
+        """Record the outcomes of a row; return its loss, which the ranking replaces where there are several."""
+        loss = self._loss(value)
+        if self._outcomes is None:
+            return loss
+        self._is_ranked = False
+        return loss if self._outcomes.note(row, value) else math.inf
+
+    def _rank_outcomes(self) -> None:
+        """Give every result the loss of its rank among all."""
+        if self._outcomes is None or self._is_ranked:
+            return
+        self._is_ranked = True
+        for row, loss in zip(*self._outcomes.ranking(), strict=True):
+            if loss != self._history.loss(int(row)):
+                self._history.settle(int(row), float(loss))
+
     def _loss(self, value: Any) -> float:
-        loss = self._sign * metric_value(value)
+        loss = self._sign * metric_value(value, self._goal)
         # Finite, so that sums of differences stay finite.
         return min(max(loss, -_HUGE), _HUGE) if loss < math.inf else math.inf
 

@@ -2,6 +2,7 @@
 
 surrogate_tuner   the base class of GP, Metis, SMAC and DNGO: the first design, training data, the search
 gaussian_process  exact regression with a Matern kernel (`matern_kernel`): Auto, GP, Metis, PB2
+hyper_parameters  of several such processes, fitted again at intervals
 random_forest     regression trees: SMAC
 neural_features   Bayesian linear regression on a network's features: DNGO
 parzen            densities of good and of other points: TPE, BOHB, Metis
@@ -11,6 +12,7 @@ output_warping    losses as targets: bad ones are compressed
 from __future__ import annotations
 
 from .gaussian_process import Posterior, Prior, condition, fit
+from .hyper_parameters import HyperParameters, interval_after
 from .matern_kernel import SMOOTHNESSES, matern
 from .neural_features import LinearPosterior, Network, regress
 from .output_warping import warped
@@ -21,6 +23,7 @@ from .surrogate_tuner import Model, Score, SurrogateTuner, Training
 __all__ = [
     "SMOOTHNESSES",
     "Forest",
+    "HyperParameters",
     "LinearPosterior",
     "Mixture",
     "Model",
@@ -35,6 +38,7 @@ __all__ = [
     "features_of",
     "fit",
     "grow",
+    "interval_after",
     "matern",
     "regress",
     "warped",

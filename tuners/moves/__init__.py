@@ -2,6 +2,7 @@
 
 acquisition  the expected improvement
 climbing     hill-climbing from the best candidates
+hypervolume  the expected improvement of several objectives
 regions      where to search: everywhere, one branch, a box around the best point
 mutation     small changes of points
 """
@@ -10,17 +11,21 @@ from __future__ import annotations
 
 from .acquisition import log_expected_improvement
 from .climbing import climb
+from .hypervolume import Boxes, log_expected_hypervolume_improvement, thinned_front
 from .mutation import mutants
 from .regions import Box, Branch, Everywhere, Region, neglected_branch, principal_axes
 
 __all__ = [
     "Box",
+    "Boxes",
     "Branch",
     "Everywhere",
     "Region",
     "climb",
+    "log_expected_hypervolume_improvement",
     "log_expected_improvement",
     "mutants",
     "neglected_branch",
     "principal_axes",
+    "thinned_front",
 ]

@@ -1,0 +1,107 @@
+"""Objectives: the metrics that are optimised, and the limits that others must keep."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .metrics import metric_value
+
+__all__ = ["Direction", "Objective", "constraint_limits", "main_objective", "objectives_of"]
+
+Direction = Literal["minimize", "maximize"]
+_CONSTRAINT = re.compile(r"\s*(<=|>=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """A metric: optimised if it has a direction, limited if it has limits, or both.
+
+    `reference` is a value that a good trial beats; with several objectives, volumes are measured from it.
+
+    >>> latency = Objective(name="latency", direction=None, at_most=20.0)
+    >>> latency.excess({"latency": 23.0}), latency.excess({"latency": 15.0})
+    (3.0, -5.0)
+    """
+
+    name: str = "default"
+    direction: Direction | None = "minimize"
+    reference: float | None = None
+    at_least: float = -math.inf
+    at_most: float = math.inf
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether trials can violate it."""
+        return math.isfinite(self.at_least) or math.isfinite(self.at_most)
+
+    def loss(self, report: Any) -> float:
+        """Return the value in a report, the lower the better; raise `MetricError` if there is none."""
+        return self.sign * metric_value(report, self.name)
+
+    @property
+    def sign(self) -> float:
+        """1 to minimize, -1 to maximize."""
+        return -1.0 if self.direction == "maximize" else 1.0
+
+    def excess(self, report: Any) -> float:
+        """Return by how much a report exceeds the limits, below 0 if it keeps them; raise `MetricError`."""
+        value = metric_value(report, self.name)
+        return max(value - self.at_most, self.at_least - value)
+
+
+def objectives_of(given: Sequence[Mapping[str, Any]]) -> tuple[Objective, ...]:
+    """Return the objectives of a canonical configuration.
+
+    >>> objectives_of([{"direction": "maximize"}, {"name": "ms", "constraint": "<= 20"}])[1].at_most
+    20.0
+    """
+    return tuple(_objective(item) for item in given)
+
+
+def _objective(item: Mapping[str, Any]) -> Objective:
+    at_least, at_most = -math.inf, math.inf
+    if (constraint := item.get("constraint")) is not None:
+        at_least, at_most = constraint_limits(constraint)
+    return Objective(
+        name=item.get("name") or "default",
+        direction=item.get("direction"),
+        reference=item.get("reference"),
+        at_least=at_least,
+        at_most=at_most,
+    )
+
+
+def main_objective(objectives: Sequence[Objective]) -> Objective:
+    """Return the one that plug-ins for one objective optimise: `default`, or else the first that has a direction.
+
+    >>> given = [{"name": "ms", "constraint": "<= 9"}, {"name": "f1", "direction": "maximize"}]
+    >>> main_objective(objectives_of(given)).name
+    'f1'
+    """
+    goals = [one for one in objectives if one.direction is not None] or [Objective()]
+    return next((one for one in goals if one.name == "default"), goals[0])
+
+
+def constraint_limits(text: str) -> tuple[float, float]:
+    """Return the limits that a constraint sets, `<= 20` or `>= 0.5`, or both with a comma; raise `ValueError`.
+
+    >>> constraint_limits(">= 0.5, <= 1")
+    (0.5, 1.0)
+    """
+    at_least, at_most = -math.inf, math.inf
+    for part in text.split(","):
+        found = _CONSTRAINT.fullmatch(part)
+        if found is None:
+            raise ValueError(f"{part.strip()!r} is not <= NUMBER or >= NUMBER")
+        limit = float(found[2])
+        if found[1] == "<=":
+            at_most = min(at_most, limit)
+        else:
+            at_least = max(at_least, limit)
+    if at_least > at_most:
+        raise ValueError(f"no value is {text.strip()}")
+    return at_least, at_most

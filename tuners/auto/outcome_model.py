@@ -1,0 +1,215 @@
+"""The model of `Auto` for several objectives and for limits on outcomes: a Gaussian process each.
+
+Emmerich, Deutz and Klinkenberg, Hypervolume-based Expected Improvement, CEC 2011
+Gardner et al., Bayesian Optimization with Inequality Constraints, ICML 2014
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..base import Bools, Embedding, Floats, Outcomes, active_dimension, front_of
+from ..models import HyperParameters, Posterior, Prior
+from ..moves import (
+    Boxes,
+    Branch,
+    log_expected_hypervolume_improvement,
+    log_expected_improvement,
+    thinned_front,
+)
+from .settings import Settings
+
+__all__ = ["OutcomeAcquisition", "OutcomeModel", "Results"]
+
+_BEYOND = 0.1  # of the range of the front: where the reference point lies that is not given
+_GOOD = 0.25  # share of the results that are never compressed
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Results:
+    """What trials at `units`, shape (n, d), reported, best first: losses (n, m) and excesses over limits (n, c).
+
+    Failed trials have the worst losses and excesses.
+    """
+
+    units: Floats
+    losses: Floats
+    excesses: Floats
+
+    @property
+    def feasible(self) -> Bools:
+        """Which trials keep all limits, shape (n,)."""
+        return (self.excesses <= 0).all(axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Limit:
+    """The process of an excess, and its value where the limit lies."""
+
+    posterior: Posterior
+    zero: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class OutcomeAcquisition:
+    """The expected growth of the volume that feasible trials dominate, times the probability of being feasible.
+
+    With one objective the volume is the improvement. Before a trial is feasible, the probability alone counts.
+    `means` (n, m) are those of the objectives at `units`, best first.
+    """
+
+    embedding: Embedding
+    units: Floats
+    goals: Sequence[Posterior]
+    limits: Sequence[_Limit]
+    means: Floats
+    feasible: Bools
+    reference: Floats
+    rng: np.random.Generator
+    boxes: Boxes | None = None
+
+    def score(self, units: Floats) -> Floats:
+        """Return the logarithm of the acquisition function at points, shape (k,)."""
+        from scipy.special import log_ndtr
+
+        features = self.embedding.features(units)
+        scores = np.zeros(len(units)) if self.boxes is None else self._gain(features, self.boxes)
+        for limit in self.limits:
+            mean, deviation = limit.posterior.predict(features)
+            scores += log_ndtr((limit.zero - mean) / deviation)
+        return scores
+
+    def _gain(self, features: Floats, boxes: Boxes) -> Floats:
+        predicted = [goal.predict(features) for goal in self.goals]
+        if len(predicted) == 1:
+            return log_expected_improvement(*predicted[0], float(boxes.upper[0, 0]))
+        means, deviations = (np.column_stack(parts) for parts in zip(*predicted, strict=True))
+        return log_expected_hypervolume_improvement(means, deviations, boxes)
+
+    def against(self, rows: Bools) -> OutcomeAcquisition:
+        """Return the same with the growth measured against these points, shape (n,), if one of them is feasible."""
+        chosen = rows & self.feasible
+        if not chosen.any():
+            return self
+        means = self.means[chosen]
+        front = thinned_front(self.rng, means[front_of(means)])
+        return replace(self, boxes=Boxes.left_by(front, self.reference))
+
+    def within(self, branch: Branch) -> OutcomeAcquisition:
+        """Return the same with the growth measured against the points of a branch."""
+        return self.against(branch.contains(self.embedding.layout, self.units))
+
+
+class OutcomeModel:
+    """Keeps the hyper-parameters of all processes from one suggestion to the next."""
+
+    def __init__(self, embedding: Embedding, settings: Settings, outcomes: Outcomes) -> None:
+        self._embedding = embedding
+        self._settings = settings
+        self._outcomes = outcomes
+        self._parameters = HyperParameters(embedding.groups)
+
+    def acquisition(
+        self, rng: np.random.Generator, results: Results, *, pending: Floats, suggested: int
+    ) -> OutcomeAcquisition:
+        """Return the acquisition function after some results.
+
+        Points in `pending` (k, d) have no result yet and count with their expected ones; `suggested` counts
+        suggestions.
+        """
+        features, more = self._embedding.features(results.units), self._embedding.features(pending)
+        active = max(active_dimension(results.units), 1.0)
+
+        noise = self._settings.noises[suggested % len(self._settings.noises)]
+        prior = Prior(
+            length_scale=0.5 * math.sqrt(active / 4),
+            length_scale_spread=self._settings.length_scale_spread,
+            noise=noise,
+            noise_spread=self._settings.noise_spread,
+        )
+
+        def process(name: str, targets: Floats) -> tuple[Posterior, Floats]:
+            theta = self._parameters.fitted((name, noise), features, targets, prior, suggested=suggested)
+            return self._parameters.believed(theta, features, targets, more)
+
+        goals, means, reference = list[Posterior](), list[Floats](), list[float]()
+        for place, objective in enumerate(self._outcomes.goals):
+            scaled = _Scaled.of(results.losses[:, place], self._bend(results, place))
+            posterior, expected = process(f"objective {place}", scaled.targets)
+            goals.append(posterior)
+            means.append(expected)
+            given = None if objective.reference is None else objective.sign * objective.reference
+            reference.append(scaled.reference if given is None else scaled.target(given))
+        limits = list[_Limit]()
+        for place in np.flatnonzero((results.excesses > 0).any(axis=0)):
+            targets, zero = _signed_logs(results.excesses[:, place])
+            limits.append(_Limit(process(f"limit {place}", targets)[0], zero))
+        units = np.concatenate([results.units, pending])
+        # A pending point counts as feasible once there is one, so that it is not suggested again.
+        expected_feasible = np.full(len(pending), results.feasible.any())
+        found = OutcomeAcquisition(
+            embedding=self._embedding,
+            units=units,
+            goals=goals,
+            limits=limits,
+            means=np.column_stack(means),
+            feasible=np.concatenate([results.feasible, expected_feasible]),
+            reference=np.array(reference),
+            rng=rng,
+        )
+        return found.against(np.ones(len(units), dtype=bool))
+
+    def _bend(self, results: Results, place: int) -> float:
+        """Return the loss above which losses are compressed: the worst on the front, or of the best quarter."""
+        losses, known = results.losses, results.feasible
+        if not known.any():
+            known = np.ones(len(losses), dtype=bool)
+        quantile = float(np.quantile(losses[known, place], _GOOD))
+        if losses.shape[1] == 1:
+            return quantile
+        good = losses[known]
+        return max(float(good[front_of(good), place].max()), quantile)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scaled:
+    """Losses in units of the distance from the best to the bend, compressed above it, of mean 0 and variance 1."""
+
+    targets: Floats
+    best: float
+    unit: float
+    mean: float
+    spread: float
+
+    @classmethod
+    def of(cls, losses: Floats, bend: float) -> _Scaled:
+        best = float(losses.min())
+        unit = bend - best if bend > best else max(float(np.ptp(losses)), 1.0)
+        raw = _compressed((losses - best) / unit)
+        spread = float(raw.std()) or 1.0
+        return cls((raw - raw.mean()) / spread, best, unit, float(raw.mean()), spread)
+
+    def target(self, loss: float) -> float:
+        """Return the target of a loss."""
+        return (float(_compressed(np.array((loss - self.best) / self.unit))) - self.mean) / self.spread
+
+    @property
+    def reference(self) -> float:
+        """The target a little beyond the bend."""
+        return self.target(self.best + (1 + _BEYOND) * self.unit)
+
+
+def _compressed(values: Floats) -> Floats:
+    return np.where(values > 1, 1 + np.log(np.maximum(values, 1)), values)
+
+
+def _signed_logs(excesses: Floats) -> tuple[Floats, float]:
+    """Return targets for excesses over a limit, shape (n,), fine near the limit, and the target of the limit."""
+    unit = float(np.median(np.abs(excesses[excesses != 0]))) if (excesses != 0).any() else 1.0
+    raw = np.sign(excesses) * np.log1p(np.abs(excesses) / unit)
+    spread = float(raw.std()) or 1.0
+    return (raw - raw.mean()) / spread, -float(raw.mean()) / spread

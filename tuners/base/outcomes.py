@@ -1,0 +1,153 @@
+"""What trials with several objectives, or with limits on outcomes, reported."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...protocol import Objective
+from .layout import Bools, Floats, Ints
+
+__all__ = ["Outcomes", "front_of", "nondominated_ranks"]
+
+_GAP = 0.05  # between the worst feasible loss and the best infeasible one, of the spread
+
+
+class Outcomes:
+    """The losses and the excesses over limits of trials, by row of the history.
+
+    A loss is to be minimised; an excess above 0 violates a limit.
+
+    >>> outcomes = Outcomes([Objective(), Objective(name="ms", direction=None, at_most=20.0)])
+    >>> outcomes.note(0, {"default": 0.1, "ms": 30.0}), outcomes.note(1, {"default": 0.7, "ms": 20.0})
+    (True, True)
+    >>> outcomes.feasible(np.array([0, 1])).tolist()
+    [False, True]
+    """
+
+    def __init__(self, objectives: Sequence[Objective]) -> None:
+        self.objectives = tuple(objectives)
+        self.goals = tuple(one for one in objectives if one.direction is not None)
+        self.limits = tuple(one for one in objectives if one.is_limited)
+        self._losses: dict[int, list[float]] = {}
+        self._excesses: dict[int, list[float]] = {}
+
+    def __contains__(self, row: int) -> bool:
+        return row in self._losses
+
+    def note(self, row: int, report: Any) -> bool:
+        """Record a report; return whether it has a number for everything. Raises `MetricError`."""
+        losses = [one.loss(report) for one in self.goals]
+        excesses = [one.excess(report) for one in self.limits]
+        self._losses.pop(row, None)
+        if not all(map(math.isfinite, (*losses, *excesses))):
+            return False
+        self._losses[row], self._excesses[row] = losses, excesses
+        return True
+
+    def losses(self, rows: Ints) -> Floats:
+        """Return the losses of rows, shape (k, m)."""
+        return np.array([self._losses[row] for row in rows.tolist()]).reshape(len(rows), len(self.goals))
+
+    def excesses(self, rows: Ints) -> Floats:
+        """Return the excesses of rows, shape (k, c)."""
+        return np.array([self._excesses[row] for row in rows.tolist()]).reshape(len(rows), len(self.limits))
+
+    def tables(self, rows: Ints) -> tuple[Floats, Floats]:
+        """Return losses (k, m) and excesses (k, c) of rows; one that is not recorded has the worst of the others."""
+        known = np.array([row in self for row in rows.tolist()])
+        losses, excesses = self.losses(rows[known]), self.excesses(rows[known])
+        tables = []
+        for table in (losses, excesses):
+            whole = np.tile(table.max(axis=0, initial=-np.inf), (len(rows), 1))
+            whole[known] = table
+            tables.append(whole)
+        return tables[0], tables[1]
+
+    def leads(self, row: int) -> bool:
+        """Return whether a row is feasible and no feasible row dominates it."""
+        if row not in self or max(self._excesses[row], default=0.0) > 0:
+            return False
+        rows = np.fromiter(self._losses, dtype=np.int64)
+        others, own = self.losses(rows[self.feasible(rows)]), np.array(self._losses[row])
+        return not ((others <= own).all(axis=1) & (others < own).any(axis=1)).any()
+
+    def feasible(self, rows: Ints) -> Bools:
+        """Return which rows keep all limits, shape (k,)."""
+        return (self.excesses(rows) <= 0).all(axis=1)
+
+    def ranking(self) -> tuple[Ints, Floats]:
+        """Return all rows and one loss for each, which ranks them.
+
+        Feasible trials are ranked by their loss, those with several by non-dominated rank and, within it, by how
+        isolated they are; the infeasible ones follow, by their violation.
+        """
+        rows = np.fromiter(self._losses, dtype=np.int64)
+        losses, feasible = self.losses(rows), self.feasible(rows)
+        ranked = losses[:, 0] if len(self.goals) == 1 else _ranks_with_crowding(losses, feasible)
+        violation = self._violation(rows)
+        if not feasible.any():
+            return rows, violation
+        worst = ranked[feasible].max()
+        spread = max(worst - ranked[feasible].min(), 1e-9 * abs(worst), 1e-300)
+        return rows, np.where(feasible, ranked, worst + spread * (_GAP + violation / (1 + violation)))
+
+    def _violation(self, rows: Ints) -> Floats:
+        """Return the mean violation of the limits, each in units of its median violation; shape (k,)."""
+        over = np.maximum(self.excesses(rows), 0.0)
+        if not over.shape[1]:
+            return np.zeros(len(rows))
+        units = [np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in over.T]
+        return (over / np.array(units)).mean(axis=1)
+
+
+def _ranks_with_crowding(losses: Floats, feasible: Bools) -> Floats:
+    ranks = np.zeros(len(losses))
+    ranks[feasible] = nondominated_ranks(losses[feasible])
+    for rank in np.unique(ranks[feasible]):
+        chosen = np.flatnonzero(feasible & (ranks == rank))
+        order = np.argsort(np.argsort(-_crowding(losses[chosen]), kind="stable"), kind="stable")
+        ranks[chosen] += order / (len(chosen) + 1)
+    return ranks
+
+
+def _crowding(losses: Floats) -> Floats:
+    """Return the crowding distances, shape (n,): the larger, the more isolated (Deb et al. 2002)."""
+    distances = np.zeros(len(losses))
+    for column in losses.T:
+        order = np.argsort(column, kind="stable")
+        spread = column[order[-1]] - column[order[0]]
+        distances[order[[0, -1]]] = np.inf
+        if spread > 0:
+            distances[order[1:-1]] += (column[order[2:]] - column[order[:-2]]) / spread
+    return distances
+
+
+def front_of(losses: Floats) -> Bools:
+    """Return which points no other dominates, shape (n,), for losses of shape (n, m); of equal points, all.
+
+    >>> front_of(np.array([[0.0, 2.0], [1.0, 1.0], [2.0, 1.0]])).tolist()
+    [True, True, False]
+    """
+    return nondominated_ranks(losses, most=1) == 0
+
+
+def nondominated_ranks(losses: Floats, most: int | None = None) -> Ints:
+    """Return the rank of each point, shape (n,): 0 on the front, 1 on the front of the others, and so on.
+
+    Ranks from `most` on are `most`. Deb et al., A fast and elitist multiobjective genetic algorithm: NSGA-II, IEEE
+    Transactions on Evolutionary Computation 6(2), 2002.
+    """
+    no_worse = (losses[:, None] <= losses[None]).all(axis=2)
+    dominates = no_worse & ~no_worse.T
+    ranks = np.full(len(losses), len(losses) if most is None else most, dtype=np.int64)
+    left, rank = np.ones(len(losses), dtype=bool), 0
+    while left.any() and (most is None or rank < most):
+        first = left & ~dominates[left].any(axis=0)
+        ranks[first] = rank
+        left &= ~first
+        rank += 1
+    return ranks
