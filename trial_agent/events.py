@@ -172,7 +172,9 @@ class Ended:
 
     def __post_init__(self) -> None:
         if self.error is not None:
-            self.error = _sendable(str(self.error))  # a script may write anything into its spool
+            self.error = _sendable(self.error)
+        if self.exported:
+            self.exported = {_sendable(name): _sendable(path) for name, path in self.exported.items()}
 
     def outcome(self) -> Message:
         """Return how the attempt ended, for the last line in its spool; rare fields only if they apply.

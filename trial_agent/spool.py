@@ -22,7 +22,7 @@ import math
 import os
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import orjson
 
@@ -92,29 +92,28 @@ class Interpreter:
 
     def line(self, line: bytes | None, now: float) -> list[Event]:
         """Return the events of one line: none for a blank line, a problem for an invalid one."""
-        self._lines += 1
-        if line is None:
-            return self._problem(f"is longer than {MAX_LINE} bytes")
-        if not line.strip():
-            return []
-        record = parse(line)
-        return (
-            self._problem(f"is not a JSON object: {_shown(line)}")
-            if record is None
-            else self.record(record, now)
-        )
+        return self.parsed(line, None if line is None else parse(line), now)
 
     def read_again(self, line: bytes | None, record: dict[str, Any] | None, now: float) -> list[Event]:
         """Return the events of one line of a spool whose writer may have ended, with the end if it is there."""
         if self._ended:
             return []
-        outcome = (record or {}).get("ended")
-        if not isinstance(outcome, dict):
-            return self.line(line, now)
+        outcome = None if record is None else record.get("ended")
+        if not _is_outcome(outcome):
+            return self.parsed(line, record, now)
         self._ended = True
         moment = _finite(outcome.get("time"))
         who = {"trial": self._trial, "attempt": self._attempt, "mark": self._mark}
         return [Ended.of({**outcome, **who, "time": now if moment is None else moment})]
+
+    def parsed(self, line: bytes | None, record: dict[str, Any] | None, now: float) -> list[Event]:
+        """Return the events of one line that `parse` made a `record`, or could not."""
+        self._lines += 1
+        if record is not None:
+            return self.record(record, now)
+        if line is None:
+            return self._problem(f"is longer than {MAX_LINE} bytes")
+        return self._problem(f"is not a JSON object: {_shown(line)}") if line.strip() else []
 
     def record(self, record: dict[str, Any], now: float) -> list[Event]:
         """Return the events of one parsed line."""
@@ -250,22 +249,17 @@ def set_aside(path: str | os.PathLike[str]) -> None:
 
 
 def read_spool(
-    path: str | os.PathLike[str],
-    trial: str | None = None,
-    attempt: int | None = None,
-    first_sequence: int = 0,
-    mark: str = "",
+    path: str | os.PathLike[str], trial: str, attempt: int, first_sequence: int = 0, mark: str = ""
 ) -> list[Event]:
-    """Return the events in a spool as its agent would have sent them, without a torn last line.
+    """Return the events of an attempt in a spool as its agent would have sent them, without a torn last line.
 
-    `trial` and `attempt` select events in the spool of an agent, and label them in the spool of a command trial,
-    whose lines do not name them. Lines with a `mark` other than the one given belong to another trial.
-    Raises OSError when there is no such file.
+    Lines in the spool of an agent name the attempt that wrote them; those with a `mark` other than the one given belong
+    to another trial. Lines in the spool of a command trial name none. Raises OSError when there is no such file.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "agent-1.jsonl")
     >>> _ = open(path, "w").write('{"trial": "AbCdE", "attempt": 1, "final": 0.9, "time": 12.5}\\n{"trial"')
-    >>> [(event.kind, event.value) for event in read_spool(path)]
+    >>> [(event.kind, event.value) for event in read_spool(path, "AbCdE", 1)]
     [('final', '0.9')]
     """
     with open(path, "rb") as file:
@@ -275,24 +269,44 @@ def read_spool(
     lines = splitter.feed(data)
     if parse(splitter.rest) is not None:
         lines.append(splitter.rest)
+    interpreter = Interpreter(trial, attempt, first_sequence, mark)
     found: list[Event] = []
-    interpreters: dict[tuple[str, int], Interpreter] = {}
     for line in lines:
         record = None if line is None else parse(line)
-        key = _key_of(record, trial, attempt)
-        if key is not None and (not mark or (record or {}).get("mark", mark) == mark):
-            interpreter = interpreters.setdefault(key, Interpreter(*key, first_sequence, mark))
+        if record is None or _is_of(record, trial, attempt, mark):
             found += interpreter.read_again(line, record, modified)
     return found
 
 
-def _key_of(record: dict[str, Any] | None, trial: str | None, attempt: int | None) -> tuple[str, int] | None:
-    """Return the trial and attempt of a line; None if it names none, or not the requested attempt."""
-    if record is None or "trial" not in record or "attempt" not in record:
-        return None if trial is None or attempt is None else (trial, attempt)
-    key = (record["trial"], record["attempt"])
-    wanted = (trial is None or key[0] == trial) and (attempt is None or key[1] == attempt)
-    return key if wanted else None
+def _is_of(record: dict[str, Any], trial: str, attempt: int, mark: str) -> bool:
+    """Return whether a line is of an attempt: it names that one, or none."""
+    if mark and record.get("mark", mark) != mark:
+        return False
+    return (
+        "trial" not in record
+        or "attempt" not in record
+        or (record["trial"] == trial and record["attempt"] == attempt)
+    )
+
+
+def _is_outcome(outcome: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether a value is what an agent writes about an attempt's end; `time` is checked where it is used.
+
+    >>> _is_outcome({"exit_code": 0, "error": None}), _is_outcome({"exit_code": "0"}), _is_outcome({})
+    (True, False, False)
+    """
+    if not isinstance(outcome, dict) or "exit_code" not in outcome:
+        return False
+    numbers = [outcome["exit_code"], outcome.get("signal")]
+    flags = [outcome.get(name, False) for name in ("killed", "paused", "out_of_memory")]
+    exported = outcome.get("exported", {})
+    return (
+        all(number is None or (type(number) is int and 0 <= number < 256) for number in numbers)
+        and all(isinstance(flag, bool) for flag in flags)
+        and isinstance(outcome.get("error"), str | None)
+        and isinstance(exported, dict)
+        and all(isinstance(path, str) for path in exported.values())
+    )
 
 
 def parse(line: bytes) -> dict[str, Any] | None:

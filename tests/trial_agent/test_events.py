@@ -54,3 +54,9 @@ def test_mark_is_the_last_field_of_a_message(event: Event, message: dict[str, An
 def test_event_that_makes_no_sense_is_a_message_error(message: dict[str, Any]) -> None:
     with pytest.raises(MessageError, match="is invalid"):
         decode_events([message])
+
+
+def test_texts_of_users_can_be_sent_whatever_they_hold() -> None:
+    ended = Ended(**WHO, error="\udcff", exported={"\ud800": "/m\udcff"}, time=2.0)
+    assert (ended.error, ended.exported) == ("?", {"?": "/m?"})
+    assert Problem("AbCdE", 1, "\udcff").message()["message"] == "?"
