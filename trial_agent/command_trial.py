@@ -117,7 +117,7 @@ class CommandTrial:
                 sync(self._spool)
             except OSError as error:
                 text = f"the reports cannot be forced to the disk: {error}"
-                return [*found, Problem(**self.job.who, text=text)]
+                return [*found, Problem(**self.job.who, message=text)]
         return found
 
     def _start(self) -> subprocess.Popen[bytes]:

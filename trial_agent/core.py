@@ -16,7 +16,7 @@ from queue import SimpleQueue
 
 from . import environ
 from .command_trial import CommandTrial, Tools
-from .events import Ended
+from .events import Ended, encode_event
 from .file_watch import best_watch
 from .function_trial import FunctionLoader, FunctionTrial
 from .guard import Guard
@@ -133,7 +133,7 @@ class Agent:
     def next_events(self, after: int, timeout: float) -> Message:
         """Wait up to `timeout` seconds for events numbered above `after`; forget those up to it."""
         found, cursor = self.outbox.wait(after, timeout)
-        return {"events": [event.message() for event in found], "cursor": cursor}
+        return {"events": [encode_event(event) for event in found], "cursor": cursor}
 
     def run(self) -> None:
         """Run the attempts that `start` messages ask for; return after a shutdown."""

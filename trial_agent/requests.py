@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .checkpoint_store import Keeping
-from .messages import Message, MessageError
+from .messages import Message, MessageError, from_message
 
 __all__ = [
     "Hello",
@@ -214,10 +214,7 @@ def decode_request(message: Message) -> Request:
         kind = _KINDS[message["op"]]
     except (KeyError, TypeError):
         raise MessageError("there is no such request") from None
-    known = {
-        name: message[name] for name in kind.__dataclass_fields__ if name in message
-    }  # later versions say more
     try:
-        return kind(**known)
+        return from_message(kind, message)
     except TypeError as error:
         raise MessageError(str(error)) from error

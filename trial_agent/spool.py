@@ -22,11 +22,12 @@ import math
 import os
 import time
 from collections.abc import Callable
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, TypeGuard, TypeVar
 
 import orjson
 
 from .events import Ended, Event, Problem, Report, ReportKind, Saved
+from .messages import from_message
 
 __all__ = [
     "MAX_LINE",
@@ -44,8 +45,9 @@ __all__ = [
 
 MAX_LINE = 1_000_000
 MAX_NAME = 100  # characters of the name of a checkpoint
-_KINDS: tuple[ReportKind | Literal["checkpoint"], ...] = ("intermediate", "final", "checkpoint")
+_KINDS: frozenset[ReportKind | Literal["checkpoint"]] = frozenset(("intermediate", "final", "checkpoint"))
 _PUNCTUATION = str.maketrans("", "", "._-")
+_T = TypeVar("_T")
 MAX_PROBLEMS = 20  # of one attempt: limits the messages about a script that keeps writing rubbish
 
 
@@ -85,6 +87,7 @@ class Interpreter:
         self._trial = trial
         self._attempt = attempt
         self._mark = mark
+        self._who: dict[str, Any] = {"trial": trial, "attempt": attempt, "mark": mark}
         self._next = {"intermediate": first_sequence, "final": 0}
         self._last = "null"  # the value reported last
         self._lines = 0
@@ -102,9 +105,8 @@ class Interpreter:
         if not _is_outcome(outcome):
             return self.parsed(line, record, now)
         self._ended = True
-        moment = _finite(outcome.get("time"))
-        who = {"trial": self._trial, "attempt": self._attempt, "mark": self._mark}
-        return [Ended.of({**outcome, **who, "time": now if moment is None else moment})]
+        end = {**outcome, **self._who, "e": "ended", "time": _finite(outcome.get("time"), now)}
+        return [from_message(Ended, end)]
 
     def parsed(self, line: bytes | None, record: dict[str, Any] | None, now: float) -> list[Event]:
         """Return the events of one line that `parse` made a `record`, or could not."""
@@ -117,14 +119,14 @@ class Interpreter:
 
     def record(self, record: dict[str, Any], now: float) -> list[Event]:
         """Return the events of one parsed line."""
-        kinds: list[ReportKind | Literal["checkpoint"]] = [kind for kind in _KINDS if kind in record]
+        kinds = _KINDS.intersection(record)
         try:
             if len(kinds) != 1:
                 shown = _shown(json.dumps(record, separators=(",", ":")).encode())
                 return self._problem(f'needs one of "intermediate", "final" and "checkpoint": {shown}')
-            moment = _finite(record.get("time"))
-            moment = now if moment is None else moment
-            if (kind := kinds[0]) == "checkpoint":
+            (kind,) = kinds
+            moment = _finite(record.get("time"), now)
+            if kind == "checkpoint":
                 return self._named(record["checkpoint"], moment)
             return [self.report(kind, value_text(record[kind]), moment)]
         except RecursionError:
@@ -140,13 +142,11 @@ class Interpreter:
     def checkpoint(self, name: str, moment: float) -> Saved:
         """Return the event for a checkpoint that was saved after all results counted so far."""
         return Saved(
-            trial=self._trial,
-            attempt=self._attempt,
+            **self._who,
             name=name,
             sequence=self._next["intermediate"],
             value=_number(self._last),
             time=moment,
-            mark=self._mark,
         )
 
     def reported(self, kind: str) -> bool:
@@ -170,7 +170,7 @@ class Interpreter:
         if self._problems > MAX_PROBLEMS:
             return []
         last = "; further problems are not mentioned" if self._problems == MAX_PROBLEMS else ""
-        return [Problem(self._trial, self._attempt, message + last, self._mark)]
+        return [Problem(**self._who, message=message + last)]
 
     def _problem(self, what: str) -> list[Event]:
         return self.problem(f"line {self._lines} of the reports {what}")
@@ -182,7 +182,7 @@ class SpoolReader:
     >>> reader = SpoolReader(trial="AbCdE", attempt=1, clock=lambda: 12.5)
     >>> [event.value for event in reader.feed(b'{"intermediate": 0.8}\\n{"inter')]
     ['0.8']
-    >>> [event.text for event in reader.finish()]
+    >>> [event.message for event in reader.finish()]
     ['line 2 of the reports is not a JSON object: \\'{"inter\\'']
     """
 
@@ -344,20 +344,19 @@ def _number(value: str) -> float | None:
     """
     found = json.loads(value)
     number = found.get("default") if isinstance(found, dict) else found
-    return _finite(number)
+    return _finite(number, None)
 
 
-def _finite(number: object) -> float | None:
-    """Return a finite number as a float; None for anything else.
+def _finite(number: object, otherwise: _T) -> float | _T:
+    """Return a finite number as a float; `otherwise` for anything else.
 
-    >>> _finite(2), _finite(float("nan")), _finite(10**400), _finite("2")
-    (2.0, None, None, None)
+    >>> _finite(2, None), _finite(float("nan"), 1.5), _finite(10**400, None), _finite("2", None)
+    (2.0, 1.5, None, None)
     """
     try:
-        found = float(number) if isinstance(number, (int, float)) else math.nan
+        return float(number) if isinstance(number, (int, float)) and math.isfinite(number) else otherwise
     except OverflowError:
-        return None
-    return found if math.isfinite(found) else None
+        return otherwise
 
 
 def _shown(line: bytes) -> str:

@@ -243,6 +243,15 @@ def test_damaged_end_is_a_problem_and_hides_neither_reports_nor_the_end(outcome:
     assert (report["value"], ended["exit_code"]) == ("1", 0)
 
 
+def test_fields_that_an_end_should_not_have_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "reports-1.jsonl"
+    path.write_text(
+        '{"ended": {"exit_code": 0, "e": "report", "trial": 7, "of_a_later_version": 1, "time": 3}}\n'
+    )
+    (ended,) = read_spool(path, "AbCdE", 1)
+    assert (ended["e"], ended["trial"], ended["exit_code"], ended["time"]) == ("ended", "AbCdE", 0, 3.0)
+
+
 @given(st.dictionaries(st.sampled_from(END_FIELDS), JSON_VALUES))
 def test_any_end_of_an_attempt_is_an_event_or_a_problem(outcome: dict[str, object]) -> None:
     lines = json.dumps({"ended": outcome}).encode() + b"\n" + GOOD_END

@@ -53,7 +53,7 @@ def run_trial(disk: Disk, monkeypatch: pytest.MonkeyPatch, **run: Any) -> None:
 
     def noting(events: Iterable[Event], **how: Any) -> None:
         events = list(events)
-        disk.log += [event.message()["e"] for event in events]
+        disk.log += [event.e for event in events]
         put_all(events, **how)
 
     monkeypatch.setattr(agent.outbox, "put_all", noting)
