@@ -177,14 +177,7 @@ class Shutdown:
 Request = RunSpec | Hello | Start | Kill | Pause | Ping | Poll | ReadFile | Shutdown
 
 _KINDS: dict[str, type[Hello | Start | Kill | Pause | Ping | Poll | ReadFile | Shutdown]] = {
-    "hello": Hello,
-    "start": Start,
-    "kill": Kill,
-    "pause": Pause,
-    "ping": Ping,
-    "poll": Poll,
-    "read_file": ReadFile,
-    "shutdown": Shutdown,
+    kind.op: kind for kind in (Hello, Start, Kill, Pause, Ping, Poll, ReadFile, Shutdown)
 }
 
 
