@@ -119,22 +119,23 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Kill:
-    """End an attempt, `grace` seconds after asking it to end (None: the experiment's grace)."""
-
+class _End:
     trial: str
     attempt: int
-    grace: float | None = None
+    grace: float | None = None  # seconds; None: the experiment's grace
+
+
+@dataclass(frozen=True)
+class Kill(_End):
+    """End an attempt, `grace` seconds after asking it to end."""
+
     op: str = "kill"
 
 
 @dataclass(frozen=True)
-class Pause:
+class Pause(_End):
     """Let an attempt save a checkpoint, then end it."""
 
-    trial: str
-    attempt: int
-    grace: float | None = None
     op: str = "pause"
 
 
