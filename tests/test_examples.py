@@ -80,7 +80,7 @@ def test_digits_improves_and_stops_hopeless_trials_early(examples: Path, environ
 
 def test_custom_tuner_and_assessor_are_loaded_and_used(examples: Path, environment: dict[str, str]) -> None:
     folder = examples / "custom_tuner"
-    change(folder, max_trial_number="25")
+    change(folder, max_trial_number="25", trial_concurrency="4")
     summary, trials = tune(folder, environment)
     assert summary["status"] == "DONE"
     assert len(trials) == 25
