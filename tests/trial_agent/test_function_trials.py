@@ -258,6 +258,26 @@ def test_function_that_changed_on_disk_is_loaded_again(agent: LocalAgent) -> Non
         assert reports(client.until_ended(attempt=number))[-1] == ("final", 0, str(number))
 
 
+def test_signal_that_comes_just_before_the_function_blocks_is_not_lost(agent: LocalAgent) -> None:
+    def train(parameters: Parameters) -> None:
+        import functools
+        import hashlib
+        import time
+
+        from pitchpipe import report_intermediate_result
+
+        report_intermediate_result(1)
+        # No Python code runs between the two, so no signal handler does: as if there were no time between them.
+        compute = functools.partial(hashlib.pbkdf2_hmac, "sha256", b"", b"", 3_000_000)
+        list(map(functools.partial.__call__, [compute, functools.partial(time.sleep, 600)]))
+
+    client = agent.function(train)
+    client.tell(start())
+    client.events_until(lambda event: event["e"] == "report")
+    client.tell({"op": "shutdown"})
+    assert agent.process.wait(30) == 0
+
+
 @pytest.mark.parametrize("way", ["signal", "message"])
 def test_agent_that_is_shut_down_interrupts_its_function(agent: LocalAgent, way: str) -> None:
     def train(parameters: Parameters) -> None:
