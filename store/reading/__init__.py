@@ -12,6 +12,7 @@ from .trial_query import Condition, QueryError, TrialQuery
 from .view import ExperimentView, Follow
 from .words import (
     STATUS_WORDS,
+    closest_text,
     counts_text,
     duration_text,
     flat,
@@ -36,6 +37,7 @@ __all__ = [
     "Follow",
     "QueryError",
     "TrialQuery",
+    "closest_text",
     "counts_text",
     "csv_lines",
     "duration_text",
