@@ -11,6 +11,7 @@ from ..errors import damaged, empty, understood
 from ..folder import ExperimentFolder
 from .curves import read_results
 from .database import Database
+from .defaults import read_defaults
 from .json_values import parsed
 from .trial_query import TrialQuery
 from .trial_rows import read_trials
@@ -87,6 +88,7 @@ def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
         **counted,
         "limits": limits,
         "objectives": read_objectives(db),
+        "defaults": read_defaults(db, config),
         "remaining": _remaining(counted, limits, found["run_time"]) if is_running else None,
     }
 

@@ -90,7 +90,7 @@ class ExperimentView:
         return read_experiment(self.database)
 
     def summary(self) -> dict[str, Any]:
-        """Return its state: its row, is_running, counts, totals, times, limits, objectives, best."""
+        """Return its state: its row, is_running, counts, totals, times, limits, objectives, defaults, best."""
         found = read_summary(self.database, self.folder)
         return {**found, "best": self.best(1)}
 
