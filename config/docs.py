@@ -85,9 +85,9 @@ priors:                                  # where you expect good values
   `pitchpipe status`, the end of a run, the report, the pages and `Experiment` say how much better the best trial is
   than the defaults.
 - **`priors`** are for the tuners `Auto` and `TPE`. Part of the first suggestions is drawn near the centres; later ones
-  are weighted by the prior, less and less as results arrive, so that a wrong prior costs little (Hvarfner et al.,
-  πBO, ICLR 2022). Parameters without a prior are searched as usual. A nested parameter is named as in constraints:
-  `layer.kernel`."""
+  are weighted by the prior, less and less as results arrive, and not at all once the better results are elsewhere, so
+  that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a prior are searched as usual. A
+  nested parameter is named as in constraints: `layer.kernel`."""
 # Defaults that depend on other fields.
 _DEFAULTS_IN_WORDS = {"objectives": "direction of the tuner"}
 _SECTIONS: list[tuple[str, type[Section], str]] = [
