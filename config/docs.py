@@ -93,7 +93,8 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   out. `pitchpipe validate` and the start of a run say what was used and what was left out. An experiment is named by
   its folder, or by its id if it is in the same directory. A CSV file has a column for each parameter and one for the
   result, named `value`, `final`, or like the objective, whose direction it shares; `pitchpipe export --format csv`
-  writes such files.
+  writes such files. `Auto` also models each source and weighs it by how well it ranks the new results; a useless one
+  soon counts for nothing.
 - **`priors`** are for the tuners `Auto` and `TPE`. Part of the first suggestions is drawn near the centres; later ones
   are weighted by the prior, less and less as results arrive, and not at all once the better results are elsewhere, so
   that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a prior are searched as usual. A

@@ -12,15 +12,24 @@ import cloudpickle
 
 from ..config import ExperimentConfig, LocalConfig, RayConfig
 from ..executors import TrialExecutor
-from ..runner import Event, ExperimentStatus, StopRequested, TrialRunner, added_trial, recorded
+from ..protocol import dumps
+from ..runner import (
+    DataImported,
+    Event,
+    ExperimentStatus,
+    StopRequested,
+    TrialRunner,
+    added_trial,
+    recorded,
+)
 from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, default_directory, steady_clock
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
 from .settings import objectives_of, request_of
-from .warm_start import WarmStart, warm_start_of
 
 if TYPE_CHECKING:
     from ..executors.local import LocalTrialExecutor
+    from .warm_start import WarmStart
 
 __all__ = [
     "BY_USER",
@@ -56,7 +65,7 @@ def create_experiment(
     """
     clock = clock or steady_clock()
     directory = directory or _directory_of(config)
-    warm_start = warm_start_of(config, directory)
+    warm_start = _warm_start_of(config, directory)
     folder = ExperimentFolder.create(directory, experiment_id)
     try:
         if source is not None:
@@ -79,7 +88,7 @@ def create_experiment(
             token=secrets.token_hex(16),
             created=now,
             # As if users had added these trials: they are committed, and a resumed manager does not add them again.
-            snapshot={"accepted": [recorded(event) for event in _first_trials(config, warm_start, now)]},
+            snapshot={"accepted": [recorded(event) for event in _first_events(config, warm_start, now)]},
         )
         store = Store.create(folder.database, row, _names(config))
     except BaseException:
@@ -87,7 +96,7 @@ def create_experiment(
         raise
     executor = executor or executor_for(config)
     hooks = Hooks(callbacks=callbacks, stopper=stopper)
-    notes = warm_start.notes
+    notes = () if warm_start is None else warm_start.notes
     return Manager(
         folder, config, store, executor, clock, hooks=hooks, first_events=first_events, notes=notes
     )
@@ -125,10 +134,22 @@ def resume_experiment(
     return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first)
 
 
-def _first_trials(config: ExperimentConfig, warm_start: WarmStart, now: float) -> list[Event]:
-    """Return the events that add the trials of the defaults, the initial points and earlier searches."""
+def _warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart | None:
+    """Return what the earlier searches of a configuration offer; raise `ConfigError`."""
+    if not config.warm_start:
+        return None
+    from .warm_start import warm_start_of  # most experiments have none: they start without what it imports
+
+    return warm_start_of(config, directory)
+
+
+def _first_events(config: ExperimentConfig, warm_start: WarmStart | None, now: float) -> list[Event]:
+    """Return the events that hand over the results of earlier searches, and that add the trials to begin with."""
     own = [added_trial(point.parameters, now, source=point.source) for point in config.starting_points]
-    return [*own, *(added_trial(point, now, source="warm_start") for point in warm_start.points)]
+    if warm_start is None:
+        return [*own]
+    results = [DataImported(now, dumps(warm_start.results))] if warm_start.results else []
+    return [*results, *own, *(added_trial(point, now, source="warm_start") for point in warm_start.points)]
 
 
 def _stop(_runner: TrialRunner, now: float) -> tuple[Event, ...]:
@@ -165,7 +186,8 @@ def check_resources(config: ExperimentConfig) -> None:
 
 def warm_start_notes(config: ExperimentConfig, directory: Path | None = None) -> Sequence[str]:
     """Return what the warm start of a configuration would use and leave out; raise `ConfigError`."""
-    return warm_start_of(config, directory or _directory_of(config)).notes
+    found = _warm_start_of(config, directory or _directory_of(config))
+    return () if found is None else found.notes
 
 
 def executor_for(config: ExperimentConfig) -> TrialExecutor:

@@ -18,15 +18,20 @@ from .settings import objectives_of
 __all__ = ["WarmStart", "warm_start_of"]
 
 _MOST_OF_A_SOURCE = 3
+_BEST_MODELLED = _OTHERS_MODELLED = 75  # results of a source at most
 _SHARE = 4  # of the trials, one in so many at most
 
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """Points to try, in order, and a note about each source: what was used, and what was left out."""
+    """Points to try, in order, and a note about each source: what was used, and what was left out.
 
-    points: Sequence[dict[str, Any]] = ()
-    notes: Sequence[str] = ()
+    `results` are what a tuner that models earlier searches gets: `parameter`, `value` (a loss), `source` (a number).
+    """
+
+    points: Sequence[dict[str, Any]]
+    notes: Sequence[str]
+    results: Sequence[dict[str, Any]]
 
 
 def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
@@ -34,13 +39,12 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
 
     Experiments that are named by their ids are in `directory`.
     """
-    if not config.warm_start:
-        return WarmStart()
     objective = objectives_of(config)[0]
     fitting = _Fitting(
         SearchSpace.parse(config.search_space, config.constraints), flat(config.defaults or {})
     )
-    problems, rankings, notes = list[ConfigProblem](), list[list[dict[str, Any]]](), list[str]()
+    problems, notes = list[ConfigProblem](), list[str]()
+    sources = list[_Fitted]()
     for index, source in enumerate(config.warm_start):
         try:
             fitted = fitting.of(read_earlier(source, objective, directory))
@@ -52,12 +56,16 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
                 )
             )
             continue
-        rankings.append(fitted.points)
+        sources.append(fitted)
         notes.append(f"warm start from {source}: {fitted.note()}")
     if problems:
         raise ConfigError(problems)
     known = [point.parameters for point in config.starting_points]
-    return WarmStart(list(_chosen(rankings, known, config.max_trial_number)), notes)
+    return WarmStart(
+        points=list(_chosen([one.points for one in sources], known, config.max_trial_number)),
+        notes=notes,
+        results=list(_modelled(sources)) if (config.tuner.name or "").lower() == "auto" else (),
+    )
 
 
 def _chosen(
@@ -77,11 +85,21 @@ def _chosen(
         yield point
 
 
+def _modelled(sources: Iterable[_Fitted]) -> Iterator[dict[str, Any]]:
+    """Yield the results of all sources: of a large one the best, and others evenly by rank."""
+    for number, one in enumerate(sources):
+        step = max(len(one.points) - _BEST_MODELLED, 0) // _OTHERS_MODELLED + 1
+        for rank, (point, loss) in enumerate(zip(one.points, one.losses, strict=True)):
+            if rank < _BEST_MODELLED or (rank - _BEST_MODELLED) % step == 0:
+                yield {"parameter": point, "value": loss, "source": number}
+
+
 @dataclass(slots=True, kw_only=True)
 class _Fitted:
     """The results of a source that are points of the space, best first, each point once; and why others are not."""
 
     points: list[dict[str, Any]]
+    losses: list[float]
     results: int
     used: int
     reasons: Counter[str]
@@ -105,7 +123,7 @@ class _Fitting:
 
     def of(self, results: Sequence[EarlierResult]) -> _Fitted:
         """Return the results of one source as points."""
-        reasons, points = Counter[str](), dict[Any, dict[str, Any]]()
+        reasons, points = Counter[str](), dict[Any, tuple[dict[str, Any], float]]()
         used = 0
         for result in sorted(results, key=lambda result: result.loss):
             point = self._point(result.parameters)
@@ -113,11 +131,12 @@ class _Fitting:
                 reasons[point] += 1
                 continue
             used += 1
-            points.setdefault(identity(point), point)
+            points.setdefault(identity(point), (point, result.loss))
         known = {parameter.path for parameter in self.space.parameters}
         named = {name.removesuffix("._name") for result in results for name in result.parameters}
         return _Fitted(
-            points=list(points.values()),
+            points=[point for point, _ in points.values()],
+            losses=[loss for _, loss in points.values()],
             results=len(results),
             used=used,
             reasons=reasons,

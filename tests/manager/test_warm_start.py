@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
-from pitchpipe.manager.experiments import create_experiment
+from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.warm_start import WarmStart, warm_start_of
+from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading import ExperimentView, TrialQuery, csv_lines
 
-from .test_exact_resume import run
+from .test_exact_resume import CopyingStore, run, story
 
 SPACE: dict[str, Any] = {
     "lr": {"_type": "uniform", "_value": [0, 1]},
@@ -146,6 +148,36 @@ def test_constraints_hold_for_earlier_points_too(tmp_path: Path) -> None:
     found = read(tmp_path, source, constraints=["lr > 0.5"])
     assert [point["lr"] for point in found.points] == [0.7]
     assert "1 violate lr > 0.5" in found.notes[0]
+
+
+def test_only_a_tuner_that_models_sources_gets_their_results(tmp_path: Path) -> None:
+    one = table(tmp_path / "one.csv", *(row(i / 400, i / 400) for i in range(400)))
+    two = table(tmp_path / "two.csv", row(0.5, -7.0))
+    assert not read(tmp_path, one).results
+    results = read(tmp_path, one, two, tuner={"name": "Auto"}, objectives=[{"direction": "maximize"}]).results
+    assert results[-1] == {"parameter": row_point(0.5), "value": 7.0, "source": 1}
+    losses = [result["value"] for result in results[:-1]]
+    assert losses == sorted(losses)
+    assert losses[:75] == [-(399 - i) / 400 for i in range(75)]
+    assert 120 < len(losses) <= 150
+    assert losses[-1] > -0.02
+
+
+def test_earlier_results_reach_the_tuner_once_though_the_manager_is_killed(tmp_path: Path) -> None:
+    source = table(tmp_path / "old.csv", *(row(i / 10, i / 10) for i in range(10)))
+    manager = made(tmp_path, "exp", tuner={"name": "Auto"}, warm_start=[source], max_trial_number=12)
+    store = CopyingStore(manager, tmp_path / "copies")
+    manager.store = store  # type: ignore[assignment]
+    run(manager)
+    expected = story(tmp_path)
+    imported = [json.loads(row[2]) for row in expected["commands"] if row[1] == "FD"]
+    assert [len(rows) for rows in imported] == [10, 1, 1, 1]
+    assert [lr for lr, _ in tried(tmp_path, "exp")][:3] == [0.0, 0.1, 0.2]
+    for _, directory, now in store.copies[:3]:
+        clock = VirtualClock(now)
+        found = ExperimentFolder.find(directory, "exp")
+        run(resume_experiment(found, executor=SimulatedTrialExecutor(behave, clock), clock=clock))
+        assert story(directory) == expected
 
 
 def test_study_of_optuna_is_read(tmp_path: Path) -> None:
