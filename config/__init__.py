@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from .experiment_config import ExperimentConfig, check_plugins, load_config, with_plugins_checked
 from .models import LocalConfig, RayConfig
-from .problems import ConfigError
+from .problems import ConfigError, ConfigProblem
 from .source import read_source
 from .units import UnitError, parse_duration
 
 __all__ = [
     "ConfigError",
+    "ConfigProblem",
     "ExperimentConfig",
     "LocalConfig",
     "RayConfig",

@@ -17,6 +17,7 @@ from .models import (
     ConfigFields,
     Directory,
     Duration,
+    EarlierSearches,
     Environment,
     ExistingFile,
     GpuIndices,
@@ -100,12 +101,22 @@ initial_points:                          # then these, in order
 priors:                                  # where you expect good values
   lr: {centre: 0.01, confidence: high}
   layers: 2                              # short for {centre: 2}
+warm_start: [k3x9a2bq, old.csv]          # earlier searches
 ```
 
 - **`defaults` and `initial_points`** are whole points of the search space, with nested choices as trials get them. They
   count as trials, and every tuner that learns gets their results. A point that repeats an earlier one runs once.
   `pitchpipe status`, the end of a run, the report, the pages and `Experiment` say how much better the best trial is
   than the defaults.
+- **`warm_start`** names earlier searches for a similar problem. Of each, the three best configurations that fit this
+  search space are tried after the initial points: the best of each source first, then the second best; in all at most a
+  quarter of `max_trial_number`. Parameters are matched by name, nested ones by their path (`layer.kernel`). A result
+  that lacks a parameter gets its value from `defaults`; without them, or with a value outside this space, it is left
+  out. `pitchpipe validate` and the start of a run say what was used and what was left out. An experiment is named by
+  its folder, or by its id if it is in the same directory. A CSV file has a column for each parameter and one for the
+  result, named `value`, `final`, or like the objective, whose direction it shares; `pitchpipe export --format csv`
+  writes such files. `Auto` also models each source and weighs it by how well it ranks the new results; a useless one
+  soon counts for nothing.
 - **`priors`** are for the tuners `Auto` and `TPE`. Part of the first suggestions is drawn near the centres; later ones
   are weighted by the prior, less and less as results arrive, and not at all once the better results are elsewhere, so
   that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a prior are searched as usual. A
@@ -139,6 +150,7 @@ _NAMES: list[tuple[Any, str]] = [
     (ExistingFile, "file"),
     (Environment, "mapping of text"),
     (Points, "list of mappings"),
+    (EarlierSearches, "list of text"),
     (Confidence, "word or number"),
     (MaxFailures, "integer or mapping of integers"),
     (Storage, "directory or URL"),

@@ -27,6 +27,7 @@ __all__ = [
     "ConfigFields",
     "Directory",
     "Duration",
+    "EarlierSearches",
     "Environment",
     "ExistingFile",
     "GpuIndices",
@@ -198,6 +199,21 @@ def _confidence(value: Any) -> float:
     return float(known)
 
 
+def _earlier_search(value: Any, info: ValidationInfo) -> str:
+    """Return an experiment's id or an Optuna study as it is, or the absolute path of a CSV file or a folder."""
+    if not isinstance(value, str) or not value:
+        raise UnitError(
+            f"must be an experiment's id or folder, a CSV file, or STORAGE:STUDY, not {shown(value)}"
+        )
+    if "://" in value:
+        if ":" not in value.partition("://")[2]:
+            raise UnitError(f"{value} names no study", f"{value}:NAME")
+        return value
+    if value.endswith(".csv"):
+        return str(_file(value, info))
+    return str(_directory(value, info)) if "/" in value or value.startswith("~") else value
+
+
 def _storage(value: Any, info: ValidationInfo) -> Any:
     """Return a URL as it is, or the absolute path of a folder."""
     if isinstance(value, str) and "://" in value:
@@ -234,6 +250,9 @@ Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
 Environment = dict[
     Annotated[str, AfterValidator(_environment_name)], Annotated[str, BeforeValidator(_environment_value)]
+]
+EarlierSearches = Annotated[
+    tuple[Annotated[str, BeforeValidator(_earlier_search)], ...], BeforeValidator(_tuple)
 ]
 Points = Annotated[tuple[dict[str, Any], ...], BeforeValidator(_tuple)]
 Confidence = Annotated[float, BeforeValidator(_confidence)]
@@ -375,6 +394,11 @@ class ConfigFields(Section):
         default_factory=dict,
         description="Where you expect good values, by parameter; for the tuners `Auto` and `TPE`. See"
         " [priors](#priors).",
+    )
+    warm_start: EarlierSearches = Field(
+        default=(),
+        description="Earlier searches whose best parameters are tried next: experiments (id or folder), CSV files,"
+        " Optuna studies (`sqlite:///study.db:NAME`). See [starting points](#priors).",
     )
     objectives: Annotated[tuple[ObjectiveConfig, ...], BeforeValidator(_tuple), Field(min_length=1)] = Field(
         default=(ObjectiveConfig(direction="minimize"),),

@@ -210,8 +210,15 @@ class Suggesting:
             self.plugin.call("trial_end", parameter_id, success)
 
     def import_data(self, data: list[Any]) -> None:
-        """Take results measured elsewhere; a `value` that is text is JSON."""
-        self.plugin.call("import_data", [_with_value(item, self._objective) for item in data])
+        """Take results measured elsewhere; a `value` that is text is JSON.
+
+        Results with a `source` are losses of earlier searches, on other scales: only `update_earlier` gets them.
+        """
+        earlier = [item for item in data if isinstance(item, dict) and "source" in item]
+        if earlier and self.plugin.has("update_earlier"):
+            self.plugin.call("update_earlier", earlier)
+        if not earlier:
+            self.plugin.call("import_data", [_with_value(item, self._objective) for item in data])
 
     def change_parameters(self, trial_job_id: str, parameters: Any) -> None:
         """Note that a trial continues with other parameters, to which its later reports belong."""

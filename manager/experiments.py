@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
@@ -12,7 +12,16 @@ import cloudpickle
 
 from ..config import ExperimentConfig, LocalConfig, RayConfig
 from ..executors import TrialExecutor
-from ..runner import Event, ExperimentStatus, StopRequested, TrialRunner, added_trial, recorded
+from ..protocol import dumps
+from ..runner import (
+    DataImported,
+    Event,
+    ExperimentStatus,
+    StopRequested,
+    TrialRunner,
+    added_trial,
+    recorded,
+)
 from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, default_directory, steady_clock
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
@@ -20,6 +29,7 @@ from .settings import objectives_of, request_of
 
 if TYPE_CHECKING:
     from ..executors.local import LocalTrialExecutor
+    from .warm_start import WarmStart
 
 __all__ = [
     "BY_USER",
@@ -28,6 +38,7 @@ __all__ = [
     "executor_for",
     "experiment_config",
     "resume_experiment",
+    "warm_start_notes",
 ]
 
 BY_USER = "stopped by the user"
@@ -50,10 +61,12 @@ def create_experiment(
 
     `source` is the file the configuration came from, kept in the folder; `function` the trial if it is a function
     or a class; a `stopper` is kept there, too.
-    Raises `FolderError` or `StoreError`.
+    Raises `FolderError` or `StoreError`, and `ConfigError` for a warm start that cannot be read.
     """
     clock = clock or steady_clock()
-    folder = ExperimentFolder.create(directory or _directory_of(config), experiment_id)
+    directory = directory or _directory_of(config)
+    warm_start = _warm_start_of(config, directory)
+    folder = ExperimentFolder.create(directory, experiment_id)
     try:
         if source is not None:
             (folder.path / "experiment.yml").write_bytes(source.read_bytes())
@@ -75,7 +88,7 @@ def create_experiment(
             token=secrets.token_hex(16),
             created=now,
             # As if users had added these trials: they are committed, and a resumed manager does not add them again.
-            snapshot={"accepted": [recorded(event) for event in _first_trials(config, now)]},
+            snapshot={"accepted": [recorded(event) for event in _first_events(config, warm_start, now)]},
         )
         store = Store.create(folder.database, row, _names(config))
     except BaseException:
@@ -83,7 +96,10 @@ def create_experiment(
         raise
     executor = executor or executor_for(config)
     hooks = Hooks(callbacks=callbacks, stopper=stopper)
-    return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first_events)
+    notes = () if warm_start is None else warm_start.notes
+    return Manager(
+        folder, config, store, executor, clock, hooks=hooks, first_events=first_events, notes=notes
+    )
 
 
 def resume_experiment(
@@ -118,9 +134,22 @@ def resume_experiment(
     return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first)
 
 
-def _first_trials(config: ExperimentConfig, now: float) -> list[Event]:
-    """Return the events that add the trials of the defaults and the initial points."""
-    return [added_trial(point.parameters, now, source=point.source) for point in config.starting_points]
+def _warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart | None:
+    """Return what the earlier searches of a configuration offer; raise `ConfigError`."""
+    if not config.warm_start:
+        return None
+    from .warm_start import warm_start_of  # most experiments have none: they start without what it imports
+
+    return warm_start_of(config, directory)
+
+
+def _first_events(config: ExperimentConfig, warm_start: WarmStart | None, now: float) -> list[Event]:
+    """Return the events that hand over the results of earlier searches, and that add the trials to begin with."""
+    own = [added_trial(point.parameters, now, source=point.source) for point in config.starting_points]
+    if warm_start is None:
+        return [*own]
+    results = [DataImported(now, dumps(warm_start.results))] if warm_start.results else []
+    return [*results, *own, *(added_trial(point, now, source="warm_start") for point in warm_start.points)]
 
 
 def _stop(_runner: TrialRunner, now: float) -> tuple[Event, ...]:
@@ -153,6 +182,12 @@ def check_resources(config: ExperimentConfig) -> None:
     """Raise `ExecutorError` if this machine has too little for any trial; a cluster is not asked."""
     if isinstance(config.training_service, LocalConfig):
         _local_executor(config.training_service).totals(request_of(config))
+
+
+def warm_start_notes(config: ExperimentConfig, directory: Path | None = None) -> Sequence[str]:
+    """Return what the warm start of a configuration would use and leave out; raise `ConfigError`."""
+    found = _warm_start_of(config, directory or _directory_of(config))
+    return () if found is None else found.notes
 
 
 def executor_for(config: ExperimentConfig) -> TrialExecutor:

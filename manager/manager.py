@@ -49,7 +49,8 @@ class Manager:
     """Runs one experiment from its store to its end.
 
     It is open while its `async with` block runs, or from `open` to `close`. After `close` no process that it started
-    is left. `clock` returns seconds since the epoch; `runner` has the state of the experiment.
+    is left. `clock` returns seconds since the epoch; `runner` has the state of the experiment. `notes` are sentences
+    about the configuration that users should read at the start.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Manager:
         hooks: Hooks | None = None,
         first_events: FirstEvents | None = None,
         dispatcher_command: Sequence[str] | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.folder = folder
         self.config = config
@@ -70,6 +72,7 @@ class Manager:
         self.executor = executor
         self.hooks = hooks or Hooks()
         self.now = clock
+        self.notes = [config.goal, *notes]
         self._first_events = first_events
         self._dispatcher_command = dispatcher_command
         self._mirror = Mirror(folder, config.storage_path) if config.storage_path else None
@@ -112,7 +115,8 @@ class Manager:
 
     def open(self) -> None:
         """Begin to open the experiment, on the running event loop; from now on it can be stopped."""
-        _log.info("%s", self.config.goal)
+        for note in self.notes:
+            _log.info("%s", note)
         self._loop = loop = TurnLoop(
             self.folder.path, self.store, self.executor, self.hooks, self.now, self._observers
         )

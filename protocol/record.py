@@ -24,9 +24,9 @@ __all__ = [
     "with_pause_at_budget",
 ]
 
-AddedSource = Literal["customized", "defaults", "initial"]
-STARTING_POINTS = ("defaults", "initial")
-"""The sources of parameters that the configuration names."""
+AddedSource = Literal["customized", "defaults", "initial", "warm_start"]
+STARTING_POINTS = ("defaults", "initial", "warm_start")
+"""The sources of parameters that the configuration names: the tuner learns their results."""
 
 _PAUSES = "pauses_at_budget"
 
@@ -94,7 +94,7 @@ def added_record(parameters: Mapping[str, Any], source: AddedSource = "customize
 
 
 def is_starting_point(record: str) -> bool:
-    """Return whether the configuration names the parameters of a record: its defaults or an initial point.
+    """Return whether the configuration names the parameters of a record, or the search that they come from.
 
     >>> is_starting_point(added_record({"x": 1}, "defaults")), is_starting_point(added_record({"x": 1}))
     (True, False)

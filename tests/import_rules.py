@@ -67,7 +67,9 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "store": frozenset({"orjson", "psutil", "fsspec", "filelock"}),
     "config": frozenset({"pydantic", "pydantic_core", "ruamel"}),
     "executors": frozenset({"psutil", "orjson", "filelock"}),
-    "manager": frozenset({"cloudpickle", "orjson", "psutil"}),
+    "manager": frozenset(
+        {"cloudpickle", "orjson", "psutil", "optuna"}
+    ),  # optuna: for a study, where installed
     "server": frozenset({"fastapi", "starlette", "uvicorn", "pydantic", "anyio", "nicegui"})
     | frozenset({"plotly", "jinja2", "markupsafe", "numpy", "orjson", "psutil"}),
     "cli": frozenset({"click", "rich", "psutil", "orjson", "optuna"}),  # optuna: for a study, where installed

@@ -32,8 +32,8 @@ def create(
 
     with Interrupts() as interrupts:
         manager = make_experiment(config, experiment_id, directory, interrupts)
-        if not quiet and not as_json:
-            click.echo(manager.config.goal, err=True)  # only the id goes to stdout
+        for note in () if quiet or as_json else manager.notes:
+            click.echo(note, err=True)  # only the id goes to stdout
         # The background process acquires it.
         manager.store.close()
         manager.folder.disown()

@@ -77,7 +77,8 @@ def watched(
     display = make_display(output, sys.stderr, quiet=quiet, lines=not as_json)
     if not quiet and not as_json:
         click.echo(f"experiment {folder.experiment_id} in {folder.path}")
-        click.echo(manager.config.goal)
+        for note in manager.notes:
+            click.echo(note)
 
     def announce_start() -> None:
         if announce_fd is not None:

@@ -45,6 +45,8 @@ def validate(config: Path, is_tried: bool, seconds: float) -> int:
 
 
 def _say(path: Path, checked: ExperimentConfig) -> None:
+    from ...manager import warm_start_notes
+
     tuner, assessor = checked.tuner, checked.assessor
     click.echo(f"{path}: the config is valid")
     click.echo(f"  parameters    {', '.join(checked.search_space or {})}")
@@ -52,6 +54,8 @@ def _say(path: Path, checked: ExperimentConfig) -> None:
     if assessor is not None:
         click.echo(f"  assessor      {assessor.name or assessor.class_name}")
     click.echo(f"  objective     {checked.goal}")
+    for note in warm_start_notes(checked):
+        click.echo(f"  {note}")
     click.echo(
         f"  trials        {checked.trial_concurrency} at a time, on {checked.training_service.platform}"
     )

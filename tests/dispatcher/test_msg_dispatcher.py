@@ -529,6 +529,19 @@ def test_end_of_a_starting_point_is_kept_from_the_tuner_that_imported_its_result
     assert tuner.calls == []
 
 
+def test_results_of_earlier_searches_reach_only_a_tuner_that_models_them(host):
+    class Modelling(Recorder):
+        def update_earlier(self, results):
+            self.note("earlier", results)
+
+    results = [{"parameter": {"x": 1}, "value": 0.5, "source": 0}]
+    for tuner, calls in ((Modelling(), [("earlier", results)]), (Recorder(), [])):
+        one = host(tuner)
+        one.send(CommandType.ImportData, results)
+        one.terminate()
+        assert tuner.calls == calls
+
+
 def test_trial_of_an_earlier_run_becomes_imported_data(host):
     tuner, judge = Recorder(), Judge()
     one = host(tuner, judge, protocol=None)

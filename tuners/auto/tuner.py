@@ -9,13 +9,14 @@ What each ingredient is worth was measured; see docs/notes/search-quality.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from ..base import Embedding, Floats, Ints, LearningTuner, ready
 from ..moves import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
+from .earlier import EarlierSearches
 from .initial_design import initial_design
 from .learning_curves import KnownLosses, LearningCurves
 from .model import Acquisition, AutoModel
@@ -50,6 +51,7 @@ class AutoTuner(LearningTuner):
 
     wants_periodical: bool | Literal["with an assessor"] = "with an assessor"
     settings: Settings = Settings()  # measurements set others before the search space
+    _earlier_results: Sequence[Mapping[str, Any]] = ()
 
     def _begin(self) -> None:
         s = self.settings
@@ -65,10 +67,22 @@ class AutoTuner(LearningTuner):
         self._curves = LearningCurves()
         # Rows of trials that an assessor stopped: their last value is not their result.
         self._stopped: set[int] = set()
+        self._earlier = self._models_of_earlier()
         design = initial_design(
             self._rng, self._embedding, self._prior, s.design_points, centre_first=s.centre_first
         )
         self._design = iter(design)
+
+    def update_earlier(self, results: Sequence[Mapping[str, Any]]) -> None:
+        """Take results of earlier searches: `parameter`, `value` (a loss), and `source`, a number for each search."""
+        self._earlier_results = list(results)
+        self._earlier = self._models_of_earlier()
+
+    def _models_of_earlier(self) -> EarlierSearches | None:
+        space = ready(self._explored).space
+        return (
+            EarlierSearches(space, self._embedding, self._earlier_results) if self._earlier_results else None
+        )
 
     def receive_intermediate_result(
         self, parameter_id: int, parameters: Any, value: Any, *, sequence: int, **kwargs: Any
@@ -144,10 +158,19 @@ class AutoTuner(LearningTuner):
         return climb(self._rng, self._embedding, region, self._weighted(acquisition), best, s.climb_rounds)
 
     def _weighted(self, acquisition: Acquisition | OutcomeAcquisition) -> Callable[[Floats], Floats]:
-        """Return the logarithm of the acquisition function, times a prior that fades as results arrive."""
-        if not (weight := self._weight_of_prior()):
+        """Return the logarithm of the acquisition function, with the prior and the models of earlier searches."""
+        ranked, losses = self._history.units(self._history.ranked), self._history.losses
+        prior, weight = self._prior, self._prior.weight(ranked, losses)
+        earlier = self._earlier
+        weights = np.empty(0) if earlier is None else earlier.weights(ranked, losses)
+        if not weight and not weights.any():
             return acquisition.score
-        return lambda units: acquisition.score(units) + weight * self._prior.log_density(units)
+
+        def score(units: Floats) -> Floats:
+            found = acquisition.score(units) + weight * prior.log_density(units)
+            return found if earlier is None else found + earlier.bonus(weights, units)
+
+        return score
 
     def _acquisition(
         self, known: KnownLosses, pending: Floats, *, near: bool

@@ -21,7 +21,7 @@ from .learning_tuner import LearningTuner, latin_hypercube
 from .non_repeating_tuner import NonRepeatingTuner
 from .outcomes import Outcomes, front_of
 from .scheduled_tuner import Member, ScheduledTuner
-from .search_prior import SearchPrior
+from .search_prior import SearchPrior, rank_agreement
 
 __all__ = [
     "Bools",
@@ -42,5 +42,6 @@ __all__ = [
     "key_of",
     "latin_hypercube",
     "measurements",
+    "rank_agreement",
     "ready",
 ]

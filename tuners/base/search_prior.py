@@ -14,7 +14,7 @@ import numpy as np
 from ...search_space import Parameter, SearchSpace, unit_map
 from .layout import Floats
 
-__all__ = ["SearchPrior"]
+__all__ = ["SearchPrior", "rank_agreement"]
 
 _WIDEST, _NARROWEST = (
     0.5,
@@ -116,7 +116,7 @@ class SearchPrior:
         if not self.densities or not count:
             return 0.0
         some = np.unique(np.linspace(0, count - 1, min(count, _COMPARED)).astype(np.int64))
-        agreement = _rank_agreement(-self.log_density(units[some]), losses[some])
+        agreement = rank_agreement(-self.log_density(units[some]), losses[some])
         trust = (_TRUSTED + agreement * count) / (_TRUSTED + count)
         return max(trust, 0.0) * _DURATION / count
 
@@ -144,7 +144,7 @@ class SearchPrior:
         return mixed
 
 
-def _rank_agreement(one: Floats, other: Floats) -> float:
+def rank_agreement(one: Floats, other: Floats) -> float:
     """Return Kendall's rank correlation of two rows of numbers, shape (n,); ties count as 0."""
     one, other = (np.nan_to_num(row, posinf=np.finfo(np.float64).max) for row in (one, other))
     signs = np.sign(one[:, None] - one[None]) * np.sign(other[:, None] - other[None])

@@ -1,0 +1,119 @@
+"""Reads the results of earlier searches: experiments, CSV files and Optuna studies."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..runner import Objective, TrialStatus
+from ..store import ExperimentFolder, FolderError, StoreError
+from ..store.reading import ExperimentView, TrialQuery, flat
+
+__all__ = ["EarlierResult", "UnreadableSource", "read_earlier"]
+
+
+# Of `pitchpipe export`; a parameter of such a name has the prefix `parameters.` there.
+_OTHER_COLUMNS = frozenset(("sequence_id", "id", "status", "start_time", "end_time", "reason"))
+
+
+class UnreadableSource(Exception):
+    """An earlier search cannot be read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierResult:
+    """The parameters of an earlier trial, flat with dots, and its result: the lower the better."""
+
+    parameters: Mapping[str, Any]
+    loss: float
+
+
+def read_earlier(source: str, objective: Objective, directory: Path) -> list[EarlierResult]:
+    """Return the results of an earlier search for an objective; raise `UnreadableSource`.
+
+    `source` is an experiment's id (in `directory`) or folder, a CSV file, or `STORAGE:STUDY` of Optuna.
+    """
+    if "://" in source:
+        found = _of_study(source)
+    elif source.endswith(".csv"):
+        found = _of_csv(Path(source), objective)
+    else:
+        found = _of_experiment(source, objective, directory)
+    results = [result for result in found if math.isfinite(result.loss)]
+    if not results:
+        raise UnreadableSource("it has no results")
+    return results
+
+
+def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterator[EarlierResult]:
+    try:
+        folder = ExperimentFolder(Path(source)) if "/" in source else ExperimentFolder.find(directory, source)
+        with ExperimentView(folder) as view:
+            objectives = {one["name"]: one["direction"] for one in view.objectives()}
+            name = objective.name if objective.name in objectives else next(iter(objectives))
+            if len(objectives) > 1 and name != objective.name:
+                raise UnreadableSource(f"it has no objective {objective.name}: {', '.join(objectives)}")
+            trials = view.trials(TrialQuery(limit=None)).trials
+    except (FolderError, StoreError) as error:
+        raise UnreadableSource(str(error)) from error
+    for trial in trials:
+        if trial["status"] == TrialStatus.SUCCEEDED.value and name in trial["values"]:
+            loss = _loss(trial["values"][name], objectives[name])
+            yield EarlierResult(flat(trial["parameters"]), loss)
+
+
+def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
+    """Yield the rows of a file with a column for each parameter and one for the result."""
+    names = (f"final.{objective.name}", "final", objective.name, "value")
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            column = next((name for name in names if name in (rows.fieldnames or ())), None)
+            if column is None:
+                raise UnreadableSource(f"it has no column for the result: {', '.join(names)}")
+            for row in rows:
+                value = _plain(row.pop(column) or "")
+                if isinstance(value, int | float) and row.get("status") in (None, "SUCCEEDED"):
+                    parameters = {
+                        name.removeprefix("parameters."): _plain(text or "")
+                        for name, text in row.items()
+                        if name and name not in _OTHER_COLUMNS and not name.startswith("final.")
+                    }
+                    yield EarlierResult(parameters, _loss(value, objective.direction))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UnreadableSource(f"it cannot be read: {error}") from error
+
+
+def _plain(text: str) -> Any:
+    """Return the number or word that a cell contains, None for an empty one."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {"True": True, "False": False}.get(text, text or None)
+
+
+def _of_study(source: str) -> Iterator[EarlierResult]:
+    """Yield the complete trials of `STORAGE:STUDY`."""
+    try:
+        import optuna
+    except ImportError:
+        raise UnreadableSource("reading a study needs Optuna: pip install optuna") from None
+    storage, _, name = source.rpartition(":")
+    try:
+        study = optuna.load_study(study_name=name, storage=storage)
+        maximized = study.directions[0].name == "MAXIMIZE"
+        trials = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
+    except Exception as error:  # Optuna raises whatever its storage raises
+        raise UnreadableSource(f"it cannot be read ({type(error).__name__}: {error})") from error
+    for trial in trials:
+        parameters = trial.user_attrs.get("parameters", trial.params)  # the former by `pitchpipe export`
+        yield EarlierResult(flat(parameters), _loss(trial.values[0], "maximize" if maximized else "minimize"))
+
+
+def _loss(value: float, direction: str) -> float:
+    return -float(value) if direction == "maximize" else float(value)

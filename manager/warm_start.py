@@ -1,0 +1,190 @@
+"""Warm starts: the best configurations of earlier searches, as far as they fit the search space, are tried first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any
+
+from ..config import ConfigError, ConfigProblem, ExperimentConfig
+from ..search_space import Parameter, SearchSpace, identity, unit_map
+from ..store.reading import flat
+from .earlier_results import EarlierResult, UnreadableSource, read_earlier
+from .settings import objectives_of
+
+__all__ = ["WarmStart", "warm_start_of"]
+
+_MOST_OF_A_SOURCE = 3
+_BEST_MODELLED = _OTHERS_MODELLED = 75  # results of a source at most
+_SHARE = 4  # of the trials, one in so many at most
+
+
+@dataclass(frozen=True, slots=True)
+class WarmStart:
+    """Points to try, in order, and a note about each source: what was used, and what was left out.
+
+    `results` are what a tuner that models earlier searches gets: `parameter`, `value` (a loss), `source` (a number).
+    """
+
+    points: Sequence[dict[str, Any]]
+    notes: Sequence[str]
+    results: Sequence[dict[str, Any]]
+
+
+def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
+    """Return what the earlier searches of a configuration offer; raise `ConfigError` for those that cannot be read.
+
+    Experiments that are named by their ids are in `directory`.
+    """
+    objective = objectives_of(config)[0]
+    fitting = _Fitting(
+        SearchSpace.parse(config.search_space, config.constraints), flat(config.defaults or {})
+    )
+    problems, notes = list[ConfigProblem](), list[str]()
+    sources = list[_Fitted]()
+    for index, source in enumerate(config.warm_start):
+        try:
+            fitted = fitting.of(read_earlier(source, objective, directory))
+        except UnreadableSource as error:
+            place = ("warm_start", index)
+            problems.append(
+                ConfigProblem(
+                    file=None, line=None, column=None, path=place, message=f"{source} cannot be used: {error}"
+                )
+            )
+            continue
+        sources.append(fitted)
+        notes.append(f"warm start from {source}: {fitted.note()}")
+    if problems:
+        raise ConfigError(problems)
+    known = [point.parameters for point in config.starting_points]
+    return WarmStart(
+        points=list(_chosen([one.points for one in sources], known, config.max_trial_number)),
+        notes=notes,
+        results=list(_modelled(sources)) if (config.tuner.name or "").lower() == "auto" else (),
+    )
+
+
+def _chosen(
+    rankings: Iterable[Sequence[dict[str, Any]]], known: Iterable[dict[str, Any]], most: int | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the best of each source, then the second best of each and so on, each point once."""
+    seen, left = set(map(identity, known)), None if most is None else max(most // _SHARE, 1)
+    best = [ranking[:_MOST_OF_A_SOURCE] for ranking in rankings]
+    for point in chain.from_iterable(zip_longest(*best)):
+        if point is None or (key := identity(point)) in seen:
+            continue
+        if left is not None:
+            if not left:
+                return
+            left -= 1
+        seen.add(key)
+        yield point
+
+
+def _modelled(sources: Iterable[_Fitted]) -> Iterator[dict[str, Any]]:
+    """Yield the results of all sources: of a large one the best, and others evenly by rank."""
+    for number, one in enumerate(sources):
+        step = max(len(one.points) - _BEST_MODELLED, 0) // _OTHERS_MODELLED + 1
+        for rank, (point, loss) in enumerate(zip(one.points, one.losses, strict=True)):
+            if rank < _BEST_MODELLED or (rank - _BEST_MODELLED) % step == 0:
+                yield {"parameter": point, "value": loss, "source": number}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Fitted:
+    """The results of a source that are points of the space, best first, each point once; and why others are not."""
+
+    points: list[dict[str, Any]]
+    losses: list[float]
+    results: int
+    used: int
+    reasons: Counter[str]
+    unknown: list[str]
+
+    def note(self) -> str:
+        """Return what was used and what was left out."""
+        parts = [f"{self.used} of {self.results} results fit this search space"]
+        parts += [f"{count} {reason}" for reason, count in self.reasons.most_common()]
+        if self.unknown:
+            parts.append(f"ignored, because this space does not have them: {', '.join(self.unknown)}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """Maps flat parameters of other searches to points of the space; `defaults` (flat) fill in what they lack."""
+
+    space: SearchSpace
+    defaults: Mapping[str, Any]
+
+    def of(self, results: Sequence[EarlierResult]) -> _Fitted:
+        """Return the results of one source as points."""
+        reasons, points = Counter[str](), dict[Any, tuple[dict[str, Any], float]]()
+        used = 0
+        for result in sorted(results, key=lambda result: result.loss):
+            point = self._point(result.parameters)
+            if isinstance(point, str):
+                reasons[point] += 1
+                continue
+            used += 1
+            points.setdefault(identity(point), (point, result.loss))
+        known = {parameter.path for parameter in self.space.parameters}
+        named = {name.removesuffix("._name") for result in results for name in result.parameters}
+        return _Fitted(
+            points=[point for point, _ in points.values()],
+            losses=[loss for _, loss in points.values()],
+            results=len(results),
+            used=used,
+            reasons=reasons,
+            unknown=sorted(named - known),
+        )
+
+    def _point(self, values: Mapping[str, Any]) -> dict[str, Any] | str:
+        """Return a point of the space, or why there is none."""
+        point: dict[str, Any] = {}
+        chosen = dict[int, Any]()
+        for index, parameter in enumerate(self.space.parameters):
+            if parameter.parent is not None and chosen.get(parameter.parent[0]) != parameter.parent[1]:
+                continue
+            value = self._value(parameter, values)
+            if value is None:
+                return f"have no value for {parameter.path}"
+            if unit_map(parameter).fault(value):
+                return f"have a value of {parameter.path} that this space does not have"
+            if parameter.nested:
+                chosen[index] = unit_map(parameter).from_unit(unit_map(parameter).to_unit(value))
+            _put(point, parameter, value)
+        return f"violate {broken[0]}" if (broken := self.space.violations(point)) else point
+
+    def _value(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:
+        """Return the value of a parameter: a number for a number, and an option that is written alike for a choice."""
+        names = (f"{parameter.path}._name", parameter.path) if parameter.nested else (parameter.path,)
+        found = next(
+            (
+                known[name]
+                for known in (values, self.defaults)
+                for name in names
+                if known.get(name) is not None
+            ),
+            None,
+        )
+        if found is None or not parameter.categorical:
+            return (
+                int(found)
+                if parameter.integer and isinstance(found, float) and found == int(found)
+                else found
+            )
+        options = {str(option): option for option in parameter.options}
+        return found if not unit_map(parameter).fault(found) else options.get(str(found), found)
+
+
+def _put(point: dict[str, Any], parameter: Parameter, value: Any) -> None:
+    """Set the value of a parameter in a point that has the values of the choices above it."""
+    *above, name = (part for part in parameter.key if isinstance(part, str))
+    for part in above:
+        point = point[part]
+    point[name] = {"_name": value} if parameter.nested else value

@@ -1,0 +1,226 @@
+"""Earlier searches are mapped to the search space; their best points run first, and what was left out is said."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.config import ConfigError, ExperimentConfig
+from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.manager import Manager
+from pitchpipe.manager.warm_start import WarmStart, warm_start_of
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.reading import ExperimentView, TrialQuery, csv_lines
+
+from .test_exact_resume import CopyingStore, run, story
+
+SPACE: dict[str, Any] = {
+    "lr": {"_type": "uniform", "_value": [0, 1]},
+    "units": {"_type": "randint", "_value": [1, 65]},
+    "layer": {
+        "_type": "choice",
+        "_value": [{"_name": "conv", "kernel": {"_type": "choice", "_value": [3, 5]}}, {"_name": "none"}],
+    },
+}
+
+
+def config(**fields: Any) -> ExperimentConfig:
+    data = {"search_space": SPACE, "tuner": {"name": "Random"}, "max_trial_number": 40, "seed": 1, **fields}
+    return ExperimentConfig.from_dict(data, needs_command=False)
+
+
+def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
+    return SimulatedRun(float(parameters["lr"]))
+
+
+def made(directory: Path, name: str, **fields: Any) -> Manager:
+    clock = VirtualClock(1000.0)
+    executor = SimulatedTrialExecutor(behave, clock)
+    return create_experiment(
+        config(**fields), directory=directory, experiment_id=name, executor=executor, clock=clock
+    )
+
+
+def tried(directory: Path, name: str) -> list[tuple[float, str]]:
+    with ExperimentView(directory / name) as view:
+        trials = view.trials(TrialQuery(limit=None)).trials
+    return [(trial["parameters"]["lr"], trial["parameter_source"]) for trial in trials]
+
+
+def table(path: Path, *rows: Mapping[str, Any]) -> str:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return str(path)
+
+
+def row(lr: float, value: float | str = 0.0, **more: Any) -> dict[str, Any]:
+    return {"lr": lr, "units": 8, "layer": "none", "value": value, **more}
+
+
+def read(tmp_path: Path, *sources: str, **fields: Any) -> WarmStart:
+    return warm_start_of(config(warm_start=list(sources), **fields), tmp_path)
+
+
+def test_best_of_an_experiment_run_first(tmp_path: Path) -> None:
+    run(made(tmp_path, "old", max_trial_number=12))
+    best = sorted(lr for lr, _ in tried(tmp_path, "old"))[:3]
+    manager = made(
+        tmp_path, "new", warm_start=["old"], initial_points=[{**row_point(0.5)}], max_trial_number=16
+    )
+    assert manager.notes == ["warm start from old: 12 of 12 results fit this search space"]
+    run(manager)
+    assert tried(tmp_path, "new")[:5] == [
+        (0.5, "initial"),
+        *((lr, "warm_start") for lr in best),
+        (tried(tmp_path, "new")[4][0], "algorithm"),
+    ]
+
+
+def row_point(lr: float) -> dict[str, Any]:
+    return {"lr": lr, "units": 8, "layer": {"_name": "none"}}
+
+
+def test_direction_of_each_experiment_counts(tmp_path: Path) -> None:
+    run(made(tmp_path, "old", max_trial_number=6, objectives=[{"direction": "maximize"}]))
+    best = max(lr for lr, _ in tried(tmp_path, "old"))
+    assert read(tmp_path, str(tmp_path / "old")).points[0]["lr"] == best
+
+
+def test_export_as_csv_is_read_again(tmp_path: Path) -> None:
+    run(made(tmp_path, "old", max_trial_number=12))
+    with ExperimentView(tmp_path / "old") as view:
+        (tmp_path / "old.csv").write_bytes(b"".join(csv_lines(view)))
+    direct, by_file = read(tmp_path, "old"), read(tmp_path, str(tmp_path / "old.csv"))
+    assert list(by_file.points) == list(direct.points)
+    assert "12 of 12 results fit" in by_file.notes[0]
+    assert "ignored" not in by_file.notes[0]
+
+
+def test_sources_take_turns_within_a_quarter_of_the_trials(tmp_path: Path) -> None:
+    one = table(tmp_path / "one.csv", *(row(lr, lr) for lr in (0.1, 0.2, 0.3, 0.4)))
+    two = table(tmp_path / "two.csv", *(row(lr, lr) for lr in (0.1, 0.15, 0.6)))
+    points = read(tmp_path, one, two).points
+    assert [point["lr"] for point in points] == [0.1, 0.2, 0.15, 0.3, 0.6]
+    assert [point["lr"] for point in read(tmp_path, one, two, max_trial_number=12).points] == [0.1, 0.2, 0.15]
+    known = read(tmp_path, one, defaults=row_point(0.1), initial_points=[row_point(0.2)])
+    assert [point["lr"] for point in known.points] == [0.3]
+
+
+def test_results_that_do_not_fit_are_counted_by_reason(tmp_path: Path) -> None:
+    source = table(
+        tmp_path / "old.csv",
+        row(0.3, 0.3, layer="conv", momentum=0.9, **{"layer.kernel": 5}),
+        row(0.1, 0.1, layer="conv", **{"layer.kernel": 4}),
+        row(2.0, 0.0),
+        row(0.2, 0.2, units=""),
+        row(0.4, ""),
+        row(0.5, "NaN"),
+    )
+    found = read(tmp_path, source)
+    assert list(found.points) == [{"lr": 0.3, "units": 8, "layer": {"_name": "conv", "kernel": 5}}]
+    (note,) = found.notes
+    assert note.startswith(f"warm start from {source}: 1 of 4 results fit this search space; ")
+    assert set(note.partition("; ")[2].split("; ")) == {
+        "1 have a value of layer.kernel that this space does not have",
+        "1 have a value of lr that this space does not have",
+        "1 have no value for units",
+        "ignored, because this space does not have them: momentum",
+    }
+
+
+def test_defaults_fill_in_what_a_source_lacks(tmp_path: Path) -> None:
+    source = table(tmp_path / "old.csv", {"lr": 0.3, "value": 1})
+    assert "1 have no value for units" in read(tmp_path, source).notes[0]
+    (point,) = read(tmp_path, source, defaults=row_point(0.9)).points
+    assert point == row_point(0.3)
+
+
+def test_constraints_hold_for_earlier_points_too(tmp_path: Path) -> None:
+    source = table(tmp_path / "old.csv", row(0.3, 1), row(0.7, 2))
+    found = read(tmp_path, source, constraints=["lr > 0.5"])
+    assert [point["lr"] for point in found.points] == [0.7]
+    assert "1 violate lr > 0.5" in found.notes[0]
+
+
+def test_only_a_tuner_that_models_sources_gets_their_results(tmp_path: Path) -> None:
+    one = table(tmp_path / "one.csv", *(row(i / 400, i / 400) for i in range(400)))
+    two = table(tmp_path / "two.csv", row(0.5, -7.0))
+    assert not read(tmp_path, one).results
+    results = read(tmp_path, one, two, tuner={"name": "Auto"}, objectives=[{"direction": "maximize"}]).results
+    assert results[-1] == {"parameter": row_point(0.5), "value": 7.0, "source": 1}
+    losses = [result["value"] for result in results[:-1]]
+    assert losses == sorted(losses)
+    assert losses[:75] == [-(399 - i) / 400 for i in range(75)]
+    assert 120 < len(losses) <= 150
+    assert losses[-1] > -0.02
+
+
+def test_earlier_results_reach_the_tuner_once_though_the_manager_is_killed(tmp_path: Path) -> None:
+    source = table(tmp_path / "old.csv", *(row(i / 10, i / 10) for i in range(10)))
+    manager = made(tmp_path, "exp", tuner={"name": "Auto"}, warm_start=[source], max_trial_number=12)
+    store = CopyingStore(manager, tmp_path / "copies")
+    manager.store = store  # type: ignore[assignment]
+    run(manager)
+    expected = story(tmp_path)
+    imported = [json.loads(row[2]) for row in expected["commands"] if row[1] == "FD"]
+    assert [len(rows) for rows in imported] == [10, 1, 1, 1]
+    assert [lr for lr, _ in tried(tmp_path, "exp")][:3] == [0.0, 0.1, 0.2]
+    for _, directory, now in store.copies[:3]:
+        clock = VirtualClock(now)
+        found = ExperimentFolder.find(directory, "exp")
+        run(resume_experiment(found, executor=SimulatedTrialExecutor(behave, clock), clock=clock))
+        assert story(directory) == expected
+
+
+def test_study_of_optuna_is_read(tmp_path: Path) -> None:
+    optuna = pytest.importorskip("optuna")
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    study = optuna.create_study(storage=storage, study_name="first", direction="maximize")
+    for lr in (0.2, 0.8, 0.5):
+        study.enqueue_trial({"lr": lr, "units": 8, "layer": "none"})
+    study.optimize(
+        lambda trial: (
+            trial.suggest_float("lr", 0, 1)
+            + 0 * trial.suggest_int("units", 1, 64)
+            + 0 * len(trial.suggest_categorical("layer", ["conv", "none"]))
+        ),
+        n_trials=3,
+    )
+    found = read(tmp_path, f"{storage}:first")
+    assert list(found.points) == [row_point(0.8), row_point(0.5), row_point(0.2)]
+    with pytest.raises(ConfigError, match="second cannot be used: it cannot be read"):
+        read(tmp_path, f"{storage}:second")
+
+
+def test_all_sources_that_cannot_be_read_are_named_and_nothing_is_made(tmp_path: Path) -> None:
+    empty = table(tmp_path / "empty.csv", {"lr": 0.3, "loss": 1})
+    with pytest.raises(ConfigError) as caught:
+        made(tmp_path / "runs", "new", warm_start=["old", empty])
+    first, second = map(str, caught.value.problems)
+    assert first.startswith("warm_start[0]: old cannot be used: there is no experiment 'old' in")
+    assert second.startswith(
+        f"warm_start[1]: {empty} cannot be used: it has no column for the result: final.default"
+    )
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("no.csv", "no such file"),
+        ("runs/old", "no such directory"),
+        ("sqlite:///study.db", "names no study"),
+        (3, "must be an experiment's id or folder, a CSV file, or STORAGE:STUDY, not 3"),
+    ],
+)
+def test_source_of_no_kind_is_a_problem_of_the_config(source: Any, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        config(warm_start=[source])
