@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..runner import Objective, TrialStatus
+from ..protocol import Objective
+from ..runner import TrialStatus
 from ..store import ExperimentFolder, FolderError, StoreError
 from ..store.reading import ExperimentView, TrialQuery, flat
 
