@@ -82,6 +82,44 @@ class TestPatient(AssessorConformance):
         return PatientAssessor(self.chosen, patience=2)
 
 
+OBJECTIVES = [{"direction": "maximize"}, {"name": "cost", "direction": "minimize"}]
+
+
+class WithCosts(Assessor):
+    """Gives a rule for several objectives reports whose cost is the better, the better their number."""
+
+    def __init__(self, rule: Any) -> None:
+        self.rule = rule
+        rule.update_objectives(OBJECTIVES)
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
+        dicts = [value if isinstance(value, dict) else {"default": value} for value in trial_history]
+        verdict = self.rule.assess_trial(trial_job_id, [each | {"cost": -each["default"]} for each in dicts])
+        self.reason = self.rule.reason
+        return verdict
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        self.rule.trial_end(trial_job_id, success)
+
+
+@pytest.mark.parametrize(
+    ("cls", "costs"), [(ASHAAssessor, True), (MedianstopAssessor, True), (ASHAAssessor, False)]
+)
+class TestSeveralObjectives(AssessorConformance):
+    many_trials: ClassVar[int] = 300
+
+    @pytest.fixture(autouse=True)
+    def _takes_the_rule(self, cls: Any, costs: bool) -> None:
+        self.cls, self.costs = cls, costs
+
+    def make(self) -> Assessor:
+        rule = self.cls()
+        if self.costs:
+            return WithCosts(rule)
+        rule.update_objectives(OBJECTIVES)
+        return rule
+
+
 class Mutates(MedianstopAssessor):
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
         trial_history[:] = [0.0]

@@ -33,12 +33,14 @@ _GOOD = 0.25  # share of the results that are never compressed
 class Results:
     """What trials at `units`, shape (n, d), reported, best first: losses (n, m) and excesses over limits (n, c).
 
-    Failed trials have the worst losses and excesses.
+    Failed trials have the worst losses and excesses. Those of stopped trials, which are not `final`, are predicted:
+    they shape the model, and growth is not measured against them.
     """
 
     units: Floats
     losses: Floats
     excesses: Floats
+    final: Bools
 
     @property
     def feasible(self) -> Bools:
@@ -157,7 +159,7 @@ class OutcomeModel:
             goals=goals,
             limits=limits,
             means=np.column_stack(means),
-            feasible=np.concatenate([results.feasible, expected_feasible]),
+            feasible=np.concatenate([results.feasible & results.final, expected_feasible]),
             reference=np.array(reference),
             rng=rng,
         )
