@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from ..store.reading import (
     counts_text,
     duration_text,
     flat,
+    gain_text,
+    gains_over_defaults,
     hint_text,
     number_text,
 )
@@ -56,22 +58,27 @@ def all_failed(summary: Summary) -> bool:
 def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
     """Return the object that scripts get."""
     names = [objective["name"] for objective in summary["objectives"]]
-    best = [
-        {
-            "trial_id": trial["trial_id"],
-            "sequence_id": trial["sequence_id"],
-            "value": trial["values"] if len(names) > 1 else trial["values"][names[0]],
-            "parameters": trial["parameters"],
-        }
-        for trial in summary["best"]
-    ]
+    best = [_trial_object(trial, names) for trial in summary["best"]]
     found = {name: summary[name] for name in ("id", "status", "folder", "counts")}
     found["best"] = best if len(names) > 1 else (best[0] if best else None)
+    if (defaults := summary["defaults"]) is not None:
+        gains = gains_over_defaults(summary)
+        gain = gains[names[0]] if gains and len(names) == 1 else gains
+        found["defaults"] = {**_trial_object(defaults, names), "status": defaults["status"], "gain": gain}
     if failures := view.failures():
         found["failures"] = [_failure_object(group) for group in failures]
     if retries := view.retries():
         found["retries"] = retries
     return {**found, "reason": summary["reason"]} if summary["reason"] else found
+
+
+def _trial_object(trial: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "trial_id": trial["trial_id"],
+        "sequence_id": trial["sequence_id"],
+        "value": trial["values"] if len(names) > 1 else trial["values"].get(names[0]),
+        "parameters": trial["parameters"],
+    }
 
 
 def _failure_object(group: FailureGroup) -> dict[str, Any]:
@@ -99,7 +106,13 @@ def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 
 def best_lines(summary: Summary) -> Iterator[str]:
-    """Yield the best trial with its parameters, or the Pareto front."""
+    """Yield the best trial with its parameters, or the Pareto front, and how much better it is than the defaults."""
+    yield from _best_lines(summary)
+    if gain := gain_text(summary):
+        yield gain
+
+
+def _best_lines(summary: Summary) -> Iterator[str]:
     if not summary["best"]:
         yield "best: none, no trial has succeeded" if summary["trials"] else "best: none, there are no trials"
         return

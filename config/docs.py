@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 from .models import (
     AlgorithmConfig,
     CheckpointConfig,
+    Confidence,
     ConfigFields,
     Directory,
     Duration,
@@ -23,7 +24,9 @@ from .models import (
     MaxFailures,
     Memory,
     ObjectiveConfig,
+    Points,
     PositiveDuration,
+    PriorConfig,
     RayConfig,
     Section,
     Storage,
@@ -54,7 +57,29 @@ max_trial_number: 20
 ```
 """
 _OBJECTIVES = """\
-A list of these; the `optimize_mode` of the tuner and of the assessor must agree. Both get the direction of `default`.
+A list of these. An entry with a `direction` is optimised, one with a `constraint` limits a metric, and one entry can do
+both:
+
+```yaml
+objectives:
+  - {name: accuracy, direction: maximize, reference: 0.5}
+  - {name: size_mb, direction: minimize, reference: 50}
+  - {name: latency_ms, constraint: "<= 20"}
+```
+
+A trial reports one dict with all of these metrics as its final result; if one is missing, is not a number or is NaN,
+the trial fails and the reason names it. With a single entry it may report a bare number. Intermediate results need the
+main objective only.
+
+- **Several directions**: the best trials are the Pareto front, those that no other trial beats in every objective. Its
+  hypervolume is measured from the `reference` of each objective; one that is not set is the worst value on the front,
+  moved by 10 % of the front's range. Trials that do not beat the reference add nothing.
+- **Constraints**: only trials that keep all of them can be the best, or be on the front. Until one does, the trial that
+  exceeds them least, relative to the limits, is named as the closest.
+- **The main objective** is the one named `default`, else the first with a direction. Tuners and assessors that know
+  only one objective optimise it alone, and get its value as `default`; for such a tuner `pitchpipe validate` and
+  `pitchpipe run` print a warning. It also gives the direction to the tuner and the assessor: their `optimize_mode` must
+  agree with it.
 
 A config without `objectives` has one objective, `default`. The first of these that exists sets its direction:
 
@@ -65,6 +90,26 @@ A config without `objectives` has one objective, `default`. The first of these t
 
 `pitchpipe validate`, `pitchpipe run` and the log name the direction if it is such a default (2 to 4). All tables,
 pages and files use this direction to find the best trials."""
+_STARTING_POINTS = """\
+A search need not start from nothing:
+
+```yaml
+defaults: {lr: 0.01, layers: 2}          # your present setting: trial 0
+initial_points:                          # then these, in order
+  - {lr: 0.003, layers: 3}
+priors:                                  # where you expect good values
+  lr: {centre: 0.01, confidence: high}
+  layers: 2                              # short for {centre: 2}
+```
+
+- **`defaults` and `initial_points`** are whole points of the search space, with nested choices as trials get them. They
+  count as trials, and every tuner that learns gets their results. A point that repeats an earlier one runs once.
+  `pitchpipe status`, the end of a run, the report, the pages and `Experiment` say how much better the best trial is
+  than the defaults.
+- **`priors`** are for the tuners `Auto` and `TPE`. Part of the first suggestions is drawn near the centres; later ones
+  are weighted by the prior, less and less as results arrive, and not at all once the better results are elsewhere, so
+  that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a prior are searched as usual. A
+  nested parameter is named as in constraints: `layer.kernel`."""
 # Defaults that depend on other fields.
 _DEFAULTS_IN_WORDS = {"objectives": "direction of the tuner"}
 _SECTIONS: list[tuple[str, type[Section], str]] = [
@@ -75,6 +120,7 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
         "`tuner: TPE` is short for `tuner: {name: TPE}`. `advisor` is an older name of `tuner`.",
     ),
     ("objectives", ObjectiveConfig, _OBJECTIVES),
+    ("priors", PriorConfig, _STARTING_POINTS),
     ("checkpoint", CheckpointConfig, ""),
     ("training_service, platform: local", LocalConfig, ""),
     ("training_service, platform: ray", RayConfig, "The default when `training_service` is not set."),
@@ -92,10 +138,13 @@ _NAMES: list[tuple[Any, str]] = [
     (WorkingDirectory, "directory"),
     (ExistingFile, "file"),
     (Environment, "mapping of text"),
+    (Points, "list of mappings"),
+    (Confidence, "word or number"),
     (MaxFailures, "integer or mapping of integers"),
     (Storage, "directory or URL"),
 ]
 _SIMPLE = {
+    Any: "any value",
     str: "text",
     int: "integer",
     float: "number",

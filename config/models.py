@@ -6,6 +6,7 @@ Everything here is about single fields; checks across fields are in `checks`.
 from __future__ import annotations
 
 import copy
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
+from ..protocol import Objective, constraint_limits, objectives_of
 from ..runner import FailureKind
 from .problems import did_you_mean, shown
 from .units import UnitError, parse_duration, parse_gpu_indices, parse_memory
@@ -21,6 +23,7 @@ __all__ = [
     "DEFAULT_WORKING_DIRECTORY",
     "AlgorithmConfig",
     "CheckpointConfig",
+    "Confidence",
     "ConfigFields",
     "Directory",
     "Duration",
@@ -33,7 +36,10 @@ __all__ = [
     "MaxFailures",
     "Memory",
     "ObjectiveConfig",
+    "OutcomeConstraint",
+    "Points",
     "PositiveDuration",
+    "PriorConfig",
     "RayConfig",
     "Section",
     "Storage",
@@ -44,6 +50,7 @@ __all__ = [
 ]
 
 DEFAULT_WORKING_DIRECTORY = "~/pitchpipe-experiments"
+_CONFIDENCES = {"low": 0.25, "medium": 0.5, "high": 0.75}
 
 
 class Section(BaseModel):
@@ -72,6 +79,8 @@ def _plain(value: Any) -> Any:
         return value.canonical()
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
     return str(value) if isinstance(value, Path) else copy.deepcopy(value)
 
 
@@ -180,11 +189,33 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= -1
 
 
+def _confidence(value: Any) -> float:
+    known = _CONFIDENCES.get(value.lower(), math.nan) if isinstance(value, str) else value
+    if not _is_number(known) or not 0 <= known <= 1:
+        words = ", ".join(_CONFIDENCES)
+        hint = did_you_mean(value, _CONFIDENCES)
+        raise UnitError(f"must be {words}, or a number from 0 to 1, not {shown(value)}", hint)
+    return float(known)
+
+
 def _storage(value: Any, info: ValidationInfo) -> Any:
     """Return a URL as it is, or the absolute path of a folder."""
     if isinstance(value, str) and "://" in value:
         return value
     return str(_path(value, info))
+
+
+def _outcome_constraint(value: Any) -> str:
+    hint = 'such as "<= 20" or ">= 0.5, <= 1", in quotes'
+    if not isinstance(value, str):
+        raise UnitError(f"must be text, not {shown(value)}", hint)
+    try:
+        limits = constraint_limits(value)
+    except ValueError as error:
+        raise UnitError(str(error), hint) from error
+    if not any(map(math.isfinite, limits)):
+        raise UnitError(f"{shown(value)} is too large a number for a limit", hint)
+    return value.strip()
 
 
 def _is_number(value: Any) -> bool:
@@ -204,8 +235,11 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
 Environment = dict[
     Annotated[str, AfterValidator(_environment_name)], Annotated[str, BeforeValidator(_environment_value)]
 ]
+Points = Annotated[tuple[dict[str, Any], ...], BeforeValidator(_tuple)]
+Confidence = Annotated[float, BeforeValidator(_confidence)]
 MaxFailures = Annotated[int | dict[str, int], BeforeValidator(_max_failures)]
 Storage = Annotated[str, BeforeValidator(_storage)]
+OutcomeConstraint = Annotated[str, BeforeValidator(_outcome_constraint)]
 LogLevel = Annotated[
     Literal["fatal", "error", "warning", "info", "debug", "trace"], BeforeValidator(_log_level)
 ]
@@ -229,10 +263,34 @@ class AlgorithmConfig(Section):
 
 
 class ObjectiveConfig(Section):
-    """A metric to optimise and its direction."""
+    """A metric of the final result: optimised if it has a direction, limited if it has a constraint."""
 
     name: Text = Field(default="default", description="The key of the metric in the reported dict.")
-    direction: Literal["minimize", "maximize"] = Field(description="`minimize` or `maximize`.")
+    direction: Literal["minimize", "maximize"] | None = Field(
+        default=None, description="Which way is better; not set for a metric that is only limited."
+    )
+    constraint: OutcomeConstraint | None = Field(
+        default=None,
+        description='The limits that a good trial keeps: `"<= 20"`, `">= 0.5"` or both with a comma.',
+    )
+    reference: float | None = Field(
+        default=None,
+        description="A value that every useful trial beats; the hypervolume is measured from it.",
+    )
+
+    def parsed(self) -> Objective:
+        """Return it as the other rooms use it."""
+        return objectives_of([self.canonical()])[0]
+
+
+class PriorConfig(Section):
+    """Where good values of a parameter are expected, and how sure that is."""
+
+    centre: Any = Field(description="The best value that you expect; of a nested choice, its `_name`.")
+    confidence: Confidence = Field(
+        default=_CONFIDENCES["medium"],
+        description="`low` (0.25), `medium`, `high` (0.75), or a number from 0 to 1.",
+    )
 
 
 class CheckpointConfig(Section):
@@ -305,9 +363,22 @@ class ConfigFields(Section):
     constraints: Texts = Field(
         default=(), description="Expressions over parameters that every trial satisfies."
     )
+    defaults: dict[str, Any] | None = Field(
+        default=None,
+        description="Your present parameters. They run as trial 0, and reports compare the best trial with them; see"
+        " [starting points](#priors).",
+    )
+    initial_points: Points = Field(
+        default=(), description="Parameters to try first, in this order, after `defaults`."
+    )
+    priors: dict[str, PriorConfig] = Field(
+        default_factory=dict,
+        description="Where you expect good values, by parameter; for the tuners `Auto` and `TPE`. See"
+        " [priors](#priors).",
+    )
     objectives: Annotated[tuple[ObjectiveConfig, ...], BeforeValidator(_tuple), Field(min_length=1)] = Field(
         default=(ObjectiveConfig(direction="minimize"),),
-        description="What to optimise, and in which direction; see [objectives](#objectives).",
+        description="What to optimise, in which direction, and limits of other metrics; see [objectives](#objectives).",
     )
     trial_command: Text | None = Field(default=None, description="The shell command of a trial. Required.")
     trial_code_directory: Directory = Field(

@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _check(config: dict[str, Any]) -> int:
-    from .check import check, directions
+    from .check import check, directions, warnings
 
     output = os.dup(1)  # what plug-ins print must not get into it
     configure_logging(None, "error")
@@ -75,7 +75,8 @@ def _check(config: dict[str, Any]) -> int:
         for problem in check(config)
     ]
     with os.fdopen(output, "w") as stream:
-        stream.write(json.dumps({"problems": problems, "directions": directions(config)}) + "\n")
+        reply = {"problems": problems, "directions": directions(config), "warnings": warnings(config)}
+        stream.write(json.dumps(reply) + "\n")
     return 0
 
 
@@ -111,7 +112,7 @@ def _is_open(fd: int) -> bool:
 
 
 def _dispatcher(settings: Settings, channel: FdChannel) -> MsgDispatcherBase:
-    tuner = load_plugin("tuner", settings.tuner, settings.injected, settings.objectives)
+    tuner = load_plugin("tuner", settings.tuner, settings.injected, settings.objectives, settings.priors)
     if isinstance(tuner, MsgDispatcherBase):  # an advisor: tuner, assessor and dispatcher in one
         if settings.assessor is not None:
             _log.error("The assessor is ignored: %s judges trials itself", type(tuner).__name__)

@@ -112,8 +112,7 @@ class Manager:
 
     def open(self) -> None:
         """Begin to open the experiment, on the running event loop; from now on it can be stopped."""
-        if self.config.direction_note:
-            _log.info("%s", self.config.direction_note)
+        _log.info("%s", self.config.goal)
         self._loop = loop = TurnLoop(
             self.folder.path, self.store, self.executor, self.hooks, self.now, self._observers
         )

@@ -32,8 +32,8 @@ def create(
 
     with Interrupts() as interrupts:
         manager = make_experiment(config, experiment_id, directory, interrupts)
-        if manager.config.direction_note and not quiet and not as_json:
-            click.echo(manager.config.direction_note, err=True)  # only the id goes to stdout
+        if not quiet and not as_json:
+            click.echo(manager.config.goal, err=True)  # only the id goes to stdout
         # The background process acquires it.
         manager.store.close()
         manager.folder.disown()

@@ -77,8 +77,7 @@ def watched(
     display = make_display(output, sys.stderr, quiet=quiet, lines=not as_json)
     if not quiet and not as_json:
         click.echo(f"experiment {folder.experiment_id} in {folder.path}")
-        if manager.config.direction_note:
-            click.echo(manager.config.direction_note)
+        click.echo(manager.config.goal)
 
     def announce_start() -> None:
         if announce_fd is not None:

@@ -201,6 +201,7 @@ class ExperimentSummary(BaseModel):
     trials_per_minute: float
     limits: dict[str, float | None]
     objectives: list[Objective]
+    defaults: Trial | None = Field(description="The trial of the `defaults` of the config.")
     best: list[Trial]
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView, FailureGroup, duration_text
+from ...store.reading import ExperimentView, FailureGroup, duration_text, gain_text
 from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers, value_name, written
 from .secrecy import hidden
 
@@ -129,6 +129,8 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable) -> Pairs:
         pairs.append(("Best trial", str(row["sequence_id"])))
     if len(table.objectives) > 1:
         pairs.append(("On the Pareto front", str(len(summary["best"]))))
+    if gain := gain_text(summary):
+        pairs.append(("Defaults", gain))
     pairs += [
         ("Trials", f"{summary['trials']:,}" + (f" of {planned:,}" if planned else "")),
         ("Failed", f"{counts.get('FAILED', 0):,}"),

@@ -9,7 +9,15 @@ from urllib.parse import urlencode
 
 from nicegui import html, ui
 
-from ...store.reading import ExperimentView, FailureGroup, duration_text, left_text, number_text, rate_text
+from ...store.reading import (
+    ExperimentView,
+    FailureGroup,
+    duration_text,
+    gain_text,
+    left_text,
+    number_text,
+    rate_text,
+)
 from ..experiments import Experiments
 from ..figures import Objective, ThemeName
 from .elements import badge, figures, panel, parameter_facts
@@ -100,7 +108,7 @@ class _Overview:
         if found.history is None:
             return
         first = summary["objectives"][0]
-        objective = Objective(first["name"], first["direction"])
+        objective = Objective(name=first["name"], direction=first["direction"])
         self._figure.show(progress_figure(found.history, objective, self._theme, found.front))
 
     async def tick(self) -> None:
@@ -151,9 +159,10 @@ class _Overview:
                         badge(f"{counts[status]} {trial_word(status)}", TRIAL_TONES.get(status, ""))
 
     def _show_best(self, summary: dict[str, Any]) -> None:
-        if summary["best"] == self._shown_best:
+        shown = summary["best"], summary["defaults"]
+        if shown == self._shown_best:
             return
-        self._shown_best = summary["best"]
+        self._shown_best = shown
         self._best.clear()
         with self._best:
             if not summary["best"]:
@@ -162,6 +171,8 @@ class _Overview:
                 _best_trial(trial, self._where)
             if len(summary["best"]) > 10:
                 html.p(f"and {len(summary['best']) - 10} more on the Pareto front: see Plots")
+            if gain := gain_text(summary):
+                html.p(gain).classes("pp-dim")
 
 
 def _best_trial(trial: dict[str, Any], where: Where) -> None:

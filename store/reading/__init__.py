@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .curves import Curve
+from .defaults import gain_text, gains_over_defaults
 from .exporting import csv_lines, json_lines, trial_object
 from .failures import FailedTrial, FailureGroup, ending_text, hint_text
 from .feed import EventPage
@@ -12,6 +13,7 @@ from .trial_query import Condition, QueryError, TrialQuery
 from .view import ExperimentView, Follow
 from .words import (
     STATUS_WORDS,
+    closest_text,
     counts_text,
     duration_text,
     flat,
@@ -36,11 +38,14 @@ __all__ = [
     "Follow",
     "QueryError",
     "TrialQuery",
+    "closest_text",
     "counts_text",
     "csv_lines",
     "duration_text",
     "ending_text",
     "flat",
+    "gain_text",
+    "gains_over_defaults",
     "hint_text",
     "json_lines",
     "left_text",

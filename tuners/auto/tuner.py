@@ -9,7 +9,7 @@ What each ingredient is worth was measured; see docs/notes/search-quality.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..moves import Box, Branch, Everywhere, Region, climb, mutants, neglected_b
 from .initial_design import initial_design
 from .learning_curves import KnownLosses, LearningCurves
 from .model import Acquisition, AutoModel
-from .outcome_model import OutcomeAcquisition, OutcomeModel, Results
+from .outcome_model import OutcomeAcquisition, OutcomeModel, Results, scalarised
 from .settings import Settings
 from .trust_region import TrustRegion
 
@@ -67,7 +67,9 @@ class AutoTuner(LearningTuner):
         self._outcome_curves = [LearningCurves() for _ in range(0 if outcomes is None else outcomes.width)]
         # Rows of trials that an assessor stopped: their last value is not their result.
         self._stopped: set[int] = set()
-        design = initial_design(self._rng, self._embedding, s.design_points, centre_first=s.centre_first)
+        design = initial_design(
+            self._rng, self._embedding, self._prior, s.design_points, centre_first=s.centre_first
+        )
         self._design = iter(design)
 
     def receive_intermediate_result(
@@ -146,7 +148,13 @@ class AutoTuner(LearningTuner):
             centre = good[0] if len(leading) == 1 else history.units(self._any_of(leading))[0]
             region = Box(centre, self._trust.radius, principal_axes(self._embedding, good))
         best = acquisition.units[: s.climbers]
-        return climb(self._rng, self._embedding, region, acquisition.score, best, s.climb_rounds)
+        return climb(self._rng, self._embedding, region, self._weighted(acquisition), best, s.climb_rounds)
+
+    def _weighted(self, acquisition: Acquisition | OutcomeAcquisition) -> Callable[[Floats], Floats]:
+        """Return the logarithm of the acquisition function, times a prior that fades as results arrive."""
+        if not (weight := self._weight_of_prior()):
+            return acquisition.score
+        return lambda units: acquisition.score(units) + weight * self._prior.log_density(units)
 
     def _acquisition(
         self, known: KnownLosses, pending: Floats, *, near: bool
@@ -158,6 +166,9 @@ class AutoTuner(LearningTuner):
                 units, known.losses, pending=pending, suggested=suggested, near=near
             )
         losses, excesses = self._expected(self._outcomes, known.rows)
+        if self._is_scalarised():
+            weighted = scalarised(self._rng, losses)
+            return self._model.acquisition(units, weighted, pending=pending, suggested=suggested, near=False)
         final = np.array([row not in self._stopped for row in known.rows.tolist()])
         results = Results(units=units, losses=losses, excesses=excesses, final=final)
         return self._outcome_model.acquisition(self._rng, results, pending=pending, suggested=suggested)
@@ -174,6 +185,13 @@ class AutoTuner(LearningTuner):
             for place in stopped:
                 table[place, column] = expected.get(int(rows[place]), table[place, column])
         return table[:, : len(outcomes.goals)], table[:, len(outcomes.goals) :]
+
+    def _is_scalarised(self) -> bool:
+        """Return whether the next suggestion is for one random weighting of the objectives."""
+        outcomes = self._outcomes
+        if outcomes is None or len(outcomes.goals) == 1 or outcomes.limits:
+            return False
+        return bool(self._rng.random() < self.settings.scalarised_share)
 
     def _leading(self, known: KnownLosses) -> Ints:
         """Return the rows that share the first place: of tied results all, of several objectives the front."""
@@ -206,7 +224,7 @@ class AutoTuner(LearningTuner):
         order = np.argsort(losses, kind="stable")
         return KnownLosses(rows[order], losses[order])
 
-    def _results(self) -> list[tuple[dict[str, Any], float]]:
+    def _results(self) -> list[tuple[int, dict[str, Any], float]]:
         """Return the known results, without stopped trials: they neither failed nor have a result."""
         return self._decoded(row for row in self._history.ranked.tolist() if row not in self._stopped)
 
