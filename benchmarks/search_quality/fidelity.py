@@ -86,6 +86,8 @@ class _Ours(Method):
             self._tuner.trial_stopped(key)
         self._tuner.trial_end(key, value is not None)
         if self._assessor is not None:
+            if value is not None and hasattr(self._assessor, "receive_trial_result"):
+                self._assessor.receive_trial_result(str(key), value)
             self._assessor.trial_end(str(key), value is not None)
 
 

@@ -10,6 +10,8 @@ from _pytest.outcomes import Failed
 from pitchpipe.assessors import (
     ASHAAssessor,
     Assessor,
+    AssessResult,
+    AutoAssessor,
     CurvefittingAssessor,
     HyperbandAssessor,
     MedianstopAssessor,
@@ -47,6 +49,29 @@ class TestHyperband(AssessorConformance):
 
     def make(self) -> Assessor:
         return HyperbandAssessor("maximize", R=27)
+
+
+class TestAuto(AssessorConformance):
+    stops: ClassVar[bool] = False  # the trials of the suite have no final results
+
+    def make(self) -> Assessor:
+        return AutoAssessor("maximize")
+
+
+class WithFinals(AutoAssessor):
+    """Takes the last intermediate result of a trial for its final one."""
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
+        if trial_history:
+            self.receive_trial_result(trial_job_id, trial_history[-1])
+        return super().assess_trial(trial_job_id, trial_history)
+
+
+class TestAutoWithFinalResults(AssessorConformance):
+    many_trials: ClassVar[int] = 500
+
+    def make(self) -> Assessor:
+        return WithFinals("maximize")
 
 
 class TestCurvefitting(AssessorConformance):
