@@ -6,6 +6,7 @@ from .curves import Curve
 from .exporting import csv_lines, json_lines, trial_object
 from .failures import FailedTrial, FailureGroup, ending_text, hint_text
 from .feed import EventPage
+from .front import knee_of
 from .json_values import plain, to_json
 from .log_files import FilePiece
 from .trial_query import Condition, QueryError, TrialQuery
@@ -16,6 +17,7 @@ from .words import (
     counts_text,
     duration_text,
     flat,
+    front_lines,
     left_text,
     length_text,
     moment_text,
@@ -43,8 +45,10 @@ __all__ = [
     "duration_text",
     "ending_text",
     "flat",
+    "front_lines",
     "hint_text",
     "json_lines",
+    "knee_of",
     "left_text",
     "length_text",
     "moment_text",
