@@ -13,7 +13,8 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +29,16 @@ from ..runner import (
     Event,
     Reported,
 )
+from ..trial_agent import Event as AgentEvent
 from ..trial_agent import (
-    Ended,
     Kill,
     Pause,
-    Problem,
     ReadFile,
-    Report,
     Request,
-    Saved,
     Start,
-    Started,
     read_spool,
     spool_name,
 )
-from ..trial_agent import Event as AgentEvent
 from .base import Cursors, Deliver, RunSetup, TrialExecutor
 
 __all__ = ["AgentLink", "AgentTrialExecutor", "Listener"]
@@ -109,7 +105,6 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._delivered: dict[AgentLink, int] = {}  # not in any turn yet
         self._confirmed: dict[AgentLink, int] = {}  # committed, and not yet acknowledged
         self._busy: Counter[str] = Counter()  # attempts by agent
-        self._not_before: dict[tuple[str, int], float] = {}  # by our clock: an attempt's first moment
         self._closing = False
         self._losses_are_news = True
 
@@ -134,7 +129,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         """Start an attempt on the agent that the order names; make that agent if necessary."""
         if (order.trial_id, order.attempt) in self._orders:
             return
-        self._remember(order, self.setup.clock())
+        self._remember(replace(order, start_time=self.setup.clock()))
         link = self._links.get(order.agent) or self._take_up(
             order.agent, self._connect(order.agent, spawn=True)
         )
@@ -168,7 +163,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
         """Take up attempts after a restart: from their live agents, else from their spools."""
         for order in orders:
-            self._remember(order, order.start_time or 0.0)
+            self._remember(order)
         agents = {order.agent for order in orders}
         links = {agent: self._connect(agent, spawn=False) for agent in sorted(agents)}
         for agent in [agent for agent, link in links.items() if link is None]:
@@ -335,21 +330,18 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                 continue  # ended already: an agent repeats it after a restart, or was given up
             if event.mark and event.mark != order.mark:
                 continue  # of a trial that the store has forgotten
-            time = now if isinstance(event, Problem) else min(now, max(event.time, self._not_before[key]))
-            if isinstance(event, Ended):
+            if event.e == "ended":
                 self._forget(key)
-            found = _runner_event(event, time)
+            found = _runner_event(event, now, order.start_time or 0.0)
             found.cause = f"{source} #{number}"
             yield found
 
-    def _remember(self, order: AttemptOrder, not_before: float) -> None:
+    def _remember(self, order: AttemptOrder) -> None:
         self._orders[order.trial_id, order.attempt] = order
-        self._not_before[order.trial_id, order.attempt] = not_before
         self._busy[order.agent] += 1
 
     def _forget(self, key: tuple[str, int]) -> None:
         order = self._orders.pop(key, None)
-        self._not_before.pop(key, None)
         if order is not None:
             self._busy[order.agent] -= 1
             self._on_end(order)
@@ -375,41 +367,23 @@ def _read_here(path: Path, offset: int, limit: int) -> bytes:
         return file.read(limit)
 
 
-def _runner_event(event: AgentEvent, time: float) -> Event:
-    """Return an agent's event as one of the runner's."""
-    match event:
-        case Report():
-            return Reported(
-                time,
-                event.trial,
-                event.attempt,
-                kind=event.kind,
-                sequence=event.sequence,
-                value=event.value,
-            )
-        case Started():
-            return AttemptStarted(time, event.trial, event.attempt, event.pid)
-        case Ended():
-            return AttemptEnded(
-                time,
-                event.trial,
-                event.attempt,
-                exit_code=event.exit_code,
-                signal=event.signal,
-                error=event.error,
-                paused=event.paused,
-                out_of_memory=event.out_of_memory,
-                killed=event.killed,
-                exported=event.exported,
-            )
-        case Saved():
-            return CheckpointSaved(
-                time,
-                event.trial,
-                event.attempt,
-                name=event.name,
-                sequence=event.sequence,
-                value=event.value,
-            )
-        case Problem():
-            return BadReport(time, event.trial, event.attempt, event.text)
+def _runner_event(event: AgentEvent, now: float, earliest: float) -> Event:
+    """Return an agent's event as one of the runner's, dated between `earliest` and `now`."""
+    time = now if event.e == "problem" else event.time
+    if not earliest <= time <= now:
+        time = min(now, max(time, earliest))
+    if event.e == "report":  # thousands a second
+        return Reported(time, event.trial, event.attempt, event.kind, event.sequence, event.value)
+    made, names = _RUNNER_EVENTS[event.e]
+    return made(time, event.trial, event.attempt, **{name: getattr(event, name) for name in names})
+
+
+_RUNNER_EVENTS: dict[str, tuple[Callable[..., Event], tuple[str, ...]]] = {
+    "started": (AttemptStarted, ("pid",)),
+    "checkpoint": (CheckpointSaved, ("name", "sequence", "value")),
+    "problem": (BadReport, ("message",)),
+    "ended": (
+        AttemptEnded,
+        ("exit_code", "signal", "error", "paused", "out_of_memory", "killed", "exported"),
+    ),
+}

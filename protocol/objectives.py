@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .metrics import metric_value
 
@@ -16,8 +15,7 @@ Direction = Literal["minimize", "maximize"]
 _CONSTRAINT = re.compile(r"\s*(<=|>=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Objective:
+class Objective(NamedTuple):  # not a dataclass: see Frame
     """A metric: optimised if it has a direction, limited if it has limits, or both.
 
     `reference` is a value that a good trial beats; with several objectives, volumes are measured from it.
@@ -27,8 +25,8 @@ class Objective:
     (3.0, -5.0)
     """
 
-    name: str = field(default="default", kw_only=False)
-    direction: Direction | None = field(default="minimize", kw_only=False)
+    name: str = "default"
+    direction: Direction | None = "minimize"
     reference: float | None = None
     at_least: float = -math.inf
     at_most: float = math.inf

@@ -17,8 +17,15 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+from .executors.cluster_support import cluster, real_cluster
+from .executors.ray_support import ray_directory, shared_ray
+
+__all__ = ["cluster", "ray_directory", "real_cluster", "shared_ray"]
+
 # As the dispatcher has it: on a busy machine, threads that wait for each other cost more than they save.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Ray would start a worker per CPU for its first driver, the supervisor, which runs no task.
+os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
 
 # Without the project's prefix: that one is taken out of a trial's environment.
 MARK = "PPTEST_SESSION"

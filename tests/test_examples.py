@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 BIN = Path(sys.executable).parent
+EPOCHS = 20  # of the digits' 60
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
@@ -46,6 +47,14 @@ def change(folder: Path, **replacements: str | None) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
+def shorten(folder: Path) -> None:
+    """Let the trials of the digits train for fewer epochs."""
+    script = folder / "train.py"
+    text = script.read_text()
+    assert text.count("EPOCHS = 60\n") == 1
+    script.write_text(text.replace("EPOCHS = 60\n", f"EPOCHS = {EPOCHS}\n"))
+
+
 def tune(folder: Path, environment: dict[str, str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Run an example's experiment; return the summary and the exported trials."""
     place = ["--dir", str(folder / "experiments")]
@@ -57,20 +66,21 @@ def tune(folder: Path, environment: dict[str, str]) -> tuple[dict[str, Any], lis
 def test_digits_improves_and_stops_hopeless_trials_early(examples: Path, environment: dict[str, str]) -> None:
     folder = examples / "digits"
     change(folder, max_trial_number="10", platform="local", idle_timeout=None)
+    shorten(folder)
     summary, trials = tune(folder, environment)
     assert summary["status"] == "DONE"
     assert len(trials) == 10
     assert summary["best"]["value"] > 0.93
     stopped = [trial for trial in trials if trial["status"] == "EARLY_STOPPED"]
     assert stopped
-    assert all(len(trial["intermediate"]) < 60 and "median" in trial["reason"] for trial in stopped)
+    assert all(len(trial["intermediate"]) < EPOCHS and "median" in trial["reason"] for trial in stopped)
     finals = [trial["final"] for trial in trials if trial["status"] == "SUCCEEDED"]
     assert summary["best"]["value"] == max(finals)
 
 
 def test_custom_tuner_and_assessor_are_loaded_and_used(examples: Path, environment: dict[str, str]) -> None:
     folder = examples / "custom_tuner"
-    change(folder, max_trial_number="25")
+    change(folder, max_trial_number="25", trial_concurrency="4")
     summary, trials = tune(folder, environment)
     assert summary["status"] == "DONE"
     assert len(trials) == 25
@@ -105,8 +115,11 @@ def test_shell_script_reports_without_python(examples: Path, environment: dict[s
 
 @pytest.mark.parametrize("platform", ["local", pytest.param("ray", marks=pytest.mark.ray)])
 def test_function_trial_prints_its_best_parameters(
-    examples: Path, environment: dict[str, str], platform: str
+    examples: Path, request: pytest.FixtureRequest, platform: str
 ) -> None:
+    if platform == "ray":
+        request.getfixturevalue("shared_ray")
+    environment = request.getfixturevalue("environment")  # it names the runtime directory
     folder = examples / "function_trial"
     command = [
         "python",

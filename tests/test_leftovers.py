@@ -1,7 +1,7 @@
 """The guard against processes that are left behind (conftest.py), tried on test sessions of its own."""
 
 import os
-import shutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,8 +29,14 @@ def test_has_a_runtime_directory_and_works_in_it(runtime_directory):
 """
 
 
+def without_fixtures_of_others(tree: Path) -> str:
+    """Return the tests' conftest.py without what it imports from folders that a planted session does not have."""
+    text = (tree / "tests" / "conftest.py").read_text()
+    return re.sub(r"(?m)^from \.executors.*\n|^__all__ = .*\n", "", text)
+
+
 def run_session(folder: Path, tree: Path, source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    shutil.copy(tree / "tests" / "conftest.py", folder)
+    (folder / "conftest.py").write_text(without_fixtures_of_others(tree))
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "test_planted.py").write_text(source)
     command = [
@@ -48,7 +54,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tree: Path) -> Pa
     """Copy the tests' conftest.py and let it wait for 0.1 s only."""
     patched = tmp_path / "tree" / "tests"
     patched.mkdir(parents=True)
-    text = (tree / "tests" / "conftest.py").read_text()
+    text = without_fixtures_of_others(tree)
     assert "SECONDS_TO_LEAVE = 10.0" in text
     (patched / "conftest.py").write_text(text.replace("SECONDS_TO_LEAVE = 10.0", "SECONDS_TO_LEAVE = 0.1"))
     return patched.parent

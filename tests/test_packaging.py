@@ -133,6 +133,9 @@ def test_wheel_in_an_empty_environment_runs_the_demo(
     config = (demo / "experiment.yml").read_text()
     assert "max_trial_number: 40" in config
     (demo / "experiment.yml").write_text(config.replace("max_trial_number: 40", "max_trial_number: 4"))
+    training = (demo / "train.py").read_text()
+    assert "EPOCHS = 60\n" in training
+    (demo / "train.py").write_text(training.replace("EPOCHS = 60\n", "EPOCHS = 10\n"))
 
     path = f"{Path(empty_environment).parent}{os.pathsep}{os.environ['PATH']}"
     command = [

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
         report_intermediate_result,
         save_checkpoint,
     )
-    from .spool import SpoolReader, read_spool, spool_name
-    from .syncing import sync, sync_tree, write_whole
+    from .spool import read_spool, spool_name
+    from .syncing import sync, sync_tree
     from .trainable import FunctionTrainable, Trainable, TrialFunction, wrap_function
     from .unix_server import UnixServer, peer_uid
     from .watchdog import kill_all
@@ -78,8 +78,8 @@ _HOMES = {
         "get_next_parameter get_next_parameters get_sequence_id get_trial_id report_final_result "
         "report_intermediate_result save_checkpoint"
     ),
-    ".spool": "SpoolReader read_spool spool_name",
-    ".syncing": "sync sync_tree write_whole",
+    ".spool": "read_spool spool_name",
+    ".syncing": "sync sync_tree",
     ".trainable": "FunctionTrainable Trainable TrialFunction wrap_function",
     ".unix_server": "UnixServer peer_uid",
     ".watchdog": "kill_all",
@@ -116,7 +116,6 @@ __all__ = [
     "RunSpec",
     "Saved",
     "Shutdown",
-    "SpoolReader",
     "Start",
     "StartError",
     "Started",
@@ -152,7 +151,6 @@ __all__ = [
     "sync_tree",
     "with_interpreter",
     "wrap_function",
-    "write_whole",
 ]
 
 

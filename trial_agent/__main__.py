@@ -22,6 +22,7 @@ from .core import LAST_RESORT, Agent
 from .sdk import TrialStopped
 from .unix_server import UnixServer
 
+_INSIST_EVERY = 0.5  # seconds
 USAGE = "usage: python -m pitchpipe.trial_agent --agent ID --listen-fd N --folder DIR [--token-fd M]"
 
 
@@ -60,17 +61,28 @@ def _token(descriptor: str | None) -> str:
 
 def _handle_signals(agent: Agent, server: UnixServer) -> None:
     """Let SIGTERM, SIGINT and a `shutdown` message end the agent, whatever its trial does."""
+    leaving = threading.Event()
 
     def leave(number: int, frame: FrameType | None) -> None:
         del number, frame
+        if leaving.is_set():
+            return  # a second exception would break into the cleaning up after the first
+        leaving.set()
         _leave_by_force(after=agent.grace + LAST_RESORT)
         agent.shutdown()
         if agent.in_user_code:
             raise TrialStopped
 
+    def insist() -> None:
+        # A signal that comes just before the function blocks does not wake it: Python has not run `leave` then.
+        while not leaving.is_set():
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+            leaving.wait(_INSIST_EVERY)
+
     def interrupt() -> None:
-        if threading.current_thread() is not threading.main_thread():
-            os.kill(os.getpid(), signal.SIGTERM)  # Python runs the handler in the main thread
+        if not leaving.is_set():
+            _leave_by_force(after=agent.grace + LAST_RESORT)
+            threading.Thread(target=insist, daemon=True).start()
 
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, leave)

@@ -146,7 +146,7 @@ class CheckpointStore:
 
     def _problem(self, event: Saved, why: str) -> Problem:
         message = f"the checkpoint {event.name!r} does not count: {why}"
-        return Problem(event.trial, event.attempt, message, event.mark)
+        return Problem(trial=event.trial, attempt=event.attempt, message=message, mark=event.mark)
 
 
 def _names(folder: str) -> list[str]:

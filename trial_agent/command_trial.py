@@ -24,17 +24,15 @@ from . import environ
 from .command_line import StartError, arguments_of, explain, with_interpreter
 from .events import Ended, Event, Problem, Saved, Started
 from .file_watch import FileWatch
-from .following import ExitWatch, Follower, Timers
+from .following import ExitWatch, Follower, Timers, Wake
 from .guard import Guard
 from .job import Job
 from .line_file import LineFile
-from .memory import gibibytes, oom_kills
 from .outbox import Outbox
-from .processes import ProcessTree
+from .processes import ProcessTree, gibibytes, oom_kills
 from .room import with_room
 from .spool import SpoolReader, set_aside
 from .syncing import sync
-from .wake import Wake
 
 __all__ = ["ERROR_BYTES", "MEMORY_EVERY", "CommandTrial", "Tools", "last_lines"]
 
@@ -119,7 +117,7 @@ class CommandTrial:
                 sync(self._spool)
             except OSError as error:
                 text = f"the reports cannot be forced to the disk: {error}"
-                return [*found, Problem(**self.job.who, text=text)]
+                return [*found, Problem(**self.job.who, message=text)]
         return found
 
     def _start(self) -> subprocess.Popen[bytes]:

@@ -16,15 +16,15 @@ from queue import SimpleQueue
 
 from . import environ
 from .command_trial import CommandTrial, Tools
-from .events import Ended
+from .events import Ended, encode_event
 from .file_watch import best_watch
+from .following import Wake
 from .function_trial import FunctionLoader, FunctionTrial
 from .guard import Guard
 from .job import Job
 from .line_file import LineFile
 from .messages import Message, MessageError
 from .outbox import Outbox
-from .reading import read_part
 from .requests import (
     Hello,
     Kill,
@@ -39,13 +39,13 @@ from .requests import (
     decode_request,
 )
 from .syncing import sync
-from .wake import Wake
 
-__all__ = ["HOLD", "IDLE_TIMEOUT", "LAST_RESORT", "SEEN_LIMIT", "Agent", "Attempt"]
+__all__ = ["HOLD", "IDLE_TIMEOUT", "LAST_RESORT", "MAX_PART", "SEEN_LIMIT", "Agent", "Attempt", "read_part"]
 
 SEEN_LIMIT = 1000  # attempts remembered, so that a start that is sent twice runs once
 HOLD = 0.002  # seconds for which the events of a short function trial wait to leave together
 IDLE_TIMEOUT = 60.0  # before the first `configure`
+MAX_PART = 65536  # bytes in the reply to `ReadFile`
 LAST_RESORT = 10.0  # seconds beyond the grace for a function that cannot be interrupted
 
 Attempt = CommandTrial | FunctionTrial
@@ -125,7 +125,7 @@ class Agent:
             case Ping():
                 return {"pong": self.agent_id}
             case ReadFile():
-                return self._read_file(request)
+                return read_part(self._configured().folder, request.path, request.offset, request.limit)
             case Shutdown():
                 self.shutdown()
         return None
@@ -133,7 +133,7 @@ class Agent:
     def next_events(self, after: int, timeout: float) -> Message:
         """Wait up to `timeout` seconds for events numbered above `after`; forget those up to it."""
         found, cursor = self.outbox.wait(after, timeout)
-        return {"events": [event.message() for event in found], "cursor": cursor}
+        return {"events": [encode_event(event) for event in found], "cursor": cursor}
 
     def run(self) -> None:
         """Run the attempts that `start` messages ask for; return after a shutdown."""
@@ -221,9 +221,6 @@ class Agent:
         if self._current is None and not self._waiting:
             self.idle_since = time.monotonic()
 
-    def _read_file(self, request: ReadFile) -> Message:
-        return read_part(self._configured().folder, request.path, request.offset, request.limit)
-
     def _configured(self) -> RunSpec:
         if self._run_spec is None:
             raise ValueError("the agent must be configured before it starts trials or reads files")
@@ -266,3 +263,24 @@ class Agent:
 
 def _running(job: Job, pid: int | None) -> Message:
     return {"trial": job.trial, "attempt": job.attempt, "pid": pid}
+
+
+def read_part(folder: str, path: str, offset: int, limit: int) -> Message:
+    """Return up to `limit` bytes (at most `MAX_PART`) of a file from `offset`, and the size of the file.
+
+    Raises ValueError when `path` leads out of the folder, and OSError when the file cannot be read.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = Path(folder, "stdout").write_text("epoch 1")
+    >>> read_part(folder, "stdout", 6, 100)
+    {'data': b'1', 'size': 7}
+    """
+    root = Path(folder).resolve()
+    file_path = (root / path).resolve()
+    if not file_path.is_relative_to(root):
+        raise ValueError(f"{path!r} leads out of the experiment's folder")
+    with open(file_path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(offset)
+        return {"data": file.read(max(0, min(limit, MAX_PART))), "size": size}

@@ -1,4 +1,4 @@
-"""What an agent waits for while a command trial runs: the growth of its spool, its end, and timers."""
+"""What an agent waits for: the growth of a command trial's spool, its end, timers, and other threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from .events import Event
 from .spool import SpoolReader
 
-__all__ = ["ExitWatch", "Follower", "Timers"]
+__all__ = ["ExitWatch", "Follower", "Timers", "Wake"]
 
 _CHUNK = 65536
 _CHUNKS = 16  # read before the trial's end, kills and timers are checked again
@@ -104,6 +104,50 @@ class ExitWatch:
     def __exit__(self, *_: object) -> None:
         if self.descriptor is not None:
             os.close(self.descriptor)
+
+
+class Wake:
+    """Wakes a thread that waits in `poll`.
+
+    >>> wake = Wake()
+    >>> wake.set(); wake.set()
+    >>> wake.clear(), wake.clear()
+    (b'\\x00\\x00', b'')
+    >>> wake.close()
+    """
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait for."""
+        return self._reader
+
+    @property
+    def writer(self) -> int:
+        """The writing end, for `signal.set_wakeup_fd`."""
+        return self._writer
+
+    def set(self) -> None:
+        """Make the descriptor readable."""
+        try:
+            os.write(self._writer, b"\0")
+        except BlockingIOError:  # it has been readable for 65,536 calls
+            pass
+
+    def clear(self) -> bytes:
+        """Make the descriptor unreadable until the next `set`; return the bytes that were written to it."""
+        try:
+            return os.read(self._reader, 65536)
+        except BlockingIOError:
+            return b""
+
+    def close(self) -> None:
+        """Close both ends."""
+        os.close(self._reader)
+        os.close(self._writer)
 
 
 def _pidfd(pid: int) -> int | None:

@@ -91,6 +91,8 @@ class FunctionTrial:
         parameters = self._channel.parameters()
         self.in_user_code = True
         try:
+            if self._channel.stopped:  # since the last look; nothing interrupts what is not in users' code
+                raise sdk.TrialStopped
             made = self._functions.stable.call(function, parameters, self.job.gpus)
             if isinstance(made, Trainable):
                 return self._drive(function, made)

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import base64
 import struct
-from typing import Any
+from collections.abc import Container
+from typing import Any, TypeVar
 
 import orjson
 
-__all__ = ["MAX_LENGTH", "Message", "MessageDecoder", "MessageError", "encode_message"]
+__all__ = ["MAX_LENGTH", "Message", "MessageDecoder", "MessageError", "encode_message", "from_message"]
 
 MAX_LENGTH = 16 * 1024 * 1024
 _LENGTH = struct.Struct(">I")
 
 Message = dict[str, Any]
+_T = TypeVar("_T")
 
 
 class MessageError(Exception):
@@ -37,6 +39,15 @@ def _bytes_as_text(value: object) -> str:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     raise TypeError(f"{type(value).__name__} cannot be sent in a message")
+
+
+def from_message(kind: type[_T], message: Message) -> _T:
+    """Return an object of a dataclass from a message with its fields; ignore those that a later version added."""
+    try:
+        return kind(**message)
+    except TypeError:
+        known: Container[str] = vars(kind)["__dataclass_fields__"]
+        return kind(**{name: value for name, value in message.items() if name in known})
 
 
 class MessageDecoder:

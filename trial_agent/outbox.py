@@ -28,9 +28,9 @@ class Outbox:
     acknowledged events have made room in a full outbox. Full means that `max_bytes` of events are kept.
 
     >>> box = Outbox()
-    >>> box.put(Problem("AbCdE", 1, "?"))
+    >>> box.put(Problem(trial="AbCdE", attempt=1, message="?"))
     >>> box.take(0)
-    ([Problem(trial='AbCdE', attempt=1, text='?', mark='')], 1)
+    ([Problem(trial='AbCdE', attempt=1, message='?', mark='')], 1)
     >>> box.take(1)
     ([], 1)
     """
@@ -41,7 +41,7 @@ class Outbox:
         self._max_bytes = max_bytes
         # Reentrant: a signal handler may close the outbox while the same thread holds the lock.
         self._changed = threading.Condition(threading.RLock())
-        self._events: deque[Event] = deque()
+        self._events: deque[tuple[Event, int]] = deque()  # with their sizes
         self._bytes = 0
         self._closed = False
         self._first = 1  # the number of the oldest event kept
@@ -62,8 +62,9 @@ class Outbox:
             if self._closed and self.is_full:
                 return
             for event in events:
-                self._events.append(event)
-                self._bytes += _size_of(event)
+                size = _size_of(event)
+                self._events.append((event, size))
+                self._bytes += size
             if urgent:
                 self._held_until = 0.0
             released = urgent or self.held_for() <= 0
@@ -140,19 +141,20 @@ class Outbox:
 
     def _acknowledge(self, after: int) -> None:
         was_full = self.is_full
-        while self._events and self._first <= after:
-            self._bytes -= _size_of(self._events.popleft())
-            self._first += 1
+        count = min(after + 1 - self._first, len(self._events))
+        for _ in range(count):
+            self._bytes -= self._events.popleft()[1]
+        self._first += max(0, count)
         if was_full and not self.is_full:
             self._changed.notify_all()
             self.on_room()
 
     def _batch(self) -> list[Event]:
         batch: list[Event] = []
-        size = 0
-        for event in self._events:
-            size += _size_of(event)
-            if batch and size > BATCH_BYTES:
+        total = 0
+        for event, size in self._events:
+            total += size
+            if batch and total > BATCH_BYTES:
                 break
             batch.append(event)
         return batch
@@ -162,5 +164,5 @@ def _size_of(event: Event) -> int:
     """Return the approximate length of an event as JSON."""
     if isinstance(event, Report):
         return _EVENT_BYTES + len(event.value)
-    text = event.text if isinstance(event, Problem) else event.error if isinstance(event, Ended) else None
+    text = event.message if isinstance(event, Problem) else event.error if isinstance(event, Ended) else None
     return _EVENT_BYTES + len(text or "")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .checkpoint_store import Keeping
-from .messages import Message, MessageError
+from .messages import Message, MessageError, from_message
 
 __all__ = [
     "Hello",
@@ -119,22 +119,23 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Kill:
-    """End an attempt, `grace` seconds after asking it to end (None: the experiment's grace)."""
-
+class _End:
     trial: str
     attempt: int
-    grace: float | None = None
+    grace: float | None = None  # seconds; None: the experiment's grace
+
+
+@dataclass(frozen=True)
+class Kill(_End):
+    """End an attempt, `grace` seconds after asking it to end."""
+
     op: str = "kill"
 
 
 @dataclass(frozen=True)
-class Pause:
+class Pause(_End):
     """Let an attempt save a checkpoint, then end it."""
 
-    trial: str
-    attempt: int
-    grace: float | None = None
     op: str = "pause"
 
 
@@ -177,14 +178,7 @@ class Shutdown:
 Request = RunSpec | Hello | Start | Kill | Pause | Ping | Poll | ReadFile | Shutdown
 
 _KINDS: dict[str, type[Hello | Start | Kill | Pause | Ping | Poll | ReadFile | Shutdown]] = {
-    "hello": Hello,
-    "start": Start,
-    "kill": Kill,
-    "pause": Pause,
-    "ping": Ping,
-    "poll": Poll,
-    "read_file": ReadFile,
-    "shutdown": Shutdown,
+    kind.op: kind for kind in (Hello, Start, Kill, Pause, Ping, Poll, ReadFile, Shutdown)
 }
 
 
@@ -214,10 +208,7 @@ def decode_request(message: Message) -> Request:
         kind = _KINDS[message["op"]]
     except (KeyError, TypeError):
         raise MessageError("there is no such request") from None
-    known = {
-        name: message[name] for name in kind.__dataclass_fields__ if name in message
-    }  # later versions say more
     try:
-        return kind(**known)
+        return from_message(kind, message)
     except TypeError as error:
         raise MessageError(str(error)) from error

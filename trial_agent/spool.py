@@ -22,11 +22,12 @@ import math
 import os
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard, TypeVar
 
 import orjson
 
 from .events import Ended, Event, Problem, Report, ReportKind, Saved
+from .messages import from_message
 
 __all__ = [
     "MAX_LINE",
@@ -44,8 +45,9 @@ __all__ = [
 
 MAX_LINE = 1_000_000
 MAX_NAME = 100  # characters of the name of a checkpoint
-_KINDS: tuple[ReportKind | Literal["checkpoint"], ...] = ("intermediate", "final", "checkpoint")
+_KINDS: frozenset[ReportKind | Literal["checkpoint"]] = frozenset(("intermediate", "final", "checkpoint"))
 _PUNCTUATION = str.maketrans("", "", "._-")
+_T = TypeVar("_T")
 MAX_PROBLEMS = 20  # of one attempt: limits the messages about a script that keeps writing rubbish
 
 
@@ -91,6 +93,7 @@ class Interpreter:
         self._attempt = attempt
         self._mark = mark
         self._metric = metric
+        self._who: dict[str, Any] = {"trial": trial, "attempt": attempt, "mark": mark}
         self._next = {"intermediate": first_sequence, "final": 0}
         self._last = "null"  # the value reported last
         self._lines = 0
@@ -98,40 +101,38 @@ class Interpreter:
 
     def line(self, line: bytes | None, now: float) -> list[Event]:
         """Return the events of one line: none for a blank line, a problem for an invalid one."""
-        self._lines += 1
-        if line is None:
-            return self._problem(f"is longer than {MAX_LINE} bytes")
-        if not line.strip():
-            return []
-        record = parse(line)
-        return (
-            self._problem(f"is not a JSON object: {_shown(line)}")
-            if record is None
-            else self.record(record, now)
-        )
+        return self.parsed(line, None if line is None else parse(line), now)
 
     def read_again(self, line: bytes | None, record: dict[str, Any] | None, now: float) -> list[Event]:
         """Return the events of one line of a spool whose writer may have ended, with the end if it is there."""
         if self._ended:
             return []
-        outcome = (record or {}).get("ended")
-        if not isinstance(outcome, dict):
-            return self.line(line, now)
+        outcome = None if record is None else record.get("ended")
+        if not _is_outcome(outcome):
+            return self.parsed(line, record, now)
         self._ended = True
-        moment = _finite(outcome.get("time"))
-        who = {"trial": self._trial, "attempt": self._attempt, "mark": self._mark}
-        return [Ended.of({**outcome, **who, "time": now if moment is None else moment})]
+        end = {**outcome, **self._who, "e": "ended", "time": _finite(outcome.get("time"), now)}
+        return [from_message(Ended, end)]
+
+    def parsed(self, line: bytes | None, record: dict[str, Any] | None, now: float) -> list[Event]:
+        """Return the events of one line that `parse` made a `record`, or could not."""
+        self._lines += 1
+        if record is not None:
+            return self.record(record, now)
+        if line is None:
+            return self._problem(f"is longer than {MAX_LINE} bytes")
+        return self._problem(f"is not a JSON object: {_shown(line)}") if line.strip() else []
 
     def record(self, record: dict[str, Any], now: float) -> list[Event]:
         """Return the events of one parsed line."""
-        kinds: list[ReportKind | Literal["checkpoint"]] = [kind for kind in _KINDS if kind in record]
+        kinds = _KINDS.intersection(record)
         try:
             if len(kinds) != 1:
                 shown = _shown(json.dumps(record, separators=(",", ":")).encode())
                 return self._problem(f'needs one of "intermediate", "final" and "checkpoint": {shown}')
-            moment = _finite(record.get("time"))
-            moment = now if moment is None else moment
-            if (kind := kinds[0]) == "checkpoint":
+            (kind,) = kinds
+            moment = _finite(record.get("time"), now)
+            if kind == "checkpoint":
                 return self._named(record["checkpoint"], moment)
             return [self.report(kind, value_text(record[kind]), moment)]
         except RecursionError:
@@ -147,13 +148,11 @@ class Interpreter:
     def checkpoint(self, name: str, moment: float) -> Saved:
         """Return the event for a checkpoint that was saved after all results counted so far."""
         return Saved(
-            trial=self._trial,
-            attempt=self._attempt,
+            **self._who,
             name=name,
             sequence=self._next["intermediate"],
             value=_number(self._last, self._metric),
             time=moment,
-            mark=self._mark,
         )
 
     def reported(self, kind: str) -> bool:
@@ -177,7 +176,7 @@ class Interpreter:
         if self._problems > MAX_PROBLEMS:
             return []
         last = "; further problems are not mentioned" if self._problems == MAX_PROBLEMS else ""
-        return [Problem(self._trial, self._attempt, message + last, self._mark)]
+        return [Problem(**self._who, message=message + last)]
 
     def _problem(self, what: str) -> list[Event]:
         return self.problem(f"line {self._lines} of the reports {what}")
@@ -189,7 +188,7 @@ class SpoolReader:
     >>> reader = SpoolReader(trial="AbCdE", attempt=1, clock=lambda: 12.5)
     >>> [event.value for event in reader.feed(b'{"intermediate": 0.8}\\n{"inter')]
     ['0.8']
-    >>> [event.text for event in reader.finish()]
+    >>> [event.message for event in reader.finish()]
     ['line 2 of the reports is not a JSON object: \\'{"inter\\'']
     """
 
@@ -257,22 +256,17 @@ def set_aside(path: str | os.PathLike[str]) -> None:
 
 
 def read_spool(
-    path: str | os.PathLike[str],
-    trial: str | None = None,
-    attempt: int | None = None,
-    first_sequence: int = 0,
-    mark: str = "",
+    path: str | os.PathLike[str], trial: str, attempt: int, first_sequence: int = 0, mark: str = ""
 ) -> list[Event]:
-    """Return the events in a spool as its agent would have sent them, without a torn last line.
+    """Return the events of an attempt in a spool as its agent would have sent them, without a torn last line.
 
-    `trial` and `attempt` select events in the spool of an agent, and label them in the spool of a command trial,
-    whose lines do not name them. Lines with a `mark` other than the one given belong to another trial.
-    Raises OSError when there is no such file.
+    Lines in the spool of an agent name the attempt that wrote them; those with a `mark` other than the one given belong
+    to another trial. Lines in the spool of a command trial name none. Raises OSError when there is no such file.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "agent-1.jsonl")
     >>> _ = open(path, "w").write('{"trial": "AbCdE", "attempt": 1, "final": 0.9, "time": 12.5}\\n{"trial"')
-    >>> [(event.kind, event.value) for event in read_spool(path)]
+    >>> [(event.kind, event.value) for event in read_spool(path, "AbCdE", 1)]
     [('final', '0.9')]
     """
     with open(path, "rb") as file:
@@ -282,24 +276,44 @@ def read_spool(
     lines = splitter.feed(data)
     if parse(splitter.rest) is not None:
         lines.append(splitter.rest)
+    interpreter = Interpreter(trial, attempt, first_sequence, mark)
     found: list[Event] = []
-    interpreters: dict[tuple[str, int], Interpreter] = {}
     for line in lines:
         record = None if line is None else parse(line)
-        key = _key_of(record, trial, attempt)
-        if key is not None and (not mark or (record or {}).get("mark", mark) == mark):
-            interpreter = interpreters.setdefault(key, Interpreter(*key, first_sequence, mark))
+        if record is None or _is_of(record, trial, attempt, mark):
             found += interpreter.read_again(line, record, modified)
     return found
 
 
-def _key_of(record: dict[str, Any] | None, trial: str | None, attempt: int | None) -> tuple[str, int] | None:
-    """Return the trial and attempt of a line; None if it names none, or not the requested attempt."""
-    if record is None or "trial" not in record or "attempt" not in record:
-        return None if trial is None or attempt is None else (trial, attempt)
-    key = (record["trial"], record["attempt"])
-    wanted = (trial is None or key[0] == trial) and (attempt is None or key[1] == attempt)
-    return key if wanted else None
+def _is_of(record: dict[str, Any], trial: str, attempt: int, mark: str) -> bool:
+    """Return whether a line is of an attempt: it names that one, or none."""
+    if mark and record.get("mark", mark) != mark:
+        return False
+    return (
+        "trial" not in record
+        or "attempt" not in record
+        or (record["trial"] == trial and record["attempt"] == attempt)
+    )
+
+
+def _is_outcome(outcome: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether a value is what an agent writes about an attempt's end; `time` is checked where it is used.
+
+    >>> _is_outcome({"exit_code": 0, "error": None}), _is_outcome({"exit_code": "0"}), _is_outcome({})
+    (True, False, False)
+    """
+    if not isinstance(outcome, dict) or "exit_code" not in outcome:
+        return False
+    numbers = [outcome["exit_code"], outcome.get("signal")]
+    flags = [outcome.get(name, False) for name in ("killed", "paused", "out_of_memory")]
+    exported = outcome.get("exported", {})
+    return (
+        all(number is None or (type(number) is int and 0 <= number < 256) for number in numbers)
+        and all(isinstance(flag, bool) for flag in flags)
+        and isinstance(outcome.get("error"), str | None)
+        and isinstance(exported, dict)
+        and all(isinstance(path, str) for path in exported.values())
+    )
 
 
 def parse(line: bytes) -> dict[str, Any] | None:
@@ -337,20 +351,19 @@ def _number(value: str, metric: str) -> float | None:
     """
     found = json.loads(value)
     number = found.get(metric) if isinstance(found, dict) else found
-    return _finite(number)
+    return _finite(number, None)
 
 
-def _finite(number: object) -> float | None:
-    """Return a finite number as a float; None for anything else.
+def _finite(number: object, otherwise: _T) -> float | _T:
+    """Return a finite number as a float; `otherwise` for anything else.
 
-    >>> _finite(2), _finite(float("nan")), _finite(10**400), _finite("2")
-    (2.0, None, None, None)
+    >>> _finite(2, None), _finite(float("nan"), 1.5), _finite(10**400, None), _finite("2", None)
+    (2.0, 1.5, None, None)
     """
     try:
-        found = float(number) if isinstance(number, (int, float)) else math.nan
+        return float(number) if isinstance(number, (int, float)) and math.isfinite(number) else otherwise
     except OverflowError:
-        return None
-    return found if math.isfinite(found) else None
+        return otherwise
 
 
 def _shown(line: bytes) -> str:

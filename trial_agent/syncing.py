@@ -27,17 +27,10 @@ def sync_tree(folder: str | os.PathLike[str], root: str | os.PathLike[str] | Non
         sync(parent, root if parent == os.fspath(folder) else None)
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes, *, synced: bool = False) -> None:
-    """Write a file completely or not at all; with `synced`, this holds even after a power cut.
-
-    Hard links to an earlier file of this name keep its content.
-    """
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file completely or not at all; hard links to an earlier file of this name keep its content."""
     folder, name = os.path.split(path)
     draft = os.path.join(folder, f".{name}")
     with open(draft, "wb") as file:
         file.write(data)
-    if synced:
-        sync(draft)
     os.replace(draft, path)
-    if synced:
-        sync(folder)

@@ -19,9 +19,9 @@ import time
 from functools import partial
 
 from .core import Agent
+from .following import Wake
 from .messages import Message, MessageDecoder, MessageError, encode_message
 from .requests import Hello, decode_request
-from .wake import Wake
 
 __all__ = [
     "HELLO_TIMEOUT",

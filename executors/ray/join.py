@@ -72,8 +72,11 @@ async def join(
 
 def connected_to() -> str | None:
     """Return the address of the Ray to which this process is connected; None if there is none."""
-    ray = sys.modules.get("ray")
-    return ray.get_runtime_context().gcs_address if ray is not None and ray.is_initialized() else None
+    if "ray" not in sys.modules:
+        return None
+    # Ray's own functions for this would start a Ray if another thread closes the connection meanwhile.
+    client = getattr(_ray_worker().global_worker, "gcs_client", None)
+    return None if client is None else client.address
 
 
 def is_connected_elsewhere() -> bool:
@@ -95,6 +98,7 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: dic
     with _ray_environment(token_path):
         import ray
 
+        _keep_from_starting()
         if connected_to() is not None:
             ray.shutdown()
         _quieten()
@@ -112,6 +116,12 @@ def _init(address: str, namespace: str, token_path: str | None, runtime_env: dic
             )
         except (ray_error(), ConnectionError, RuntimeError, ValueError) as error:
             raise ExecutorError(_why_not_joined(address, error)) from error
+
+
+def _keep_from_starting() -> None:
+    """Let no call of Ray that comes just after the connection has closed start a Ray of its own."""
+    hook: Any = importlib.import_module("ray._private.auto_init_hook")
+    hook.enable_auto_connect = False
 
 
 def _job_config() -> Any:

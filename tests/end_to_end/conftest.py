@@ -30,5 +30,7 @@ def lab(tmp_path: Path) -> Any:
 
 @pytest.fixture(params=["local", pytest.param("ray", marks=pytest.mark.ray)])
 def any_lab(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Make a place for experiments, on this machine and on Ray."""
+    """Make a place for experiments, on this machine and on the shared Ray."""
+    if request.param == "ray":
+        request.getfixturevalue("shared_ray")
     return _running().Lab(tmp_path / "lab", request.param)

@@ -87,7 +87,14 @@ class Host:
             **options,
         )
         params.include_log_monitor = False  # type: ignore[assignment]
-        node = Node(params, head=head, shutdown_at_exit=False, spawn_reaper=False)
+
+        class QuietNode(Node):
+            """A node without a dashboard: Ray starts its process even if it is not asked for."""
+
+            def start_api_server(self, **_: Any) -> None:
+                """Start nothing."""
+
+        node = QuietNode(params, head=head, shutdown_at_exit=False, spawn_reaper=False)
         self._nodes[name] = node
         return node
 

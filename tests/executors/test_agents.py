@@ -11,7 +11,7 @@ import pytest
 from pitchpipe.executors import RunSetup
 from pitchpipe.executors.agents import AgentLink, AgentTrialExecutor
 from pitchpipe.executors.base import Deliver
-from pitchpipe.runner import AttemptOrder, Event, Totals
+from pitchpipe.runner import AttemptEnded, AttemptOrder, BadReport, Event, Reported, Totals
 from pitchpipe.trial_agent import Report, Request, RunSpec, Started
 
 ORDER = AttemptOrder(
@@ -89,6 +89,21 @@ def test_event_from_the_spool_of_a_lost_agent_names_the_spool_and_the_end_names_
     (folder / "reports-1-5f.jsonl").write_text('{"final": 1, "time": 100}\n')
     executor.on_lost("0-0", "its agent is gone")
     assert executor.causes == ["spool reports-1-5f.jsonl #1", "agent 0-0 lost"]
+
+
+def test_damaged_end_in_the_spool_of_a_lost_agent_is_a_bad_report_and_a_loss(
+    executor: Executor, tmp_path: Path
+):
+    folder = tmp_path / "trials" / "0"
+    folder.mkdir(parents=True)
+    (folder / "reports-1-5f.jsonl").write_text('{"final": 1, "time": 100}\n{"ended": {"exit_code": "x"}}\n')
+    executor.on_lost("0-0", "its agent is gone")
+    report, damage, end = executor.found
+    assert isinstance(report, Reported)
+    assert isinstance(damage, BadReport)
+    assert '{"ended":{"exit_code":"x"}}' in damage.message
+    assert isinstance(end, AttemptEnded)
+    assert end.lost
 
 
 def test_silence_and_loss_of_an_idle_agent_name_the_agent(executor: Executor):

@@ -252,8 +252,8 @@ def test_hanging_dispatcher_is_replaced_and_nothing_is_lost(
     }
     # Long enough for a start, too: a dispatcher gives no sign of life before its plug-ins are loaded.
     manager = simulated(
-        tmp_path, lambda p: SimulatedRun(p["x"]), tuner=tuner, max_trial_number=5, dispatcher_timeout="10s"
+        tmp_path, lambda p: SimulatedRun(p["x"]), tuner=tuner, max_trial_number=5, dispatcher_timeout="5s"
     )
     assert run(manager) is ExperimentStatus.DONE
-    assert "no sign of life for 10 s" in caplog.text
+    assert "no sign of life for 5 s" in caplog.text
     assert [trial.parameter_id for trial in trials_of(tmp_path)] == [0, 1, 2, 3, 4]

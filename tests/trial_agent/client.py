@@ -14,6 +14,7 @@ import psutil
 
 from pitchpipe.trial_agent import Event, MessageDecoder, encode_message
 from pitchpipe.trial_agent import read_spool as read_events
+from pitchpipe.trial_agent.events import encode_event
 
 TOKEN = "open sesame"
 PATIENCE = 30.0  # seconds; every wait in these tests is bounded by it
@@ -141,7 +142,7 @@ class LocalAgent:
 
 def messages(events: Sequence[Event]) -> list[dict[str, Any]]:
     """Return events as the manager receives them."""
-    return MessageDecoder().feed(encode_message({"events": [event.message() for event in events]}))[0][
+    return MessageDecoder().feed(encode_message({"events": [encode_event(event) for event in events]}))[0][
         "events"
     ]
 

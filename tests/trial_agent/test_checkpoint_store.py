@@ -170,10 +170,10 @@ def test_missing_folder_and_a_name_used_twice_are_problems(tmp_path: Path) -> No
     assert isinstance(event, Saved)
     again = saver.store.admit(event)
     assert isinstance(again, Problem)
-    assert "saved before" in again.text
+    assert "saved before" in again.message
     missing = saver.store.admit(saved("1-7"))
     assert isinstance(missing, Problem)
-    assert "there is no folder" in missing.text
+    assert "there is no folder" in missing.message
 
 
 def test_unfinished_checkpoint_is_removed(tmp_path: Path) -> None:

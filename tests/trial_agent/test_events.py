@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 
 from pitchpipe.trial_agent import Ended, Event, MessageError, Problem, Report, Saved, Started, decode_events
+from pitchpipe.trial_agent.events import encode_event
 
 WHO = {"trial": "AbCdE", "attempt": 1}
 NOT_REACHED = {
@@ -28,7 +30,7 @@ MESSAGES = [
         Saved(**WHO, name="1-3", sequence=3, time=2.0),
         {"e": "checkpoint", **WHO, "name": "1-3", "sequence": 3, "value": None, "time": 2.0},
     ),
-    (Problem("AbCdE", 1, "?"), {"e": "problem", **WHO, "message": "?"}),
+    (Problem(**WHO, message="?"), {"e": "problem", **WHO, "message": "?"}),
     (Ended(**WHO, time=2.0), {"e": "ended", **WHO, **NOT_REACHED}),
     (
         Ended(**WHO, time=2.0, out_of_memory=True, exported={"onnx": "/m"}),
@@ -39,18 +41,24 @@ MESSAGES = [
 
 @pytest.mark.parametrize(("event", "message"), MESSAGES)
 def test_message_of_an_event_leaves_out_what_does_not_apply(event: Event, message: dict[str, Any]) -> None:
-    assert list(event.message().items()) == list(message.items())
+    assert orjson.dumps(encode_event(event)) == orjson.dumps(message)
     assert decode_events([message, {**message, "of_a_later_version": 1}]) == [event, event]
 
 
 @pytest.mark.parametrize(("event", "message"), MESSAGES)
 def test_mark_is_the_last_field_of_a_message(event: Event, message: dict[str, Any]) -> None:
     marked = replace(event, mark="5f")
-    assert list(marked.message().items()) == [*message.items(), ("mark", "5f")]
-    assert decode_events([marked.message()]) == [marked]
+    assert orjson.dumps(encode_event(marked)) == orjson.dumps({**message, "mark": "5f"})
+    assert decode_events([encode_event(marked)]) == [marked]
 
 
 @pytest.mark.parametrize("message", [{}, {"e": "?"}, {"e": "report", **WHO}, {"e": [], **WHO}])
 def test_event_that_makes_no_sense_is_a_message_error(message: dict[str, Any]) -> None:
     with pytest.raises(MessageError, match="is invalid"):
         decode_events([message])
+
+
+def test_texts_of_users_can_be_sent_whatever_they_hold() -> None:
+    ended = Ended(**WHO, error="\udcff", exported={"\ud800": "/m\udcff"}, time=2.0)
+    assert (ended.error, ended.exported) == ("?", {"?": "/m?"})
+    assert Problem(**WHO, message="\udcff").message == "?"

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitchpipe.trial_agent import Report
+from pitchpipe.trial_agent.events import encode_event
 from pitchpipe.trial_agent.outbox import BATCH_BYTES, Outbox
 
 
@@ -36,7 +37,7 @@ def test_batches_are_bounded_but_never_empty() -> None:
     events, cursor = box.take(0)
     assert (len(events), cursor) == (1, 1)
     events, cursor = box.take(cursor)
-    assert sum(len(orjson.dumps(e.message())) for e in events) <= BATCH_BYTES
+    assert sum(len(orjson.dumps(encode_event(e))) for e in events) <= BATCH_BYTES
     assert cursor == 1 + len(events) > 50
 
 

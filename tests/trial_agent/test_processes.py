@@ -31,6 +31,8 @@ def leader() -> Iterator[subprocess.Popen[bytes]]:
     )
     assert process.stdout is not None
     process.stdout.readline()
+    # A process that is just being replaced by another program has no environment, and so no mark.
+    wait_until(lambda: [child.name() for child in psutil.Process(process.pid).children()] == ["sleep"] * 2)
     wait_until(lambda: len(tree_of(process).members()) == 3)
     yield process
     watchdog.kill_all(process.pid, MARK.encode())

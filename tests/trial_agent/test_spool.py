@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,12 @@ from .client import messages, read_spool
 VALUES = st.one_of(
     st.floats(), st.integers(-(2**53), 2**53), st.text(), st.fixed_dictionaries({"default": st.floats()})
 )
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+END_FIELDS = ("exit_code", "signal", "error", "killed", "paused", "out_of_memory", "exported", "time")
 REPORTS = st.lists(st.tuples(st.sampled_from(["intermediate", "final"]), VALUES), max_size=20)
 
 
@@ -184,15 +191,13 @@ def test_shared_spool_counts_each_attempt_by_itself(tmp_path: Path) -> None:
     keys = [("a", 1), ("a", 1), ("b", 1), ("a", 2)]
     lines = [{"trial": t, "attempt": n, "intermediate": i, "time": 0.0} for i, (t, n) in enumerate(keys)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = [(e["trial"], e["attempt"], e["sequence"], e["value"]) for e in read_spool(path)]
-    assert found == [("a", 1, 0, "0"), ("a", 1, 1, "1"), ("b", 1, 0, "2"), ("a", 2, 0, "3")]
-    assert [e["value"] for e in read_spool(path, "a", 2)] == ["3"]
-    assert [e["value"] for e in read_spool(path, "a")] == ["0", "1", "3"]
+    found = {key: [(e["sequence"], e["value"]) for e in read_spool(path, *key)] for key in keys}
+    assert found == {("a", 1): [(0, "0"), (1, "1")], ("b", 1): [(0, "2")], ("a", 2): [(0, "3")]}
 
 
 def test_missing_spool_is_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        read_spool(tmp_path / "no.jsonl")
+        read_spool(tmp_path / "no.jsonl", "AbCdE", 1)
 
 
 def test_lines_of_a_forgotten_trial_with_the_same_id_are_not_read(tmp_path: Path) -> None:
@@ -202,3 +207,73 @@ def test_lines_of_a_forgotten_trial_with_the_same_id_are_not_read(tmp_path: Path
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert [event["value"] for event in read_spool(path, "AbCdE", 1, mark="b")] == ["1"]
     assert [event["e"] for event in read_spool(path, "AbCdE", 1, mark="a")] == ["report", "ended"]
+
+
+GOOD_END = b'{"ended": {"exit_code": 0, "signal": null, "error": null, "killed": false, "time": 3}}\n'
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        "{}",
+        '{"signal": null}',
+        '{"exit_code": "x"}',
+        '{"exit_code": 0.0}',
+        '{"exit_code": true}',
+        '{"exit_code": NaN}',
+        '{"exit_code": 256}',
+        '{"exit_code": -1}',
+        '{"exit_code": 1' + "0" * 400 + "}",
+        '{"exit_code": null, "signal": "SIGKILL"}',
+        '{"exit_code": null, "signal": 1' + "0" * 30 + "}",
+        '{"exit_code": 1, "error": ["x"]}',
+        '{"exit_code": 1, "error": {"a": NaN}}',
+        '{"exit_code": 0, "killed": "no"}',
+        '{"exit_code": 0, "paused": 1}',
+        '{"exit_code": 0, "out_of_memory": null}',
+        '{"exit_code": 0, "exported": ["model"]}',
+        '{"exit_code": 0, "exported": {"onnx": 7}}',
+        "[]",
+        "null",
+        '"x"',
+        "NaN",
+        "1" + "0" * 400,
+    ],
+)
+def test_damaged_end_is_a_problem_and_hides_neither_reports_nor_the_end(outcome: str, tmp_path: Path) -> None:
+    path = tmp_path / "reports-1.jsonl"
+    path.write_bytes(f'{{"ended": {outcome}}}\n{{"final": 1, "time": 2}}\n'.encode() + GOOD_END)
+    problem, report, ended = read_spool(path, "AbCdE", 1)
+    assert problem["message"].startswith("line 1 of the reports ")
+    assert '"ended"' in problem["message"]
+    assert (report["value"], ended["exit_code"]) == ("1", 0)
+
+
+def test_fields_that_an_end_should_not_have_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "reports-1.jsonl"
+    path.write_text(
+        '{"ended": {"exit_code": 0, "e": "report", "trial": 7, "of_a_later_version": 1, "time": 3}}\n'
+    )
+    (ended,) = read_spool(path, "AbCdE", 1)
+    assert (ended["e"], ended["trial"], ended["exit_code"], ended["time"]) == ("ended", "AbCdE", 0, 3.0)
+
+
+@given(st.dictionaries(st.sampled_from(END_FIELDS), JSON_VALUES))
+def test_any_end_of_an_attempt_is_an_event_or_a_problem(outcome: dict[str, object]) -> None:
+    lines = json.dumps({"ended": outcome}).encode() + b"\n" + GOOD_END
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(lines)
+        file.flush()
+        events = read_spool(file.name, "AbCdE", 1)
+    assert [event["e"] for event in events] in (["ended"], ["problem", "ended"])
+    ended = events[-1]
+    assert ended["exit_code"] is None or type(ended["exit_code"]) is int
+    assert ended["error"] is None or isinstance(ended["error"], str)
+    assert type(ended["killed"]) is type(ended["paused"]) is bool
+
+
+@pytest.mark.parametrize("who", ['"trial": [], "attempt": 1', '"trial": "AbCdE", "attempt": {}'])
+def test_line_that_names_no_attempt_properly_is_not_read(who: str, tmp_path: Path) -> None:
+    path = tmp_path / "agent-1.jsonl"
+    path.write_text(f'{{{who}, "final": 1}}\n{{"trial": "AbCdE", "attempt": 1, "final": 2}}\n')
+    assert [event["value"] for event in read_spool(path, "AbCdE", 1)] == ["2"]

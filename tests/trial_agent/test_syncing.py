@@ -11,7 +11,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from pitchpipe.trial_agent import Agent, sync_tree, write_whole
+from pitchpipe.trial_agent import Agent, sync_tree
 from pitchpipe.trial_agent.events import Event
 
 from .client import start
@@ -53,7 +53,7 @@ def run_trial(disk: Disk, monkeypatch: pytest.MonkeyPatch, **run: Any) -> None:
 
     def noting(events: Iterable[Event], **how: Any) -> None:
         events = list(events)
-        disk.log += [event.message()["e"] for event in events]
+        disk.log += [event.e for event in events]
         put_all(events, **how)
 
     monkeypatch.setattr(agent.outbox, "put_all", noting)
@@ -157,18 +157,3 @@ def test_files_of_a_tree_come_before_their_folders_and_links_are_left_out(disk: 
     os.mkfifo(inner / "fifo")
     sync_tree(disk.root / "tree")
     assert disk.log == ["tree/inner/file", "tree/inner", "tree"]
-
-
-def test_whole_file_is_on_the_disk_before_it_has_its_name(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    replace = os.replace
-
-    def noting(source: str, target: str) -> None:
-        disk.log.append("renamed")
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", noting)
-    write_whole(disk.root / "file", b"1", synced=True)
-    assert disk.log == [".file", "renamed", "."]
-    assert os.listdir(disk.root) == ["file"]

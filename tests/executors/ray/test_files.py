@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -81,13 +81,27 @@ def test_only_checkpoints_of_the_attempt_are_forgotten(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------- with a real node
 
 
+@pytest.fixture(scope="module")
+def node(real_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Make a node that does not see the experiments' folders; yield its own."""
+    folder = tmp_path_factory.mktemp("far")
+    real_cluster.add("far", environment={NODE_FOLDER: str(folder)})
+    yield folder
+    real_cluster.clear()
+
+
 @pytest.fixture
-def far(cluster: Cluster, tmp_path: Path) -> Path:
-    """Make a node that does not see the experiment's folder; return its own."""
-    folder = tmp_path / "far"
-    folder.mkdir()
-    cluster.add("far", environment={NODE_FOLDER: str(folder)})
-    return folder
+def cluster(real_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """Give a test the cluster, and leave its node to the next."""
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", real_cluster.token_path)
+    return real_cluster
+
+
+@pytest.fixture
+def far(cluster: Cluster, node: Path) -> Path:
+    """Return the folder of the node, which must be empty."""
+    assert files(node) == set()
+    return node
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from pitchpipe.executors.base import ExecutorError, RunSetup
 from pitchpipe.executors.private_ray.lease import ray_status
 from pitchpipe.executors.private_ray.places import SupervisorFiles, SupervisorState
 from pitchpipe.executors.ray.executor import RayTrialExecutor
+from pitchpipe.executors.ray.reasons import ray_error
 from pitchpipe.runner.ledger import Request
 
 from ..bench import Bench, Session
@@ -61,6 +62,20 @@ def test_cluster_is_joined_and_left_without_a_trace(
         assert (status["pid"], status["agents"]) == (cluster.pid, [])
 
     asyncio.run(check())
+
+
+def test_call_after_leaving_starts_no_ray(cluster: SupervisorState, tmp_path: Path):
+    async def check() -> None:
+        joined = session(tmp_path, cluster.address)
+        await joined.open()
+        await joined.executor.close()
+
+    asyncio.run(check())
+    import ray
+
+    with pytest.raises(ray_error(), match="not been started"):
+        ray.put(1)
+    assert not ray.is_initialized()
 
 
 def test_runtime_env_reaches_function_trials(cluster: SupervisorState, tmp_path: Path):
