@@ -36,6 +36,7 @@ from pitchpipe.manager.experiments import resume_experiment
 from pitchpipe.manager.hooks.stoppers import StopperError
 from pitchpipe.manager.turn import TurnLoop
 from pitchpipe.registry import NotRegistered, make_env, registered
+from pitchpipe.results import BestTrial
 from pitchpipe.store.folder import ExperimentFolder, FolderError
 from pitchpipe.store.store import StoreError
 
