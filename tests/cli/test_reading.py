@@ -177,6 +177,10 @@ def test_status_shows_the_front_its_volume_its_knee_and_the_limits(
     assert json.loads(call("export", "front").out)["experiment"]["front"]["knee"] == 2
 
 
+def test_table_of_trials_has_the_limited_metrics(front: None, call: Callable[..., Any]) -> None:
+    assert any("0 1 21" in line for line in call("trials", "front").out.splitlines())
+
+
 @pytest.mark.parametrize(("by", "number"), [("knee", 2), ("loss", 3), ("f1", 0)])
 def test_best_by_chooses_one_trial_of_the_front(
     front: None, call: Callable[..., Any], by: str, number: int
