@@ -56,7 +56,7 @@ def _frozen_trials(view: ExperimentView, names: list[str]) -> Iterator[Any]:
     from optuna.trial import TrialState, create_trial
 
     parameters = _Parameters(SearchSpace.parse(view.config().get("searchSpace") or {}))
-    results = view.results()
+    results, main = view.results(), view.main_objective()
     for trial in view.trials(TrialQuery(limit=None)).trials:
         if trial["status"] not in _STATES:
             continue
@@ -70,7 +70,7 @@ def _frozen_trials(view: ExperimentView, names: list[str]) -> Iterator[Any]:
                 values=[trial["values"][name] for name in names] if state is TrialState.COMPLETE else None,
                 params=values,
                 distributions=distributions,
-                intermediate_values=_curve(results.get(trial["sequence_id"], {})),
+                intermediate_values=_curve(results.get(trial["sequence_id"], {}), main),
                 user_attrs={"trial_id": trial["trial_id"], "reason": trial["reason"], "parameters": record},
             ),
         )
@@ -84,15 +84,15 @@ def _with_times(trial: Mapping[str, Any], frozen: Any) -> Any:
     return frozen
 
 
-def _curve(results: Mapping[int, Any]) -> dict[int, float]:
-    """Return the intermediate results that are numbers, by sequence number."""
-    numbers = {sequence: _number(value) for sequence, value in results.items()}
+def _curve(results: Mapping[int, Any], main: str) -> dict[int, float]:
+    """Return the numbers of the main objective in intermediate results, by sequence number."""
+    numbers = {sequence: _number(value, main) for sequence, value in results.items()}
     return {sequence: number for sequence, number in numbers.items() if number is not None}
 
 
-def _number(value: Any) -> float | None:
+def _number(value: Any, main: str) -> float | None:
     try:
-        return metric_value(value)
+        return metric_value(value, main)
     except MetricError:
         return None
 

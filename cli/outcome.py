@@ -13,9 +13,11 @@ from ..store.reading import (
     ExperimentView,
     FailedTrial,
     FailureGroup,
+    closest_text,
     counts_text,
     duration_text,
     flat,
+    front_lines,
     gain_text,
     gains_over_defaults,
     hint_text,
@@ -25,6 +27,7 @@ from ..store.reading import (
 __all__ = [
     "all_failed",
     "best_lines",
+    "chosen_best",
     "command_for",
     "failure_lines",
     "is_abandoned",
@@ -34,6 +37,7 @@ __all__ = [
 
 _MAX_KINDS = 5
 _MAX_BEST = 10
+_FRONT = ("trials", "knee", "hypervolume", "reference", "infeasible", "limits")
 
 Summary = Mapping[str, Any]
 
@@ -55,12 +59,25 @@ def all_failed(summary: Summary) -> bool:
     return bool(summary["counts"].get("FAILED")) and not summary["counts"].get("SUCCEEDED")
 
 
+def has_front(summary: Summary) -> bool:
+    """Return whether an experiment has several objectives, or limits."""
+    return len(summary["objectives"]) > 1 or bool(summary["outcome_limits"])
+
+
+def chosen_best(view: ExperimentView, summary: Summary, by: str | None) -> Summary:
+    """Return a summary whose best trial is that of one objective, or the knee; raise `QueryError`."""
+    return summary if by is None else {**summary, "best": view.best(1, by)}
+
+
 def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
     """Return the object that scripts get."""
     names = [objective["name"] for objective in summary["objectives"]]
     best = [_trial_object(trial, names) for trial in summary["best"]]
     found = {name: summary[name] for name in ("id", "status", "folder", "counts")}
     found["best"] = best if len(names) > 1 else (best[0] if best else None)
+    if has_front(summary):
+        front = view.front()
+        found["front"] = {name: front[name] for name in _FRONT} | {"closest": summary["closest"]}
     if (defaults := summary["defaults"]) is not None:
         gains = gains_over_defaults(summary)
         gain = gains[names[0]] if gains and len(names) == 1 else gains
@@ -99,23 +116,17 @@ def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         yield f"reason: {summary['reason']}"
     if summary["error"]:
         yield from (f"  {line}" for line in summary["error"].rstrip().splitlines())
-    yield from best_lines(summary)
+    yield from best_lines(view, summary)
     yield from failure_lines(view, summary)
     yield f"everything is in {summary['folder']}"
     yield from _next_lines(view.folder, summary)
 
 
-def best_lines(summary: Summary) -> Iterator[str]:
+def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     """Yield the best trial with its parameters, or the Pareto front, and how much better it is than the defaults."""
-    yield from _best_lines(summary)
-    if gain := gain_text(summary):
-        yield gain
-
-
-def _best_lines(summary: Summary) -> Iterator[str]:
+    front = view.front() if has_front(summary) else None
     if not summary["best"]:
-        yield "best: none, no trial has succeeded" if summary["trials"] else "best: none, there are no trials"
-        return
+        yield f"best: none, {_why_none(summary)}"
     for trial in summary["best"][:_MAX_BEST]:
         yield f"best: {_values(summary, trial)} (trial {trial['sequence_id']}, {trial['trial_id']})"
         parameters = {name.removesuffix("._name"): value for name, value in flat(trial["parameters"]).items()}
@@ -123,10 +134,20 @@ def _best_lines(summary: Summary) -> Iterator[str]:
         yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
     if len(summary["best"]) > _MAX_BEST:
         yield f"and {len(summary['best']) - _MAX_BEST} more that no other beats in every objective"
+    if front is not None:
+        yield from front_lines(front)
+    if gain := gain_text(summary):
+        yield gain
+
+
+def _why_none(summary: Summary) -> str:
+    if summary["closest"] is not None:
+        return closest_text(summary["closest"])
+    return "no trial has succeeded" if summary["trials"] else "there are no trials"
 
 
 def _values(summary: Summary, trial: Mapping[str, Any]) -> str:
-    names = [objective["name"] for objective in summary["objectives"]]
+    names = list(dict.fromkeys([*(one["name"] for one in summary["objectives"]), *summary["outcome_limits"]]))
     texts = [number_text(trial["values"][name]) for name in names]
     return texts[0] if len(names) == 1 else ", ".join(map(" ".join, zip(names, texts, strict=True)))
 

@@ -11,6 +11,7 @@ import click
 __all__ = [
     "FILE",
     "Verb",
+    "best_by_option",
     "complete_experiment",
     "directory_option",
     "experiment_options",
@@ -86,6 +87,12 @@ def new_experiment_options(function: F) -> F:
         help="The directory of the experiments."
         "  [default: the config's experiment_working_directory, else $PITCHPIPE_DIR or ~/pitchpipe-experiments]",
     )(function)
+
+
+def best_by_option(function: F) -> F:
+    """Add `--best-by`."""
+    help_text = "Show one trial of the front as the best: by an objective, or the front's knee."
+    return click.option("--best-by", metavar="NAME|knee", help=help_text)(function)
 
 
 def watch_options(function: F) -> F:

@@ -41,7 +41,11 @@ def _failed_alike(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
 
 def _rank(view: ExperimentView, trial: dict[str, Any]) -> Iterator[str]:
     objectives = view.objectives()
-    if len(objectives) > 1:
+    front = view.front()
+    if trial["sequence_id"] in front["infeasible"]:
+        limits = ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())
+        yield f"It violates the limits {limits}, and is never the best."
+    if len(objectives) > 1 or front["limits"]:
         return
     name = objectives[0]["name"]
     value = trial["values"].get(name)

@@ -116,5 +116,5 @@ def _of_study(source: str) -> Iterator[EarlierResult]:
         yield EarlierResult(flat(parameters), _loss(trial.values[0], "maximize" if maximized else "minimize"))
 
 
-def _loss(value: float, direction: str) -> float:
+def _loss(value: float, direction: str | None) -> float:
     return -float(value) if direction == "maximize" else float(value)

@@ -83,18 +83,32 @@ class ExperimentResult(Plots):
         raise KeyError(f"experiment {self.id} has no trial {trial_id}")
 
     def best_by(self, objective: str | None = None) -> Row | None:
-        """Return the trial with the best value of one objective (the first, if none is named); None if none succeeded.
+        """Return the trial with the best value of one objective (the first, if none is named); None if there is none.
 
-        Raises `KeyError` for an unknown objective.
+        Of several objectives `knee` is the knee of the front. A trial that violates a limit is never the best. Raises
+        `KeyError` for an unknown objective.
         """
+        from .store.reading import ExperimentView
+
         name = objective or next(iter(self._directions))
-        if name not in self._directions:
+        if name not in self._directions and (name != "knee" or len(self._directions) < 2):
             raise KeyError(
                 f"'{name}' is not an objective of experiment {self.id}: it has {list(self._directions)}"
             )
-        sign = 1.0 if self._directions[name] == "minimize" else -1.0
-        succeeded = [row for row in self.trials if row["status"] == "SUCCEEDED"]
-        return min(succeeded, key=lambda row: sign * _value(row, name), default=None)
+        with ExperimentView(self.folder) as view:
+            found = view.best(1, name)
+        return self.trial(found[0]["trial_id"]) if found else None
+
+    @cached_property
+    def front(self) -> Row:
+        """The Pareto front: `trials`, `knee`, `hypervolume`, its `reference` and `history`, `infeasible`, `limits`.
+
+        Trials are numbers (`sequence_id`), and the hypervolume is None with one objective.
+        """
+        from .store.reading import ExperimentView
+
+        with ExperimentView(self.folder) as view:
+            return view.front()
 
     def dataframe(self) -> Any:
         """Return the trials as a pandas DataFrame: one row each, nested columns as `parameters.x`; needs pandas."""
@@ -112,11 +126,6 @@ class ExperimentResult(Plots):
     @property
     def _directions(self) -> dict[str, str]:
         return self.directions or {"default": "minimize"}
-
-
-def _value(row: Row, objective: str) -> float:
-    value = row["value"]
-    return value[objective] if isinstance(value, dict) else value
 
 
 def _row(trial: Row, objectives: Sequence[str]) -> Row:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..protocol import objectives_of
 from ..store.reading import ExperimentView, TrialQuery, plain
 from .figures import Curve, ExperimentTable, Objective, Span, TrialRecord, chosen_numbers, dimensions_of
 
@@ -24,10 +25,8 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
     Raise `StoreError` if the experiment cannot be read.
     """
     config, summary = view.config(), view.summary()
-    objectives = [
-        Objective(name=one["name"], direction="maximize" if one["direction"] == "maximize" else "minimize")
-        for one in summary["objectives"]
-    ]
+    outcomes = objectives_of(config.get("objectives") or [{"direction": "minimize"}])
+    objectives = [one for one in outcomes if one.direction is not None]
     rows = view.trials(TrialQuery(limit=None)).trials
     trials = [_record(plain(row)) for row in rows]  # figures have no place for NaN and infinities
     reported = {row["sequence_id"] for row in rows if row["intermediate_results"]}
@@ -39,6 +38,7 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
         curves=_curves(view, [one for one in trials if one.number in reported], objectives[0], curves),
         curve_count=len(reported),
         spans=_spans(view) if attempts else (),
+        limits=[one for one in outcomes if one.is_limited],
         now=time.time() if summary["is_running"] else None,
     )
 

@@ -114,6 +114,30 @@ def test_shell_script_reports_without_python(examples: Path, environment: dict[s
     assert summary["defaults"]["gain"] == trials[0]["final"] - summary["best"]["value"]
 
 
+def test_trade_off_ends_with_a_front(examples: Path, environment: dict[str, str]) -> None:
+    folder = examples / "trade_off"
+    change(folder, max_trial_number="8")
+    summary, trials = tune(folder, environment)
+    finals = {trial["sequence_id"]: trial["final"] for trial in trials}
+    front = [finals[number] for number in summary["front"]["trials"]]
+    assert len(trials) == 8
+    assert len(front) > 1
+    assert all(set(final) == {"error", "terms"} for final in finals.values())
+    for one in front:
+        assert not any(other["error"] < one["error"] and other["terms"] < one["terms"] for other in front)
+    assert summary["front"]["reference"] == {"error": 0.5, "terms": 12.0}
+    assert summary["front"]["hypervolume"] > 0
+
+
+def test_limited_has_a_best_trial_that_keeps_the_limit(examples: Path, environment: dict[str, str]) -> None:
+    folder = examples / "limited"
+    change(folder, max_trial_number="10")
+    summary, trials = tune(folder, environment)
+    kept = [trial["final"]["size_kb"] for trial in trials if trial["final"]["memory_mb"] <= 4]
+    assert summary["best"]["value"] == min(kept)
+    assert len(kept) + len(summary["front"]["infeasible"]) == len(trials) == 10
+
+
 @pytest.mark.parametrize("platform", ["local", pytest.param("ray", marks=pytest.mark.ray)])
 def test_function_trial_prints_its_best_parameters(
     examples: Path, request: pytest.FixtureRequest, platform: str
@@ -138,10 +162,17 @@ def test_function_trial_prints_its_best_parameters(
     assert next((folder / "out").iterdir()).is_dir()
 
 
-@pytest.mark.parametrize("example", ["digits", "custom_tuner"])
+@pytest.mark.parametrize(
+    ("example", "script"),
+    [
+        ("digits", "train.py"),
+        ("custom_tuner", "trial.py"),
+        ("trade_off", "fit.py"),
+        ("limited", "pack.py"),
+    ],
+)
 def test_script_runs_alone_and_prints_what_it_would_report(
-    examples: Path, environment: dict[str, str], example: str
+    examples: Path, environment: dict[str, str], example: str, script: str
 ) -> None:
-    script = "train.py" if example == "digits" else "trial.py"
     output = run(["python", script], examples / example, environment)
     assert "Final result: " in output

@@ -36,6 +36,7 @@ from pitchpipe.manager.experiments import resume_experiment
 from pitchpipe.manager.hooks.stoppers import StopperError
 from pitchpipe.manager.turn import TurnLoop
 from pitchpipe.registry import NotRegistered, make_env, registered
+from pitchpipe.results import BestTrial
 from pitchpipe.store.folder import ExperimentFolder, FolderError
 from pitchpipe.store.store import StoreError
 
@@ -576,3 +577,36 @@ def test_log_messages_still_reach_the_program_while_its_experiment_runs(
     log = (tmp_path / "exp" / "logs" / "manager.log").read_text()
     assert "WARNING pitchpipe.test: this matters" in log
     assert "INFO pitchpipe.test: this does not" in log
+
+
+def measured(parameters: dict[str, Any]) -> dict[str, float]:
+    return {"loss": parameters["x"], "ms": 30.0 - 10.0 * parameters["x"]}
+
+
+def test_limit_decides_what_is_best(tmp_path: Path) -> None:
+    objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 25"}]
+    result = experiment(measured, tmp_path, GRID, tuner={"name": "GridSearch"}, objectives=objectives).run()
+    assert isinstance(result.best, BestTrial)
+    assert (result.best.value, result.best.parameters) == (1, {"x": 1})
+    assert [result.trials[number]["parameters"]["x"] for number in result.front["infeasible"]] == [0]
+    best = result.best_by("loss")
+    assert best is not None
+    assert best["value"] == 1
+    with pytest.raises(KeyError, match="'knee' is not an objective"):
+        result.best_by("knee")
+
+
+def test_tuner_that_knows_one_objective_only_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 25"}]
+    made = experiment(measured, tmp_path, GRID, tuner={"name": "GridSearch"}, objectives=objectives)
+    warning = "the tuner optimises loss alone, without the other objectives and limits"
+    assert any(warning in record.getMessage() for record in caplog.records)
+    assert warning in made.config.warnings[-1]
+
+
+def test_front_of_several_objectives_has_its_volume(grid: ExperimentResult) -> None:
+    assert set(grid.front["trials"]) == {row["sequence_id"] for row in grid.trials if row["value"]}
+    assert grid.front["hypervolume"] > 0
+    assert (grid.front["knee"], grid.best_by("knee")) == (None, None)

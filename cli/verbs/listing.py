@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from ...runner import ExperimentStatus
 from ...store import ExperimentFolder, StoreError
 from ...store.reading import (
     ExperimentView,
+    QueryError,
     counts_text,
     duration_text,
     left_text,
@@ -20,10 +21,11 @@ from ...store.reading import (
     rate_text,
     to_json,
 )
+from ..failures import Failure
 from ..finding import chosen_experiment, experiments_directory
-from ..outcome import best_lines, command_for, failure_lines, is_abandoned, summary_object
+from ..outcome import best_lines, chosen_best, command_for, failure_lines, is_abandoned, summary_object
 from ..table import print_table
-from ..verb import directory_option, experiment_options, verb
+from ..verb import best_by_option, directory_option, experiment_options, verb
 
 __all__ = ["list_experiments", "status"]
 
@@ -46,16 +48,26 @@ def list_experiments(directory: Path | None, as_json: bool) -> None:
         click.echo(f"there are no experiments in {directory}")
 
 
-@verb("status", "pitchpipe status", "pitchpipe status k3x9a2bq --json")
+@verb("status", "pitchpipe status", "pitchpipe status k3x9a2bq --json", "pitchpipe status --best-by knee")
 @experiment_options
+@best_by_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, like run --json.")
-def status(experiment: str | None, experiment_id: str | None, directory: Path | None, as_json: bool) -> None:
+def status(
+    experiment: str | None,
+    experiment_id: str | None,
+    directory: Path | None,
+    best_by: str | None,
+    as_json: bool,
+) -> None:
     """Show the status of an experiment, running or not.
 
     ID is an experiment's id or its beginning.  [default: the one that is running, else the newest]
     """
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
-        summary = view.summary()
+        try:
+            summary = chosen_best(view, view.summary(), best_by)
+        except QueryError as error:
+            raise Failure(f"--best-by: {error}") from error
         if as_json:
             running = view.folder.manager() is not None
             click.echo(to_json({**summary_object(view, summary), "running": running}).decode())
@@ -64,7 +76,7 @@ def status(experiment: str | None, experiment_id: str | None, directory: Path | 
             click.echo(line)
 
 
-def _status_lines(view: ExperimentView, summary: dict[str, Any]) -> Iterator[str]:
+def _status_lines(view: ExperimentView, summary: Mapping[str, Any]) -> Iterator[str]:
     named = f" ({summary['name']})" if summary["name"] else ""
     yield f"experiment {summary['id']}{named}: {_status_text(view.folder, summary)}"
     if summary["reason"]:
@@ -77,12 +89,12 @@ def _status_lines(view: ExperimentView, summary: dict[str, Any]) -> Iterator[str
     yield f"ran for {duration_text(summary['run_time'])}"
     if not is_abandoned(summary):
         yield from _live_lines(view.folder)
-    yield from best_lines(summary)
+    yield from best_lines(view, summary)
     yield from failure_lines(view, summary)
     yield f"everything is in {summary['folder']}"
 
 
-def _status_text(folder: ExperimentFolder, summary: dict[str, Any]) -> str:
+def _status_text(folder: ExperimentFolder, summary: Mapping[str, Any]) -> str:
     """Return the status, with a hint if the experiment should run and does not."""
     if is_abandoned(summary):
         return f"{summary['status']}, but its manager is gone: {command_for(folder, 'resume')}"

@@ -21,7 +21,9 @@ from rich.text import Text
 
 from ...store.reading import (
     ExperimentView,
+    QueryError,
     TrialQuery,
+    closest_text,
     counts_text,
     duration_text,
     left_text,
@@ -31,7 +33,7 @@ from ...store.reading import (
 )
 from ..failures import Failure
 from ..finding import chosen_experiment
-from ..verb import experiment_options, verb
+from ..verb import best_by_option, experiment_options, verb
 
 __all__ = ["screen", "top"]
 
@@ -50,7 +52,14 @@ _FRAME, _TABLE = 3, 3
     show_default=True,
     help="Seconds between two refreshes.",
 )
-def top(experiment: str | None, experiment_id: str | None, directory: Path | None, every: float) -> None:
+@best_by_option
+def top(
+    experiment: str | None,
+    experiment_id: str | None,
+    directory: Path | None,
+    every: float,
+    best_by: str | None,
+) -> None:
     """Watch an experiment on the whole screen. Press q to leave; the experiment continues.
 
     Shows the running trials with their latest results, the best ones, those that ended last, and why trials
@@ -61,10 +70,15 @@ def top(experiment: str | None, experiment_id: str | None, directory: Path | Non
     folder = chosen_experiment(experiment, experiment_id, directory)
     console = Console()
     drawn = Live(console=console, screen=True, auto_refresh=False)
+    with ExperimentView(folder) as view:
+        try:
+            view.best(1, best_by)
+        except QueryError as error:
+            raise Failure(f"--best-by: {error}") from error
     with ExperimentView(folder) as view, _keys() as next_key, drawn:
         while True:
             summary = view.summary()
-            drawn.update(screen(view, summary, console.height), refresh=True)
+            drawn.update(screen(view, summary, console.height, best_by), refresh=True)
             if not summary["is_running"] or _is_left(next_key, every):
                 break
     click.echo(f"experiment {folder.experiment_id} is {summary['status']}: for details, see pitchpipe status")
@@ -96,12 +110,17 @@ def _keys() -> Iterator[Any]:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
-def screen(view: ExperimentView, summary: Mapping[str, Any], height: int) -> RenderableType:
+def screen(
+    view: ExperimentView, summary: Mapping[str, Any], height: int, best_by: str | None = None
+) -> RenderableType:
     """Return what fits on `height` lines: the running trials come before those that have ended."""
     failures = view.failures()[: max(0, min(_MOST_FAILURES, height - _FRAME - 9))]
     left = height - _FRAME - len(failures)
     parts: list[RenderableType] = [_head(summary), _counts(summary)]
-    for title, trials, value in _tables(view, left):
+    if summary["closest"] is not None:
+        parts.append(Text(closest_text(summary["closest"]), style="yellow"))
+        left -= 1
+    for title, trials, value in _tables(view, left, best_by):
         parts += [Text(), _table(title, trials, value)]
     for group in failures:
         text = f"{group.count} failed: {group.reason}"
@@ -110,14 +129,16 @@ def screen(view: ExperimentView, summary: Mapping[str, Any], height: int) -> Ren
     return Group(*parts)
 
 
-def _tables(view: ExperimentView, left: int) -> Iterator[tuple[str, list[dict[str, Any]], str]]:
+def _tables(
+    view: ExperimentView, left: int, best_by: str | None
+) -> Iterator[tuple[str, list[dict[str, Any]], str]]:
     """Yield the tables that fit on `left` lines, each with its title and the field of its result."""
     running = TrialQuery(statuses=("RUNNING", "PAUSED"), limit=max(1, left // 3))
     ended = TrialQuery(statuses=_ENDED, sort="end_time", descending=True, limit=left)
     few = min(_MOST_BEST, max(1, left // 4))
     for title, find, value in (
         ("running", lambda: view.trials(running).trials, "last"),
-        ("best", lambda: view.best(few)[:few], "value"),
+        ("best", lambda: view.best(few, best_by)[:few], "value"),
         ("ended last", lambda: view.trials(ended).trials, "value"),
     ):
         room = left - _TABLE

@@ -56,9 +56,8 @@ def trials(
 ) -> None:
     """List the trials of an experiment with results, parameters and why they failed."""
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
-        objectives = view.objectives()
-        names = [objective["name"] for objective in objectives]
-        page = view.trials(_query(sort, limit, statuses, objectives[0]))
+        names = view.metric_names()
+        page = view.trials(_query(sort, limit, statuses, view.objectives()[0]))
     # By number, the newest are the ones to see; in every other order, the first.
     shown = page.trials[::-1] if sort == "number" else page.trials
     print_table(_HEAD, [_row(trial, names) for trial in shown], _HEAD.index("parameters"))

@@ -10,7 +10,7 @@ from ...store import StoreError
 from ...store.reading import ExperimentView
 from ..experiments import Experiments, Shown
 from .common import ExperimentName, cached_response, shown
-from .models import Best, ExperimentSummary, Failure, HistoryPoint, Importance
+from .models import Best, ExperimentSummary, Failure, Front, HistoryPoint, Importance
 
 __all__ = ["router"]
 
@@ -49,6 +49,13 @@ def get_best(
     """Return the best trials: the first `count` by one objective, the Pareto front by several."""
     meant = shown(request, experiment)
     return cached_response(request, meant, ("best", count), lambda: {"trials": meant.view.best(count)})
+
+
+@router.get("/experiments/{experiment}/front", response_model=Front)
+def get_front(request: Request, experiment: ExperimentName) -> Response:
+    """Return the Pareto front of several objectives: its trials, its hypervolume over time, its knee."""
+    meant = shown(request, experiment)
+    return cached_response(request, meant, "front", meant.view.front)
 
 
 @router.get("/experiments/{experiment}/history", response_model=list[HistoryPoint])

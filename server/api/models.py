@@ -16,6 +16,7 @@ __all__ = [
     "EventPage",
     "ExperimentSummary",
     "Failure",
+    "Front",
     "HistoryPoint",
     "Import",
     "Importance",
@@ -136,7 +137,7 @@ class Trial(BaseModel):
     status: Status
     parameters: Any
     parameter_source: str | None
-    value: float | None = Field(description="Of the objective `default`.")
+    value: float | None = Field(description="Of the main objective.")
     values: dict[str, float | None] = Field(description="By objective.")
     final: Any = Field(description="The final result as it was reported.")
     last: float | None = Field(description="The last intermediate result.")
@@ -201,14 +202,38 @@ class ExperimentSummary(BaseModel):
     trials_per_minute: float
     limits: dict[str, float | None]
     objectives: list[Objective]
+    outcome_limits: dict[str, str] = Field(description="Limits of metrics, such as `<= 20`, by name.")
     defaults: Trial | None = Field(description="The trial of the `defaults` of the config.")
-    best: list[Trial]
+    best: list[Trial] = Field(description="Only trials that keep the limits.")
+    closest: int | None = Field(description="The trial closest to the limits, while none keeps them.")
 
 
 class Best(BaseModel):
     """The best trials: one list by one objective, the Pareto front by several."""
 
     trials: list[Trial]
+
+
+class FrontPoint(BaseModel):
+    """The hypervolume of the front after a trial that increased it."""
+
+    sequence_id: int
+    time: float | None
+    hypervolume: float
+
+
+class Front(BaseModel):
+    """The Pareto front of several objectives; trials are their numbers."""
+
+    trials: list[int] = Field(
+        description="Those that no other beats in every objective and that keep the limits."
+    )
+    knee: int | None = Field(description="The one farthest from the line or plane through the front's ends.")
+    hypervolume: float | None
+    reference: dict[str, float] = Field(description="From where the volume is measured, by objective.")
+    history: list[FrontPoint]
+    infeasible: list[int] = Field(description="Those that violate a limit.")
+    limits: dict[str, str]
 
 
 class HistoryPoint(BaseModel):

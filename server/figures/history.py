@@ -63,10 +63,11 @@ def _results(table: ExperimentTable, objective: Objective) -> list[Any]:
     trials, values = table.finished(objective.name)
     if not trials:
         return []
-    numbers = [trial.number for trial in trials]
+    numbers = np.array([trial.number for trial in trials])
+    feasible = np.array([table.keeps_limits(trial) for trial in trials])
     best = go.Scatter(
-        x=numbers,
-        y=best_so_far(values, objective.direction),
+        x=numbers[feasible],
+        y=best_so_far(values[feasible], objective.direction),
         mode="lines",
         name="best so far",
         line={"shape": "hv", "width": 2.5, "color": BEST},

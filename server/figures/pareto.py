@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...store.reading import knee_of
 from .drawing import nothing, panels, points, ranged, value_axis
 from .hovering import Hover
 from .tables import ExperimentTable, Objective
@@ -21,6 +23,16 @@ __all__ = ["on_front", "plot_pareto"]
 
 _TITLE = "Pareto front"
 _MOST_PAIRS = 6
+_FRONT, _KNEE = "on the front", "knee"
+_GREY = "#7d838b"
+_MARKERS = MappingProxyType(
+    {
+        "violates a limit": {"color": _GREY, "size": 6, "symbol": "x-thin-open"},
+        "dominated": {"color": _GREY, "size": 6},
+        _FRONT: {"color": BEST, "size": 10, "symbol": "diamond", "opacity": 1.0},
+        _KNEE: {"color": BEST, "size": 15, "symbol": "star", "opacity": 1.0},
+    }
+)
 
 Numbers = NDArray[np.float64]
 
@@ -30,11 +42,12 @@ def plot_pareto(
 ) -> go.Figure:
     """Draw the trials by two objectives, those on the front marked; more than two objectives have a panel each pair.
 
-    The front is that of the chosen `objectives`, all without. Raises `KeyError` for an unknown one.
+    The front is that of the chosen `objectives`, all without; its knee is a star. Trials that violate a limit are not
+    on it. Raises `KeyError` for an unknown objective.
 
     >>> from pitchpipe.server.figures import example_table
     >>> [trace.name for trace in plot_pareto(example_table()).data]
-    ['dominated', 'on the front']
+    ['dominated', 'on the front', 'knee']
     """
     chosen = table.objectives if objectives is None else tuple(map(table.objective, objectives))
     if len(chosen) < 2:
@@ -46,7 +59,8 @@ def plot_pareto(
     trials = [trial for trial, _ in usable]
     values = np.array([values for _, values in usable], dtype=np.float64)
     signs = np.array([1.0 if one.direction == "minimize" else -1.0 for one in chosen])
-    front = on_front(values * signs)
+    feasible = np.array([table.keeps_limits(trial) for trial in trials])
+    groups = _groups(values * signs, feasible)
     pairs = list(combinations(range(len(chosen)), 2))[:_MOST_PAIRS]
     columns = min(len(pairs), 3)
     rows = -(-len(pairs) // columns)
@@ -54,7 +68,7 @@ def plot_pareto(
     hover = Hover.of(table, trials, len(pairs))
     for place, pair in enumerate(pairs):
         at = (place // columns + 1, place % columns + 1)
-        _add_panel(figure, [chosen[one] for one in pair], values[:, pair], front, hover, at)
+        _add_panel(figure, [chosen[one] for one in pair], values[:, pair], groups, hover, at)
     return figure.update_layout(height=440 if rows == 1 else 120 + 340 * rows)
 
 
@@ -62,21 +76,19 @@ def _add_panel(
     figure: go.Figure,
     pair: Sequence[Objective],
     values: Numbers,
-    front: NDArray[np.bool_],
+    groups: Mapping[str, NDArray[np.bool_]],
     hover: Hover,
     at: tuple[int, int],
 ) -> None:
     row, col = at
-    for group, name in ((~front, "dominated"), (front, "on the front")):
+    front = groups[_FRONT] | groups[_KNEE]
+    for name, group in groups.items():
         if not group.any():
             continue
         order = np.flatnonzero(group)[np.argsort(values[group, 0], kind="stable")]
         trace = points(STATUS_LOOKS["SUCCEEDED"], values[order, 0], values[order, 1], hover.at(order))
         trace.update(name=name, legendgroup=name, showlegend=at == (1, 1))
-        if name == "dominated":
-            trace.update(marker={"color": "#7d838b", "size": 6})
-        else:
-            trace.update(marker={"color": BEST, "size": 10, "symbol": "diamond", "opacity": 1.0})
+        trace.update(marker=_MARKERS[name])
         figure.add_trace(trace, row=row, col=col)
     figure.update_xaxes(_axis(pair[0], values[:, 0], front), row=row, col=col)
     figure.update_yaxes(_axis(pair[1], values[:, 1], front), row=row, col=col)
@@ -84,6 +96,21 @@ def _add_panel(
 
 def _axis(objective: Objective, values: Numbers, front: NDArray[np.bool_]) -> dict[str, Any]:
     return ranged(value_axis(objective, values, values[front].tolist()), values, 0.05)
+
+
+def _groups(losses: Numbers, feasible: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+    """Return the trials of each kind, all of shape (n,), those drawn last at the end."""
+    front, knee = np.zeros_like(feasible), np.zeros_like(feasible)
+    front[feasible] = on_front(losses[feasible])
+    place = knee_of({number: tuple(losses[number].tolist()) for number in np.flatnonzero(front).tolist()})
+    if place is not None:
+        knee[place] = True
+    return {
+        "violates a limit": ~feasible,
+        "dominated": feasible & ~front,
+        _FRONT: front & ~knee,
+        _KNEE: knee,
+    }
 
 
 def on_front(values: Numbers) -> NDArray[np.bool_]:

@@ -66,7 +66,8 @@ class ExperimentTable:
     """One experiment; make it with `ExperimentTable.of`, which completes the dimensions.
 
     `curves` may be those of some trials only, `curve_count` is the number of trials with one. `spans` are the attempts
-    before the last one of each trial. `now` is the end of what still runs, in seconds since the epoch.
+    before the last one of each trial. `limits` are those of metrics. `now` is the end of what still runs, in seconds
+    since the epoch.
 
     >>> trials = [TrialRecord(n, "SUCCEEDED", {"x": n / 2}, {"default": n * n}) for n in range(3)]
     >>> table = ExperimentTable.of("demo", [Objective()], trials)
@@ -82,6 +83,7 @@ class ExperimentTable:
     curve_count: int = 0
     spans: tuple[Span, ...] = ()
     now: float | None = None
+    limits: tuple[Objective, ...] = ()
 
     @classmethod
     def of(
@@ -95,6 +97,7 @@ class ExperimentTable:
         curve_count: int | None = None,
         spans: Sequence[Span] = (),
         now: float | None = None,
+        limits: Sequence[Objective] = (),
     ) -> ExperimentTable:
         """Return a table whose dimensions cover the trials; without `dimensions` they come from the trials."""
         points = [trial.parameters for trial in trials]
@@ -108,7 +111,13 @@ class ExperimentTable:
             curve_count=len(curves) if curve_count is None else curve_count,
             spans=tuple(spans),
             now=now,
+            limits=tuple(limits),
         )
+
+    def keeps_limits(self, trial: TrialRecord) -> bool:
+        """Return whether a trial that succeeded keeps the limits, so that it can be the best."""
+        values = [(one, trial.value(one.name)) for one in self.limits]
+        return all(value is not None and one.violation(value) == 0 for one, value in values)
 
     def objective(self, name: str | None = None) -> Objective:
         """Return the objective of a name, or the first; raise `KeyError` with the known names."""

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView, FailureGroup, duration_text, gain_text
+from ...store.reading import ExperimentView, FailureGroup, closest_text, duration_text, gain_text
 from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers, value_name, written
 from .secrecy import hidden
 
@@ -91,7 +91,7 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
         state=_state(summary, moment),
         reason=summary["reason"] or "",
         error=hidden(summary["error"] or ""),
-        summary=_summary(summary, table),
+        summary=_summary(summary, table, view.front()),
         counts=[
             (look.name, look.color, summary["counts"][status])
             for status, look in STATUS_LOOKS.items()
@@ -119,7 +119,7 @@ def _state(summary: Mapping[str, Any], now: float) -> str:
     return ""
 
 
-def _summary(summary: Mapping[str, Any], table: ExperimentTable) -> Pairs:
+def _summary(summary: Mapping[str, Any], table: ExperimentTable, front: Mapping[str, Any]) -> Pairs:
     counts = summary["counts"]
     planned = summary["limits"]["max_trial_number"]
     pairs = [("Status", summary["status"])]
@@ -127,8 +127,9 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable) -> Pairs:
         one = table.objectives[0]
         pairs.append((f"Best {value_name(one)}", f"{written(row['values'].get(one.name))}"))
         pairs.append(("Best trial", str(row["sequence_id"])))
-    if len(table.objectives) > 1:
-        pairs.append(("On the Pareto front", str(len(summary["best"]))))
+    pairs += _front(front, len(table.objectives))
+    if summary["closest"] is not None:
+        pairs.append(("Best trial", closest_text(summary["closest"])))
     if gain := gain_text(summary):
         pairs.append(("Defaults", gain))
     pairs += [
@@ -142,8 +143,24 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable) -> Pairs:
     return pairs + ([("Ended", _moment(summary["end_time"]))] if summary["end_time"] else [])
 
 
+def _front(front: Mapping[str, Any], objectives: int) -> Pairs:
+    pairs = []
+    if objectives > 1:
+        pairs.append(("On the Pareto front", str(len(front["trials"]))))
+    if front["hypervolume"] is not None:
+        reference = ", ".join(f"{name} {written(value)}" for name, value in front["reference"].items())
+        pairs.append(("Hypervolume", f"{written(front['hypervolume'])}, measured from {reference}"))
+    if front["knee"] is not None:
+        pairs.append(("Knee of the front", f"trial {front['knee']}"))
+    if front["limits"]:
+        pairs.append(("Limits", ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())))
+        pairs.append(("Violate a limit", f"{len(front['infeasible']):,}"))
+    return pairs
+
+
 def _best(row: Mapping[str, Any], table: ExperimentTable) -> BestTrial:
-    values = [(value_name(one), written(row["values"].get(one.name))) for one in table.objectives]
+    shown = dict.fromkeys([*table.objectives, *table.limits])
+    values = [(value_name(one), written(row["values"].get(one.name))) for one in shown]
     return BestTrial(row["sequence_id"], values, _parameters(row["parameters"], table))
 
 
@@ -206,7 +223,8 @@ def _cell(value: float | str | None) -> tuple[str, float | str]:
 
 def _settings(config: Mapping[str, Any], summary: Mapping[str, Any]) -> Pairs:
     """Return the settings that matter for the results."""
-    objectives = ", ".join(f"{one['direction']} {one['name']}" for one in summary["objectives"])
+    limits = [f"limit {name} {limit}" for name, limit in summary["outcome_limits"].items()]
+    objectives = ", ".join([*(f"{one['direction']} {one['name']}" for one in summary["objectives"]), *limits])
     service = config.get("trainingService") or {}
     known = {
         "Objective": objectives,

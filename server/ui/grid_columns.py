@@ -67,12 +67,12 @@ _FILTERS: Mapping[str, dict[str, Any]] = {
 }
 
 
-def columns_of(config: Mapping[str, Any], objectives: Sequence[Mapping[str, str]]) -> list[Column]:
+def columns_of(config: Mapping[str, Any], metrics: Sequence[str]) -> list[Column]:
     """Return all columns, in the order in which they are shown."""
     return [
         Column(field="sequence_id", head="Trial", kind="number", width=90),
         Column(field="status", head="Status", kind="", width=130),
-        *_objective_columns(objectives),
+        *_metric_columns(metrics),
         Column(field="last", head="Last result", kind="number"),
         *map(_parameter_column, dimensions_of(config.get("searchSpace"), config.get("constraints") or ())),
         Column(field="duration", head="Took", kind="number"),
@@ -86,9 +86,8 @@ def columns_of(config: Mapping[str, Any], objectives: Sequence[Mapping[str, str]
     ]
 
 
-def _objective_columns(objectives: Sequence[Mapping[str, str]]) -> Iterator[Column]:
-    for objective in objectives:
-        name = objective["name"]
+def _metric_columns(metrics: Sequence[str]) -> Iterator[Column]:
+    for name in metrics:
         yield Column(field=f"value.{name}", head="Result" if name == "default" else name, kind="number")
 
 

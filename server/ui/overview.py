@@ -12,7 +12,9 @@ from nicegui import html, ui
 from ...store.reading import (
     ExperimentView,
     FailureGroup,
+    closest_text,
     duration_text,
+    front_lines,
     gain_text,
     left_text,
     number_text,
@@ -38,11 +40,14 @@ _OPEN = ("WAITING", "RUNNING", "PAUSED")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Snapshot:
-    """What the page shows, read at once; `history` and the Pareto `front` follow after the page is up."""
+    """What the page shows, read at once; `history` follows after the page is up.
+
+    `front` is that of several objectives, or of limits.
+    """
 
     summary: dict[str, Any]
     history: list[dict[str, Any]] | None
-    front: frozenset[int]
+    front: dict[str, Any] | None
     failures: list[FailureGroup]
     notices: list[Notice]
 
@@ -50,12 +55,11 @@ class _Snapshot:
     def of(cls, view: ExperimentView, *, has_history: bool = True) -> _Snapshot:
         summary = view.summary()
         history = view.history() if has_history else None
-        has_front = has_history and len(summary["objectives"]) > 1
-        front = frozenset(trial["sequence_id"] for trial in view.best()) if has_front else frozenset[int]()
+        has_front = len(summary["objectives"]) > 1 or bool(summary["outcome_limits"])
         return cls(
             summary=summary,
             history=history,
-            front=front,
+            front=view.front() if has_front else None,
             failures=view.failures(),
             notices=notices_of(summary, view),
         )
@@ -103,13 +107,14 @@ class _Overview:
         self._show_notices(found.notices)
         self._show_boxes(summary)
         self._show_counts(summary["counts"])
-        self._show_best(summary)
+        self._show_best(summary, found.front)
         self._failures.show(found.failures, summary["counts"].get("FAILED", 0))
         if found.history is None:
             return
         first = summary["objectives"][0]
         objective = Objective(name=first["name"], direction=first["direction"])
-        self._figure.show(progress_figure(found.history, objective, self._theme, found.front))
+        front = found.front if len(summary["objectives"]) > 1 else None
+        self._figure.show(progress_figure(found.history, objective, self._theme, front))
 
     async def tick(self) -> None:
         """Advance the clock between two changes."""
@@ -158,14 +163,18 @@ class _Overview:
                     with html.a(href=address).style("text-decoration: none"):
                         badge(f"{counts[status]} {trial_word(status)}", TRIAL_TONES.get(status, ""))
 
-    def _show_best(self, summary: dict[str, Any]) -> None:
-        shown = summary["best"], summary["defaults"]
+    def _show_best(self, summary: dict[str, Any], front: dict[str, Any] | None) -> None:
+        shown = (summary["best"], summary["closest"], summary["defaults"], front)
         if shown == self._shown_best:
             return
         self._shown_best = shown
         self._best.clear()
         with self._best:
-            if not summary["best"]:
+            for line in front_lines(front) if front else ():
+                html.p(line[0].upper() + line[1:])
+            if summary["closest"] is not None:
+                html.p(closest_text(summary["closest"])).classes("pp-dim")
+            elif not summary["best"]:
                 html.p("No trial has succeeded yet.").classes("pp-dim")
             for trial in summary["best"][:10]:
                 _best_trial(trial, self._where)

@@ -117,7 +117,7 @@ def _rows(experiments: Experiments, experiment: str, asked: tuple[int, int, str,
     """Return a block of rows as JSON, or `{"error": reason}`."""
     try:
         view = experiments.view(experiment)
-        columns = columns_of(view.config(), view.objectives())
+        columns = columns_of(view.config(), view.metric_names())
         root = f"{ROOT}/{view.experiment_id}/trials"
         return orjson.dumps(read_rows(view, columns, GridRequest.parse(*asked), root))
     except (LookupError, QueryError, StoreError) as error:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from ..figures import (
     Objective,
     ThemeName,
     base_figure,
-    best_so_far,
     downsampled,
     nothing,
     number_or_none,
@@ -34,11 +34,12 @@ def progress_figure(
     history: Sequence[dict[str, Any]],
     objective: Objective,
     theme: ThemeName = "light",
-    front: Collection[int] = (),
+    front: Mapping[str, Any] | None = None,
 ) -> go.Figure:
     """Draw results by time, and the best so far; `history` is that of `ExperimentView.history`.
 
-    The trials whose numbers are in `front` are always drawn, however bad they are by this objective.
+    With several objectives `front` is that of `ExperimentView.front`: its trials are always drawn, however bad they are
+    by this objective, and its hypervolume takes the place of the best so far.
 
     >>> history = [{"sequence_id": n, "time": 1e9 + n, "value": float(n % 3), "best": 0.0} for n in range(9)]
     >>> [len(trace.x) for trace in progress_figure(history, Objective()).data]
@@ -51,7 +52,8 @@ def progress_figure(
         return nothing(theme, "", "No trial has succeeded yet.").update_layout(height=300)
     values = np.array([row["value"] for row in known])
     places, _ = downsampled(range(len(known)), values, _MOST_POINTS)
-    on_front = [place for place, row in enumerate(known) if row["sequence_id"] in front]
+    numbers = frozenset(front["trials"] if front else ())
+    on_front = [place for place, row in enumerate(known) if row["sequence_id"] in numbers]
     places = sorted({*map(int, places), *on_front})
     shown = [known[place] for place in places]
     look = STATUS_LOOKS["SUCCEEDED"]
@@ -64,27 +66,40 @@ def progress_figure(
         customdata=[row["sequence_id"] for row in shown],
         hovertemplate="trial %{customdata}: %{y:.6g}<extra></extra>",
     )
-    figure = base_figure(theme, "").add_traces([points, _best_line(known, values, objective)])
+    line = _best_line(known) if front is None else _volume_line(front["history"])
+    figure = base_figure(theme, "").add_traces([points, *line])
     figure.update_yaxes(value_axis(objective, values, values[on_front].tolist()))
+    if front is not None:
+        figure.update_layout(yaxis2={"title": {"text": "hypervolume"}, "overlaying": "y", "side": "right"})
     return figure.update_layout(height=300, title=None, margin={"t": 30, "r": 10}, uirevision="stays")
 
 
-def _best_line(known: Sequence[dict[str, Any]], values: np.ndarray, objective: Objective) -> go.Scatter:
+def _best_line(known: Sequence[dict[str, Any]]) -> list[go.Scatter]:
     """Return the best so far as steps: a corner where it changed, and the end."""
+    rows = [row for row in known if number_or_none(row["best"]) is not None]
+    if not rows:
+        return []
+    corners = [row for before, row in pairwise(rows) if row["best"] != before["best"]]
+    shown = [rows[0], *corners, *([rows[-1]] if [rows[0], *corners][-1] is not rows[-1] else [])]
+    return [_steps(shown, "best", "best so far")]
+
+
+def _volume_line(history: Sequence[dict[str, Any]]) -> list[go.Scatter]:
+    rows = [row for row in history if row["time"] is not None]
+    return [_steps(rows, "hypervolume", "hypervolume").update(yaxis="y2")] if rows else []
+
+
+def _steps(rows: Sequence[dict[str, Any]], field: str, name: str) -> go.Scatter:
     import plotly.graph_objects as go
 
-    best = best_so_far(values, objective.direction)
-    corners = [0, *(np.flatnonzero(np.diff(best)) + 1).tolist()]
-    if corners[-1] != len(known) - 1:
-        corners.append(len(known) - 1)
     return go.Scatter(
-        x=[_moment(known[corner]["time"]) for corner in corners],
-        y=best[corners],
+        x=[_moment(row["time"]) for row in rows],
+        y=[row[field] for row in rows],
         mode="lines",
-        name="best so far",
+        name=name,
         line={"shape": "hv", "width": 2, "color": BEST},
-        customdata=[known[corner]["sequence_id"] for corner in corners],
-        hovertemplate="best so far: %{y:.6g}<extra></extra>",
+        customdata=[row["sequence_id"] for row in rows],
+        hovertemplate=f"{name}: %{{y:.6g}}<extra></extra>",
     )
 
 

@@ -49,7 +49,7 @@ class _Snapshot:
         return cls(
             trial=trial,
             config=view.config(),
-            metrics=_metrics(first),
+            metrics=_metrics(first, view.main_objective()),
             curve=curve,
             count=view.summary()["trials"],
             ending=ending_of(trial, view),
@@ -79,7 +79,7 @@ class _TrialPage:
     """The parts of the page, each of which can be updated."""
 
     def __init__(self, view: ExperimentView, where: Where, found: _Snapshot, actions: TrialActions) -> None:
-        self.metric = "default"
+        self.metric = found.metrics[0]
         self._view = view
         self._where = where
         self._theme: ThemeName = theme_name()
@@ -178,15 +178,15 @@ class _TrialPage:
                         html.td("" if value is None else str(value))
 
 
-def _metrics(results: list[dict[str, Any]]) -> list[str]:
-    """Return the names of the numbers in a result; `default` comes first."""
+def _metrics(results: list[dict[str, Any]], main: str) -> list[str]:
+    """Return the names of the numbers in a result; the `main` objective comes first."""
     value = results[0]["value"] if results else None
     names = (
         [key for key, inner in value.items() if isinstance(inner, int | float)]
         if isinstance(value, dict)
         else []
     )
-    return sorted({"default", *names}, key=lambda name: (name != "default", name))
+    return sorted({main, *names}, key=lambda name: (name != main, name))
 
 
 def _environment(view: ExperimentView, found: _Snapshot) -> None:

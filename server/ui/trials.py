@@ -28,10 +28,10 @@ async def trials_page(
 ) -> None:
     """Show the trials; `search` and `status` (several joined by commas) are the initial filters."""
     async with experiment_frame(experiments, experiment_id, "Trials", "trials") as (view, where, live):
-        config, objectives = await asyncio.to_thread(lambda: (view.config(), view.objectives()))
+        config, metrics = await asyncio.to_thread(lambda: (view.config(), view.metric_names()))
         statuses = [word for word in status.split(",") if word in STATUSES]
         html.h1("Trials").classes("pp-hidden")
-        table = _Table(where, columns_of(config, objectives), search, statuses)
+        table = _Table(where, columns_of(config, metrics), search, statuses)
         table.build(TrialActions(view, where))
 
         async def refresh(events: list[Event]) -> None:

@@ -7,6 +7,7 @@ from .defaults import gain_text, gains_over_defaults
 from .exporting import csv_lines, json_lines, trial_object
 from .failures import FailedTrial, FailureGroup, ending_text, hint_text
 from .feed import EventPage
+from .front import knee_of
 from .json_values import plain, to_json
 from .log_files import FilePiece
 from .trial_query import Condition, QueryError, TrialQuery
@@ -17,6 +18,7 @@ from .words import (
     counts_text,
     duration_text,
     flat,
+    front_lines,
     left_text,
     length_text,
     moment_text,
@@ -44,10 +46,12 @@ __all__ = [
     "duration_text",
     "ending_text",
     "flat",
+    "front_lines",
     "gain_text",
     "gains_over_defaults",
     "hint_text",
     "json_lines",
+    "knee_of",
     "left_text",
     "length_text",
     "moment_text",

@@ -31,7 +31,7 @@ _HEAD = ("id", "name", "status", "reason", "folder", "created", "end_time", "run
 def json_lines(view: ExperimentView) -> Iterator[bytes]:
     """Yield the experiment and its trials as one JSON object."""
     summary = view.summary()
-    head = {name: summary[name] for name in _HEAD}
+    head = {name: summary[name] for name in _HEAD} | {"front": view.front()}
     yield b'{"experiment":' + to_json({**head, "config": view.config()}) + b',"trials":['
     between = b"\n"
     for portion in _portions(view):

@@ -108,6 +108,10 @@ class ExperimentView:
         found = read_objectives(self.database)
         return [{"name": one.name, "direction": one.direction} for one in found if one.direction]
 
+    def metric_names(self) -> list[str]:
+        """Return the names of all metrics that are optimised or limited."""
+        return [one.name for one in read_objectives(self.database)]
+
     def main_objective(self) -> str:
         """Return the name of the objective that single-objective plug-ins optimise."""
         return main_name(self.database)

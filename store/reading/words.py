@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +14,7 @@ __all__ = [
     "counts_text",
     "duration_text",
     "flat",
+    "front_lines",
     "left_text",
     "length_text",
     "moment_text",
@@ -152,6 +153,24 @@ def closest_text(sequence_id: int) -> str:
     'no trial keeps the limits yet (closest: trial 7)'
     """
     return f"no trial keeps the limits yet (closest: trial {sequence_id})"
+
+
+def front_lines(front: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the size of a front, its hypervolume and its knee, and how many trials violate a limit.
+
+    >>> more = {"reference": {}, "limits": {"ms": "<= 20"}, "infeasible": [4]}
+    >>> list(front_lines({"trials": [1], "hypervolume": None, "knee": None, **more}))
+    ['limits: ms <= 20; 1 trial violates them']
+    """
+    if front["hypervolume"] is not None:
+        reference = ", ".join(f"{name} {number_text(value)}" for name, value in front["reference"].items())
+        volume = f"hypervolume {number_text(front['hypervolume'])} from {reference}"
+        knee = "" if front["knee"] is None else f"; the knee is trial {front['knee']}"
+        yield f"front: {len(front['trials'])} trials, {volume}{knee}"
+    if front["limits"]:
+        limits = ", ".join(f"{name} {limit}" for name, limit in front["limits"].items())
+        count = len(front["infeasible"])
+        yield f"limits: {limits}; {count or 'no'} {'trial violates' if count == 1 else 'trials violate'} them"
 
 
 def parameters_text(parameters: object) -> str:

@@ -86,3 +86,17 @@ def test_export_as_a_study_overwrites_nothing_and_needs_a_file(
     assert (called.code, (tmp_path / "there.db").read_text()) == (2, "mine")
     assert "exists already" in called.err
     assert "add -o study.db" in call("export", "study", "--format", "optuna").err
+
+
+def test_curve_of_a_study_is_the_main_objective(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any], tmp_path: Path
+) -> None:
+    import optuna
+
+    objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}]
+    trial = trial_of(0, "SUCCEEDED", EMPTY, final={"loss": 0.5, "ms": 3.0})
+    row = MetricRow(trial=trial, attempt=1, kind="PERIODICAL", sequence=0, value='{"loss": 0.75}', time=1.0)
+    stored(objectives=objectives, more={"searchSpace": SPACE}).write("named", [trial], [row])
+    assert call("export", "named", "--format", "optuna", "-o", tmp_path / "study.db").code == 0
+    study = optuna.load_study(study_name="named", storage=f"sqlite:///{tmp_path / 'study.db'}")
+    assert (study.trials[0].value, study.trials[0].intermediate_values) == (0.5, {0: 0.75})

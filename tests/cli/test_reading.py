@@ -137,6 +137,83 @@ def test_best_of_several_objectives_is_a_list(
     assert [(one["sequence_id"], one["value"]) for one in best] == [(0, finals[0]), (1, finals[1])]
 
 
+FRONT = [
+    {"name": "loss", "direction": "minimize", "reference": 5.0},
+    {"name": "f1", "direction": "maximize", "reference": 0.0},
+    {"name": "ms", "constraint": "<= 20"},
+]
+
+
+@pytest.fixture
+def front(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None:
+    """Three trials on a front, one that violates a limit."""
+    values = [(4.0, 0.9, 5.0), (0.0, 1.0, 21.0), (2.0, 0.8, 20.0), (1.0, 0.1, 1.0)]
+    finals = [dict(zip(("loss", "f1", "ms"), each, strict=True)) for each in values]
+    stored(objectives=FRONT).write("front", [trial_of(n, "SUCCEEDED", None, f) for n, f in enumerate(finals)])
+
+
+def test_status_shows_the_front_its_volume_its_knee_and_the_limits(
+    front: None, call: Callable[..., Any]
+) -> None:
+    lines = call("status", "front").out.splitlines()
+    assert [line.partition(" (")[0] for line in lines if line.startswith("best:")] == [
+        "best: loss 4, f1 0.9, ms 5",
+        "best: loss 2, f1 0.8, ms 20",
+        "best: loss 1, f1 0.1, ms 1",
+    ]
+    assert "front: 3 trials, hypervolume 2.6 from loss 5, f1 0; the knee is trial 2" in lines
+    assert "limits: ms <= 20; 1 trial violates them" in lines
+    found = json.loads(call("status", "front", "--json").out)
+    assert found["front"] == {
+        "trials": [0, 2, 3],
+        "knee": 2,
+        "hypervolume": pytest.approx(2.6),
+        "reference": {"loss": 5.0, "f1": 0.0},
+        "infeasible": [1],
+        "limits": {"ms": "<= 20"},
+        "closest": None,
+    }
+    assert found["best"][0]["value"] == {"loss": 4.0, "f1": 0.9}
+    assert json.loads(call("export", "front").out)["experiment"]["front"]["knee"] == 2
+
+
+def test_table_of_trials_has_the_limited_metrics(front: None, call: Callable[..., Any]) -> None:
+    assert any("0 1 21" in line for line in call("trials", "front").out.splitlines())
+
+
+@pytest.mark.parametrize(("by", "number"), [("knee", 2), ("loss", 3), ("f1", 0)])
+def test_best_by_chooses_one_trial_of_the_front(
+    front: None, call: Callable[..., Any], by: str, number: int
+) -> None:
+    lines = call("status", "front", "--best-by", by).out.splitlines()
+    (best,) = [line for line in lines if line.startswith("best:")]
+    assert f"(trial {number}, " in best
+
+
+def test_best_by_refuses_what_is_not_optimised(front: None, call: Callable[..., Any]) -> None:
+    called = call("status", "front", "--best-by", "ms")
+    assert called.code == 2
+    assert "--best-by: 'ms' is not an objective to choose the best by: use loss or f1 or knee" in called.err
+
+
+def test_trial_closest_to_the_limits_is_not_called_best(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    finals = [{"loss": 0.1, "ms": 30.0}, {"loss": 0.2, "ms": 25.0}]
+    stored(objectives=[FRONT[0], FRONT[2]]).write(
+        "far", [trial_of(n, "SUCCEEDED", None, final) for n, final in enumerate(finals)]
+    )
+    lines = call("status", "far").out.splitlines()
+    assert "best: none, no trial keeps the limits yet (closest: trial 1)" in lines
+    assert "limits: ms <= 20; 2 trials violate them" in lines
+    found = json.loads(call("status", "far", "--json").out)
+    assert (found["best"], found["front"]["closest"]) == (None, 1)
+    assert (
+        "It violates the limits ms <= 20, and is never the best."
+        in call("trial", "show", "far", "0", "--why").out
+    )
+
+
 def test_status_of_an_experiment_without_its_manager_says_how_to_continue(
     stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
 ) -> None:

@@ -15,7 +15,7 @@ from pitchpipe.server.experiments import Experiments
 from pitchpipe.server.response_cache import ResponseCache
 
 from .asking import Asking
-from .made_stores import MadeExperiment, a_trial, results
+from .made_stores import MadeExperiment, a_config, a_trial, results
 
 WHERE = "/api/v1/experiments/made1234"
 
@@ -44,6 +44,28 @@ def test_experiment_and_what_belongs_to_it(asking: Asking) -> None:
     assert [point["best"] for point in asking.get(f"{WHERE}/history").json] == [0.5, 0.1]
     assert asking.get(f"{WHERE}/failures").json[0]["reason"] == "KeyError: 'ä'"
     assert asking.get(f"{WHERE}/importance").json["why_not"]
+
+
+def test_front_has_its_volume_and_the_summary_the_limits(tmp_path: Path) -> None:
+    goals = [{"name": "loss", "direction": "minimize"}, {"name": "mb", "direction": "minimize"}]
+    config = a_config(objectives=[*goals, {"name": "ms", "constraint": "<= 20"}])
+    made = MadeExperiment(tmp_path / "experiments" / "front", config)
+    values = [(0.0, 2.0, 30.0), (1.0, 1.0, 5.0)]
+    made.commit(*(a_trial(n, final="{}", values=each) for n, each in enumerate(values)))
+    made.store.close()
+    experiments = Experiments(made.folder.path.parent)
+    asking = Asking(experiments)
+    summary = asking.get("/api/v1/experiments/front").json
+    assert (summary["objectives"], summary["outcome_limits"], summary["closest"]) == (
+        goals,
+        {"ms": "<= 20"},
+        None,
+    )
+    found = asking.get("/api/v1/experiments/front/front").json
+    assert (found["trials"], found["infeasible"], found["limits"]) == ([1], [0], {"ms": "<= 20"})
+    assert found["hypervolume"] == pytest.approx(0.01)
+    assert [row["sequence_id"] for row in found["history"]] == [1]
+    experiments.close()
 
 
 def test_trials_are_filtered_and_paged(asking: Asking) -> None:

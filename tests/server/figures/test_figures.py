@@ -199,10 +199,31 @@ def test_overview_draws_the_front_among_many_results() -> None:
         {"sequence_id": n, "time": 1e9 + n, "value": float(n % 3) - 1.0, "best": -1.0} for n in range(3000)
     ]
     history[1000]["value"], history[1007]["value"] = 700.0, 500.0
-    figure = progress_figure(history, Objective(), front={1003, 1007})
+    volumes = [{"sequence_id": n, "time": 1e9 + n, "hypervolume": float(n)} for n in (1003, 1007)]
+    front = {"trials": [1003, 1007], "history": volumes}
+    figure = progress_figure(history, Objective(), front=front)
     assert {1003, 1007} <= set(figure.data[0].customdata)
     assert figure.layout.yaxis.range[1] == 500.0
     assert "1 outside" in figure.layout.yaxis.title.text
+    assert (figure.data[1].name, list(figure.data[1].y)) == ("hypervolume", [1003.0, 1007.0])
+
+
+def test_overview_has_a_corner_where_the_best_changed() -> None:
+    from pitchpipe.server.ui.progress_figure import progress_figure
+
+    best = [None, 3.0, 3.0, 1.0, 1.0]
+    history = [{"sequence_id": n, "time": 1e9 + n, "value": 5.0, "best": one} for n, one in enumerate(best)]
+    line = progress_figure(history, Objective()).data[1]
+    assert (list(line.customdata), list(line.y)) == ([1, 3, 4], [3.0, 1.0, 1.0])
+
+
+def test_trials_that_violate_a_limit_are_neither_best_nor_on_the_front() -> None:
+    trials = [trial(n, values={"default": n, "size": n * n, "ms": 30.0 - n}) for n in range(5)]
+    limited = table(trials, limits=[Objective(name="ms", direction=None, at_most=28.0)])
+    (results, best) = figures.plot_history(limited, "default").data[:2]
+    assert (len(results.x), list(best.x), list(best.y)) == (5, [2, 3, 4], [2.0, 2.0, 2.0])
+    drawn = {one.name: len(one.x) for one in figures.plot_pareto(limited).data}
+    assert drawn == {"violates a limit": 2, "on the front": 2, "knee": 1}
 
 
 @pytest.mark.parametrize("values", [[1e308, -1e308, 1.0], [1.7e308] * 3, [5e-324, 0.0, 1e-308]])

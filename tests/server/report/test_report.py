@@ -231,7 +231,23 @@ def test_several_objectives_have_a_front(tmp_path: Path) -> None:
     experiment.commit(*trials)
     page = page_of(experiment)
     assert "On the Pareto front 2" in page.text
+    assert "Hypervolume 0.42, measured from default 1.1, size 3.2" in page.text
     assert any(attrs.get("data-figure") == "pareto" for _, attrs in page.elements)
+
+
+def test_limits_and_the_trials_that_violate_them_are_named(tmp_path: Path) -> None:
+    objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}]
+    experiment = MadeExperiment(tmp_path / "exps" / "limited", a_config(objectives=objectives))
+    trials = [a_trial(0, final="{}", values=(0.5, 30.0)), a_trial(1, final="{}", values=(0.1, 25.0))]
+    experiment.commit(*trials)
+    text = page_of(experiment).text
+    assert "Best trial no trial keeps the limits yet (closest: trial 1)" in text
+    assert "Limits ms <= 20" in text
+    assert "Violate a limit 2" in text
+    experiment.commit(a_trial(2, final="{}", values=(0.75, 7.0)))
+    page = page_of(experiment)
+    assert "Best loss 0.75" in page.text
+    assert "minimize loss, limit ms <= 20" in page.text
 
 
 def test_secrets_are_not_handed_on(tmp_path: Path) -> None:

@@ -57,6 +57,13 @@ def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], st
     return serve(directory)
 
 
+def test_overview_has_the_front_with_its_volume(gallery: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(f"{gallery}/finished")
+    best = page.get_by_role("region", name="Best trial")
+    best.get_by_text("Front: ").wait_for()
+    assert "hypervolume" in best.inner_text()
+
+
 def _trial(number: int) -> Any:
     parameters = {"lr": number / 30, "units": 16 if number % 2 else 32}
     if number == 3:
