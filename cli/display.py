@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Any
 
-from ..store.reading import counts_text, duration_text, left_text, number_text, parameters_text, rate_text
+from ..store.reading import counts_text, duration_text, left_text, parameters_text, rate_text
 from .progress import Progress
 
 __all__ = ["ENDED", "Display", "PlainDisplay", "SilentDisplay", "plain_line"]
@@ -116,7 +116,8 @@ class PlainDisplay(SilentDisplay):
 
     def draw(self, progress: Progress) -> None:
         """Print a line if it contains something new, or if the last one was long ago."""
-        facts = (progress.status, progress.counts, progress.best[:1], progress.waiting_for, progress.warnings)
+        best = (*progress.best[:1], progress.closest)
+        facts = (progress.status, progress.counts, best, progress.waiting_for, progress.warnings)
         # The result reports the end.
         is_due = facts != self._drawn or progress.elapsed >= self._quiet_since + _LONGEST_SILENCE
         if is_due and not self._closing and progress.status not in ENDED:
@@ -135,9 +136,9 @@ def plain_line(progress: Progress) -> str:
         parts.append(left_text(progress.remaining, progress.is_bound))
     if len(progress.best) == 1:
         best = progress.best[0]
-        parts.append(
-            f"best {number_text(best.value)} (trial {best.sequence_id}: {parameters_text(best.parameters)})"
-        )
+        parts.append(f"best {best.text} (trial {best.sequence_id}: {parameters_text(best.parameters)})")
+    if progress.closest:
+        parts.append(progress.closest)
     if progress.waiting_for:
         parts.append(f"waiting: {progress.waiting_for}")
     parts += progress.warnings

@@ -83,6 +83,8 @@ def render(progress: Progress) -> RenderableType:
         parts.append(Text(f"  waiting: {progress.waiting_for}", style="yellow"))
     parts += [_cut(Text(f"  {warning}", style="yellow")) for warning in progress.warnings]
     parts += _best(progress.best)
+    if progress.closest:
+        parts.append(_cut(Text(f"  {progress.closest}", style="yellow")))
     parts += _failures(progress)
     if progress.status not in _ENDING:
         parts.append(_cut(Text("  Ctrl-C stops the experiment; results are kept", style="dim")))
@@ -166,17 +168,12 @@ class _Counts:
 
 
 def _best(best: tuple[Best, ...]) -> Iterable[Text]:
-    values = [_value(one) for one in best]
+    values = [one.text for one in best]
     width = max(map(len, values), default=0)
     for number, (one, value) in enumerate(zip(best, values, strict=True)):
         text = Text("  best  " if number == 0 else "        ", style="bold")
         text.append(f"{value:{width}}  ", style="bold green")
         yield _cut(text.append_text(_parameters(one)))
-
-
-def _value(best: Best) -> str:
-    values = best.value.items() if isinstance(best.value, dict) else [("", best.value)]
-    return "  ".join(f"{name} {number_text(value)}".strip() for name, value in values)
 
 
 def _parameters(best: Best) -> Text:

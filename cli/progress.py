@@ -10,14 +10,14 @@ from ..manager import Manager
 from ..manager.control import RateMeter, forecast
 from ..protocol import parameters_of
 from ..runner import Trial, TrialRunner, TrialStatus
-from ..store.reading import FailedTrial
+from ..store.reading import FailedTrial, closest_text, number_text
 
 __all__ = ["Best", "Progress", "ProgressMeter"]
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """A best trial: `value` is a number, or one per objective by name."""
+    """A best trial: `value` is a number, or one per objective and limited metric by name."""
 
     trial_id: str
     sequence_id: int
@@ -30,6 +30,12 @@ class Best:
         values = dict(zip(objectives, trial.values or (), strict=True))
         value = next(iter(values.values())) if len(values) == 1 else values
         return cls(trial.trial_id, trial.sequence_id, value, parameters_of(trial.record))
+
+    @property
+    def text(self) -> str:
+        """The value in words."""
+        values = self.value.items() if isinstance(self.value, dict) else [("", self.value)]
+        return "  ".join(f"{name} {number_text(value)}".strip() for name, value in values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +56,7 @@ class Progress:
     remaining: float | None = None
     is_bound: bool = False
     best: tuple[Best, ...] = ()
+    closest: str = ""  # which trial is closest to the limits, while none keeps them
     failures: tuple[FailedTrial, ...] = ()
     waiting_for: str = ""
     warnings: tuple[str, ...] = ()
@@ -85,6 +92,7 @@ class ProgressMeter:
             counts=counts,
             total=config.max_trial_number,
             best=tuple(Best.of(trial, names) for trial in runner.best.front[:5]),
+            closest="" if runner.best.closest is None else closest_text(runner.best.closest.sequence_id),
             failures=tuple(FailedTrial.of(trial) for trial in runner.failures),
             waiting_for=_waiting_for(runner),
             warnings=tuple(self._manager.warnings()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..protocol import main_objective
 from .draft import Draft
 from .models import AlgorithmConfig, ConfigFields, LocalConfig
 from .problems import MISSING, Finding, Path, did_you_mean, shown
@@ -44,7 +45,9 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
         section = getattr(config, name)
         if section is not None:
             findings += _check_algorithm(section, name)
-    return findings + _check_objectives(draft) + _check_directions(config, draft) + _check_gpus(config)
+    return (
+        findings + _check_objectives(config, draft) + _check_directions(config, draft) + _check_gpus(config)
+    )
 
 
 def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
@@ -69,33 +72,38 @@ def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
     return []
 
 
-def _check_objectives(draft: Draft) -> list[Finding]:
+def _check_objectives(config: ConfigFields, draft: Draft) -> list[Finding]:
     given = draft.values.get("objectives")
     items = given if isinstance(given, list) else []
     names = [item.get("name", "default") if isinstance(item, dict) else None for item in items]
-    if names and None not in names and "default" not in names:
-        what = "no objective is named default, which the tuner and the assessor use"
-        return [
-            Finding(
-                path=("objectives", 0, "name"),
-                message=what,
-                hint='report {"default": ...} and name it default',
-            )
-        ]
-    return [
+    findings = [
         Finding(path=("objectives", index, "name"), message=f"there is another objective named {shown(name)}")
         for index, name in enumerate(names)
         if name is not None and name in names[:index]
     ]
+    if "objectives" in draft.wrong:
+        return findings
+    for index, one in enumerate(config.objectives):
+        if one.direction is None and one.constraint is None:
+            hint = 'or a constraint, such as constraint: "<= 20"'
+            findings.append(Finding(path=("objectives", index, "direction"), message=MISSING, hint=hint))
+        elif one.direction is None and one.reference is not None:
+            what = "belongs to an objective with a direction; this one is only limited"
+            findings.append(Finding(path=("objectives", index, "reference"), message=what, at_key=True))
+    if not findings and all(one.direction is None for one in config.objectives):
+        what, hint = "nothing is optimised: all of these are only limited", "give one of them a direction"
+        findings.append(Finding(path=("objectives",), message=what, hint=hint))
+    return findings
 
 
 def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
     """Return where tuner, assessor and objectives name different directions."""
     findings = []
     first: tuple[Path, str] | None = None
-    if "objectives" in draft.values and ("objectives",) in draft.origins:
-        index = next((i for i, objective in enumerate(config.objectives) if objective.name == "default"), 0)
-        first = (("objectives", index, "direction"), config.objectives[index].direction)
+    if "objectives" in draft.values and ("objectives",) in draft.origins and "objectives" not in draft.wrong:
+        main = main_objective([objective.parsed() for objective in config.objectives])
+        index = next((i for i, one in enumerate(config.objectives) if one.name == main.name), 0)
+        first = (("objectives", index, "direction"), main.direction or DIRECTIONS[0])
     for name in ("tuner", "assessor"):
         section = getattr(config, name)
         mode = section.class_args.get("optimize_mode") if section is not None else None

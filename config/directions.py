@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from .models import ConfigFields
+from .models import ConfigFields, ObjectiveConfig
 
-__all__ = ["default_direction"]
+__all__ = ["default_direction", "objectives_text"]
 
 _LAST_RESORT = "minimize"
 _VERBS = {"minimize": "minimizing", "maximize": "maximizing"}
@@ -23,10 +23,23 @@ def default_direction(config: ConfigFields, own: Mapping[str, str]) -> tuple[str
     source = (
         f"{direction} is the default of the {_name(config, role)}" if role else "no algorithm in it has one"
     )
-    note = f"{_VERBS[direction]} by default: the config names no direction, and {source}"
+    note = f"{_VERBS[direction]} default: the config names no direction, and {source}"
     if own.get("assessor", direction) != direction:
         note += f"; the {_name(config, 'assessor')}, whose own default is {own['assessor']}, follows"
     return direction, note
+
+
+def objectives_text(objectives: Sequence[ObjectiveConfig]) -> str:
+    """Return what is optimised, and what limits it.
+
+    >>> given = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}]
+    >>> objectives_text([ObjectiveConfig(**one) for one in given])
+    'minimizing loss, limit ms <= 20'
+    """
+    goals = [f"{_VERBS[one.direction]} {one.name}" for one in objectives if one.direction is not None]
+    return ", ".join(
+        [*goals, *(f"limit {one.name} {one.constraint}" for one in objectives if one.constraint is not None)]
+    )
 
 
 def _name(config: ConfigFields, role: str) -> str:

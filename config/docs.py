@@ -58,7 +58,29 @@ max_trial_number: 20
 ```
 """
 _OBJECTIVES = """\
-A list of these; the `optimize_mode` of the tuner and of the assessor must agree. Both get the direction of `default`.
+A list of these. An entry with a `direction` is optimised, one with a `constraint` limits a metric, and one entry can do
+both:
+
+```yaml
+objectives:
+  - {name: accuracy, direction: maximize, reference: 0.5}
+  - {name: size_mb, direction: minimize, reference: 50}
+  - {name: latency_ms, constraint: "<= 20"}
+```
+
+A trial reports one dict with all of these metrics as its final result; if one is missing, is not a number or is NaN,
+the trial fails and the reason names it. With a single entry it may report a bare number. Intermediate results need the
+main objective only.
+
+- **Several directions**: the best trials are the Pareto front, those that no other trial beats in every objective. Its
+  hypervolume is measured from the `reference` of each objective; one that is not set is the worst value on the front,
+  moved by 10 % of the front's range. Trials that do not beat the reference add nothing.
+- **Constraints**: only trials that keep all of them can be the best, or be on the front. Until one does, the trial that
+  exceeds them least, relative to the limits, is named as the closest.
+- **The main objective** is the one named `default`, else the first with a direction. Tuners and assessors that know
+  only one objective optimise it alone, and get its value as `default`; for such a tuner `pitchpipe validate` and
+  `pitchpipe run` print a warning. It also gives the direction to the tuner and the assessor: their `optimize_mode` must
+  agree with it.
 
 A config without `objectives` has one objective, `default`. The first of these that exists sets its direction:
 

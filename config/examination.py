@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Any, Generic
 
 from .checks import check_fields, check_space, fill_defaults
 from .draft import make_draft
 from .places import Places
-from .plugins import ask_dispatcher
+from .plugins import PluginCheck, ask_dispatcher
 from .problems import MISSING, ConfigError, ConfigProblem, Finding
 from .source import Source, read_source
 from .starting_points import check_starting_points
@@ -42,7 +42,7 @@ class Examination(Generic[Fields]):
         self.base = base
         self.needs_command = needs_command
         self.problems: list[ConfigProblem] = []
-        self.directions: Mapping[str, str] = {}
+        self.checked = PluginCheck()
         self.config: Fields | None = None if self.draft.stopped else self._examine()
 
     def result(self) -> Fields:
@@ -59,10 +59,9 @@ class Examination(Generic[Fields]):
             return
         is_space_wrong = self.draft.wrong & {"search_space", "search_space_file", "constraints"}
         without = ("search_space", "constraints") if is_space_wrong else ()
-        checked = ask_dispatcher(self.config, command, without=without)
-        self.directions = checked.directions
+        self.checked = ask_dispatcher(self.config, command, without=without)
         known = {finding.path for finding in self.draft.findings}
-        for finding in checked.findings:
+        for finding in self.checked.findings:
             if self.draft.origin(finding.path) not in known:
                 self.draft.note(finding)
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
-from .directions import default_direction
+from .directions import default_direction, objectives_text
 from .draft import fold
 from .examination import Examination
 from .models import ConfigFields, LocalConfig, ObjectiveConfig
 from .places import Places
 from .plain import plain
-from .plugins import ask_dispatcher
+from .plugins import PluginCheck, ask_dispatcher
 from .problems import ConfigError, ConfigProblem
 from .source import read_source
 from .starting_points import StartingPoint, starting_points, warnings_about_start
@@ -36,6 +36,7 @@ class ExperimentConfig(ConfigFields):
     """
 
     _direction_note: str = PrivateAttr("")
+    _plugin_warnings: tuple[str, ...] = PrivateAttr(())
 
     @classmethod
     def from_dict(
@@ -67,7 +68,7 @@ class ExperimentConfig(ConfigFields):
 
     @property
     def warnings(self) -> list[str]:
-        """What is allowed but probably a mistake: fields without an effect, no limit."""
+        """What is allowed but probably a mistake: fields without an effect, no limit, objectives without a tuner."""
         local = self.training_service if isinstance(self.training_service, LocalConfig) else None
         ignored = {
             "nni_manager_ip": self.nni_manager_ip is not None,
@@ -76,7 +77,12 @@ class ExperimentConfig(ConfigFields):
         }
         endless = [] if self._has_end() else [_ENDLESS]
         without_effect = [f"{name} has no effect" for name, is_set in ignored.items() if is_set]
-        return [*without_effect, *warnings_about_start(self), *endless]
+        return [*without_effect, *warnings_about_start(self), *endless, *self.plugin_warnings]
+
+    @property
+    def plugin_warnings(self) -> tuple[str, ...]:
+        """What the plug-ins cannot do that the config asks for; empty until they are checked."""
+        return self._plugin_warnings
 
     @property
     def starting_points(self) -> list[StartingPoint]:
@@ -88,12 +94,23 @@ class ExperimentConfig(ConfigFields):
         """Where the default direction comes from; empty if the config names a direction."""
         return self._direction_note
 
+    @property
+    def goal(self) -> str:
+        """What is optimised and limited, and where the direction comes from if the config names none."""
+        return self._direction_note or objectives_text(self.objectives)
+
+    def with_plugins(self, checked: PluginCheck) -> ExperimentConfig:
+        """Return the config with what a check of its plug-ins found: a direction where it has none, warnings."""
+        found = self.with_direction(checked.directions).model_copy()
+        found._plugin_warnings = tuple(checked.warnings)
+        return found
+
     def with_direction(self, own: Mapping[str, str]) -> ExperimentConfig:
         """Return the config with an objective: its own, or one in the default direction of its algorithms.
 
         >>> config = ExperimentConfig.from_dict({"search_space": {}, "trial_command": "x", "tuner": "GP"})
         >>> config.with_direction({"tuner": "maximize"}).direction_note
-        'maximizing by default: the config names no direction, and maximize is the default of the tuner GP'
+        'maximizing default: the config names no direction, and maximize is the default of the tuner GP'
         """
         if "objectives" in self.model_fields_set:
             return self
@@ -127,7 +144,7 @@ def load_config(
     examination = Examination(ExperimentConfig, main.data, base, main=main)
     if check_plugins:
         examination.check_plugins(check_command)
-        return examination.result().with_direction(examination.directions)
+        return examination.result().with_plugins(examination.checked)
     return examination.result()
 
 
@@ -138,7 +155,7 @@ def with_plugins_checked(
     checked = ask_dispatcher(config, check_command)
     if problems := Places().problems(checked.findings):
         raise ConfigError(problems)
-    return config.with_direction(checked.directions)
+    return config.with_plugins(checked)
 
 
 def check_plugins(

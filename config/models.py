@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
+from ..protocol import Objective, constraint_limits, objectives_of
 from ..runner import FailureKind
 from .problems import did_you_mean, shown
 from .units import UnitError, parse_duration, parse_gpu_indices, parse_memory
@@ -36,6 +37,7 @@ __all__ = [
     "MaxFailures",
     "Memory",
     "ObjectiveConfig",
+    "OutcomeConstraint",
     "Points",
     "PositiveDuration",
     "PriorConfig",
@@ -219,6 +221,19 @@ def _storage(value: Any, info: ValidationInfo) -> Any:
     return str(_path(value, info))
 
 
+def _outcome_constraint(value: Any) -> str:
+    hint = 'such as "<= 20" or ">= 0.5, <= 1", in quotes'
+    if not isinstance(value, str):
+        raise UnitError(f"must be text, not {shown(value)}", hint)
+    try:
+        limits = constraint_limits(value)
+    except ValueError as error:
+        raise UnitError(str(error), hint) from error
+    if not any(map(math.isfinite, limits)):
+        raise UnitError(f"{shown(value)} is too large a number for a limit", hint)
+    return value.strip()
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -243,6 +258,7 @@ Points = Annotated[tuple[dict[str, Any], ...], BeforeValidator(_tuple)]
 Confidence = Annotated[float, BeforeValidator(_confidence)]
 MaxFailures = Annotated[int | dict[str, int], BeforeValidator(_max_failures)]
 Storage = Annotated[str, BeforeValidator(_storage)]
+OutcomeConstraint = Annotated[str, BeforeValidator(_outcome_constraint)]
 LogLevel = Annotated[
     Literal["fatal", "error", "warning", "info", "debug", "trace"], BeforeValidator(_log_level)
 ]
@@ -266,10 +282,24 @@ class AlgorithmConfig(Section):
 
 
 class ObjectiveConfig(Section):
-    """A metric to optimise and its direction."""
+    """A metric of the final result: optimised if it has a direction, limited if it has a constraint."""
 
     name: Text = Field(default="default", description="The key of the metric in the reported dict.")
-    direction: Literal["minimize", "maximize"] = Field(description="`minimize` or `maximize`.")
+    direction: Literal["minimize", "maximize"] | None = Field(
+        default=None, description="Which way is better; not set for a metric that is only limited."
+    )
+    constraint: OutcomeConstraint | None = Field(
+        default=None,
+        description='The limits that a good trial keeps: `"<= 20"`, `">= 0.5"` or both with a comma.',
+    )
+    reference: float | None = Field(
+        default=None,
+        description="A value that every useful trial beats; the hypervolume is measured from it.",
+    )
+
+    def parsed(self) -> Objective:
+        """Return it as the other rooms use it."""
+        return objectives_of([self.canonical()])[0]
 
 
 class PriorConfig(Section):
@@ -372,7 +402,7 @@ class ConfigFields(Section):
     )
     objectives: Annotated[tuple[ObjectiveConfig, ...], BeforeValidator(_tuple), Field(min_length=1)] = Field(
         default=(ObjectiveConfig(direction="minimize"),),
-        description="What to optimise, and in which direction; see [objectives](#objectives).",
+        description="What to optimise, in which direction, and limits of other metrics; see [objectives](#objectives).",
     )
     trial_command: Text | None = Field(default=None, description="The shell command of a trial. Required.")
     trial_code_directory: Directory = Field(

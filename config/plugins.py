@@ -40,10 +40,11 @@ _SECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class PluginCheck:
-    """The problems of the plug-ins, and the default directions of their classes by role."""
+    """The problems of the plug-ins, the default directions of their classes by role, and warnings."""
 
-    findings: list[Finding]
+    findings: Sequence[Finding] = ()
     directions: Mapping[str, str] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
 
 
 def ask_dispatcher(
@@ -79,7 +80,8 @@ def check_parameters(
     reply = _reply(output)
     if reply is None:
         return PluginCheck([Finding(path=("tuner",), message=_failure(code, errors))])
-    return PluginCheck([_finding(item) for item in reply["problems"]], reply.get("directions") or {})
+    problems = [_finding(item) for item in reply["problems"]]
+    return PluginCheck(problems, reply.get("directions") or {}, reply.get("warnings") or ())
 
 
 def _run(line: Sequence[str], environment: Mapping[str, str], timeout: float) -> tuple[int, str, str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..protocol import main_objective, objectives_of
 from ..search_space import Problem, SearchSpaceError
 from .errors import PluginNotLoaded
 from .plugins import find_class, load_plugin, own_direction
 from .settings import Settings
 
-__all__ = ["check", "directions"]
+__all__ = ["check", "directions", "warnings"]
 
 
 def check(config: Mapping[str, Any]) -> list[Problem]:
@@ -39,6 +40,27 @@ def directions(config: Mapping[str, Any]) -> dict[str, str]:
     """
     found = {role: _direction(role, config.get(role) or {}) for role in ("tuner", "assessor")}
     return {role: direction for role, direction in found.items() if direction is not None}
+
+
+def warnings(config: Mapping[str, Any]) -> list[str]:
+    """Return what works otherwise than the objectives suggest: a tuner that knows only one.
+
+    >>> warnings({"tuner": {"name": "Random"}, "objectives": [{"direction": "minimize", "constraint": "<= 3"}]})
+    ['the tuner optimises default alone, without its limit: RandomTuner has no update_objectives']
+    """
+    objectives = objectives_of(config.get("objectives") or ())
+    section = config.get("advisor") or config.get("tuner") or {}
+    if len(objectives) < 2 and not any(one.is_limited for one in objectives):
+        return []
+    try:
+        cls = find_class("tuner", section)
+    except PluginNotLoaded:  # `check` says why
+        return []
+    if hasattr(cls, "update_objectives"):
+        return []
+    without = "its limit" if len(objectives) == 1 else "the other objectives and limits"
+    main = main_objective(objectives).name
+    return [f"the tuner optimises {main} alone, without {without}: {cls.__name__} has no update_objectives"]
 
 
 def _direction(role: str, config: Mapping[str, Any]) -> str | None:

@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _check(config: dict[str, Any]) -> int:
-    from .check import check, directions
+    from .check import check, directions, warnings
 
     output = os.dup(1)  # what plug-ins print must not get into it
     configure_logging(None, "error")
@@ -75,7 +75,8 @@ def _check(config: dict[str, Any]) -> int:
         for problem in check(config)
     ]
     with os.fdopen(output, "w") as stream:
-        stream.write(json.dumps({"problems": problems, "directions": directions(config)}) + "\n")
+        reply = {"problems": problems, "directions": directions(config), "warnings": warnings(config)}
+        stream.write(json.dumps(reply) + "\n")
     return 0
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..runner import Objective, TrialStatus
+from ..protocol import Objective
+from ..runner import TrialStatus
 from ..store import ExperimentFolder, FolderError, StoreError
 from ..store.reading import ExperimentView, TrialQuery, flat
 
@@ -84,7 +85,7 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
                         for name, text in row.items()
                         if name and name not in _OTHER_COLUMNS and not name.startswith("final.")
                     }
-                    yield EarlierResult(parameters, _loss(value, objective.direction))
+                    yield EarlierResult(parameters, _loss(value, objective.direction or "minimize"))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnreadableSource(f"it cannot be read: {error}") from error
 

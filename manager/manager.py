@@ -72,7 +72,7 @@ class Manager:
         self.executor = executor
         self.hooks = hooks or Hooks()
         self.now = clock
-        self.notes = [*([config.direction_note] if config.direction_note else []), *notes]
+        self.notes = [config.goal, *notes]
         self._first_events = first_events
         self._dispatcher_command = dispatcher_command
         self._mirror = Mirror(folder, config.storage_path) if config.storage_path else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..config import ExperimentConfig
-from ..runner import FailureKind, Limits, Objective, Request, Retries
+from ..protocol import Objective, main_objective
+from ..runner import FailureKind, Limits, Request, Retries
 from ..store import ExperimentFolder
 from ..trial_agent import Keeping, RunSpec
 
@@ -40,8 +41,8 @@ def retries_of(max_failures: int | Mapping[str, int]) -> Retries:
 
 
 def objectives_of(config: ExperimentConfig) -> tuple[Objective, ...]:
-    """Return what is optimised."""
-    return tuple(Objective(objective.name, objective.direction) for objective in config.objectives)
+    """Return what is optimised and limited."""
+    return tuple(objective.parsed() for objective in config.objectives)
 
 
 def request_of(config: ExperimentConfig) -> Request:
@@ -84,11 +85,12 @@ def run_of(config: ExperimentConfig, folder: ExperimentFolder) -> RunSpec:
 def _keeping_of(config: ExperimentConfig) -> Keeping:
     """Return what is kept of a trial's checkpoints, and when a class makes one."""
     checkpoint = config.checkpoint
-    directions = {objective.name: objective.direction for objective in config.objectives}
+    main = main_objective(objectives_of(config))
     return Keeping(
         keep=checkpoint.keep,
         rank_by=checkpoint.rank_by,
-        mode=directions.get("default", config.objectives[0].direction),
+        mode=main.direction or "minimize",
+        metric=main.name,
         frequency=checkpoint.frequency,
         at_end=checkpoint.at_end,
     )

@@ -71,8 +71,9 @@ class Experiment(Plots):
             data["trial_command"] = trial
         given = ExperimentConfig.from_dict(data, needs_command=function is None)
         self.config = with_plugins_checked(given)
-        if self.config.direction_note:
-            _log.warning("%s", self.config.direction_note)
+        for warning in (self.config.direction_note, *self.config.plugin_warnings):
+            if warning:
+                _log.warning("%s", warning)
         make = partial(
             create_experiment,
             self.config,

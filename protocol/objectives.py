@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .metrics import metric_value
 
@@ -16,8 +15,7 @@ Direction = Literal["minimize", "maximize"]
 _CONSTRAINT = re.compile(r"\s*(<=|>=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Objective:
+class Objective(NamedTuple):  # dataclasses would have to be imported, which takes longer
     """A metric: optimised if it has a direction, limited if it has limits, or both.
 
     `reference` is a value that a good trial beats; with several objectives, volumes are measured from it.
@@ -46,6 +44,27 @@ class Objective:
     def sign(self) -> float:
         """1 to minimize, -1 to maximize."""
         return -1.0 if self.direction == "maximize" else 1.0
+
+    @property
+    def limits_text(self) -> str:
+        """The limits in words.
+
+        >>> Objective(name="f1", direction=None, at_least=0.5, at_most=1.0).limits_text
+        '>= 0.5, <= 1'
+        """
+        ends = (">=", self.at_least), ("<=", self.at_most)
+        return ", ".join(f"{symbol} {limit:.12g}" for symbol, limit in ends if math.isfinite(limit))
+
+    def violation(self, value: float) -> float:
+        """Return by how much a value exceeds the limits, relative to the limit where that is not 0; 0 if it keeps them.
+
+        >>> latency = Objective(name="latency", direction=None, at_most=20.0)
+        >>> latency.violation(25.0), latency.violation(15.0)
+        (0.25, 0.0)
+        """
+        over, under = value - self.at_most, self.at_least - value
+        excess, limit = (over, self.at_most) if over >= under else (under, self.at_least)
+        return max(excess, 0.0) / (abs(limit) or 1.0) if self.is_limited else 0.0
 
     def excess(self, report: Any) -> float:
         """Return by how much a report exceeds the limits, below 0 if it keeps them; raise `MetricError`."""

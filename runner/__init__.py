@@ -49,7 +49,6 @@ from .events import (
 from .experiment_status import ExperimentStatus
 from .ledger import Ledger, Request, Totals
 from .limits import Limits, Retries
-from .objectives import Objective
 from .payloads import added_trial
 from .recording import event_of, recorded
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
@@ -87,7 +86,6 @@ __all__ = [
     "LimitsChanged",
     "MetricRow",
     "NoMoreParameters",
-    "Objective",
     "ParametersArrived",
     "PauseTrial",
     "PauseVerdict",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from ..protocol import CommandType
+from ..protocol import CommandType, Objective
 from .effects import Finish
 from .experiment_status import ExperimentStatus
-from .objectives import BestTrials, Objective
+from .objectives import BestTrials
 from .output import Output
 from .state import ExperimentState
 from .trial import Cause, Trial, TrialStatus, Verdict

@@ -2,52 +2,56 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
+from ..protocol import Objective
 from .trial import Trial
 
-__all__ = ["BestTrials", "Objective"]
-
-Direction = Literal["minimize", "maximize"]
-
-
-@dataclass(frozen=True, slots=True)
-class Objective:
-    """A named metric and which way is better."""
-
-    name: str = "default"
-    direction: Direction = "minimize"
+__all__ = ["BestTrials"]
 
 
 class BestTrials:
-    """The best of the trials added so far.
+    """The best of the trials added so far that keep all limits.
 
-    With one objective it is one trial (the earlier one of equals); with several, all that no other dominates.
+    `front` has one trial for one objective (the earlier one of equals), for several all that no other dominates. While
+    it is empty, `closest` is the trial that exceeds the limits least.
     """
 
     def __init__(self, objectives: Sequence[Objective]) -> None:
-        self._signs = tuple(1.0 if objective.direction == "minimize" else -1.0 for objective in objectives)
+        numbered = list(enumerate(objectives))
+        self._goals = tuple((place, one.sign) for place, one in numbered if one.direction is not None)
+        self._limits = tuple((place, one) for place, one in numbered if one.is_limited)
+        self._least_violation = math.inf
         self.front: list[Trial] = []
+        self.closest: Trial | None = None
 
     def add(self, trial: Trial) -> None:
         """Add a finished trial; one without values does not count."""
-        if trial.values is None:
+        if trial.values is None or not self._is_feasible(trial, trial.values):
             return
-        if (
-            len(self._signs) == 1 and self.front
-        ):  # the usual case, needed for every trial of a resumed experiment
-            best, sign = self.front[0].values, self._signs[0]
-            if best is not None and sign * best[0] <= sign * trial.values[0]:
-                return
-        if any(self._beats_or_equals(other, trial) for other in self.front):
+        losses = self._losses(trial)
+        if any(_beats(self._losses(other), losses) for other in self.front):
             return
-        self.front = [other for other in self.front if not self._beats_or_equals(trial, other)]
+        self.front = [other for other in self.front if not _beats(losses, self._losses(other))]
         self.front.append(trial)
 
-    def _beats_or_equals(self, one: Trial, other: Trial) -> bool:
-        pairs = list(zip(self._signs, one.values or (), other.values or (), strict=True))
-        if len(pairs) > 1 and one.values == other.values:
+    def _is_feasible(self, trial: Trial, values: Sequence[float]) -> bool:
+        violation = sum(one.violation(values[place]) for place, one in self._limits)
+        if violation > 0:
+            if not self.front and violation < self._least_violation:
+                self._least_violation, self.closest = violation, trial
             return False
-        return all(sign * mine <= sign * theirs for sign, mine, theirs in pairs)
+        self.closest = None
+        return True
+
+    def _losses(self, trial: Trial) -> tuple[float, ...]:
+        values = trial.values or ()
+        return tuple(sign * values[place] for place, sign in self._goals)
+
+
+def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Return whether the earlier of two trials leaves no place for the other: of several objectives, equals stay."""
+    if len(one) == 1:
+        return one[0] <= other[0]
+    return one != other and all(mine <= theirs for mine, theirs in zip(one, other, strict=True))

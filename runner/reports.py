@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..protocol import CommandType, is_starting_point
+from ..protocol import CommandType, Objective, is_starting_point, main_objective
 from . import events as happened
 from .attempts import ends_rung, note_checkpoint
 from .changes import MetricRow
 from .course import Course
-from .objectives import Objective
 from .payloads import import_payload, metric_payload
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from .verdicts import check_final, check_intermediate, judge_end
@@ -29,6 +28,7 @@ class Reports:
         self._state = course.state
         self._output = course.output
         self._names = tuple(objective.name for objective in objectives)
+        self._main = main_objective(objectives).name
 
     def started(self, event: happened.AttemptStarted) -> None:
         """Handle the start of an attempt."""
@@ -56,7 +56,7 @@ class Reports:
         trial.next_sequence = event.sequence + 1
         self._output.note(trial)
         self._keep(trial, event, "PERIODICAL")
-        if (verdict := check_intermediate(event.value)) is not None:
+        if (verdict := check_intermediate(event.value, self._main)) is not None:
             reason = f"intermediate result {event.sequence}: {verdict.reason}"
             self._trials.stop_attempt(trial, Verdict(verdict.cause, reason, verdict.kind))
         elif self._is_judged(trial) and event.sequence >= trial.next_unsent:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from ..protocol import Objective
 from . import events as happened
 from .changes import Changes
 from .course import Course
@@ -24,7 +25,6 @@ from .events import Event
 from .experiment_status import ExperimentStatus
 from .ledger import Ledger, Request
 from .limits import Limits
-from .objectives import Objective
 from .output import Output
 from .reports import Reports
 from .state import ExperimentState

@@ -6,6 +6,7 @@ import math
 import re
 import signal
 from collections.abc import Sequence
+from reprlib import repr as short_repr
 from typing import Any
 
 from ..protocol import CHECKPOINT_GONE, MetricError, loads, metric_value
@@ -26,30 +27,47 @@ __all__ = [
 ]
 
 
-def check_intermediate(value: str) -> Verdict | None:
-    """Return the verdict on an unusable intermediate result; None for a usable one (NaN is left to the assessor)."""
+def check_intermediate(value: str, main: str = "default") -> Verdict | None:
+    """Return the verdict on an unusable intermediate result; None for a usable one (NaN is left to the assessor).
+
+    A dict needs only the `main` objective.
+    """
     try:
         float(value)
         return None  # the usual case, a bare number: no JSON parser needed
     except ValueError:
         pass
     try:
-        metric_value(loads(value))
+        metric_value(loads(value), main)
     except MetricError as error:
         return _bad_report(str(error))
     return None
 
 
-def check_final(value: str, objectives: Sequence[str]) -> tuple[float, ...] | Verdict:
-    """Return the value of a final result for each objective, or the verdict on an unusable one."""
+def check_final(value: str, names: Sequence[str]) -> tuple[float, ...] | Verdict:
+    """Return the metrics of a final result, or the verdict on an unusable one."""
     result = loads(value)
+    if missing := _missing(result, names):
+        listed = ", ".join(map(repr, missing))
+        return _bad_report(
+            f"reported a dict without {listed}"
+            if isinstance(result, dict)
+            else f"reported {short_repr(result)}, not a dict with {listed}"
+        )
     try:
-        values = tuple(metric_value(result, name) for name in objectives)
+        values = tuple(metric_value(result, name) for name in names)
     except MetricError as error:
         return _bad_report(str(error))
     if any(math.isnan(number) for number in values):
         return Verdict(Cause.ENDED_BADLY, "reported NaN as its final result", FailureKind.NAN)
     return values
+
+
+def _missing(result: Any, names: Sequence[str]) -> list[str]:
+    """Return the metrics that a result lacks; a bare number is enough for one."""
+    if isinstance(result, dict):
+        return [name for name in names if name not in result]
+    return list(names) if len(names) > 1 else []
 
 
 def _bad_report(message: str) -> Verdict:

@@ -25,7 +25,7 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
     """
     config, summary = view.config(), view.summary()
     objectives = [
-        Objective(one["name"], "maximize" if one["direction"] == "maximize" else "minimize")
+        Objective(name=one["name"], direction="maximize" if one["direction"] == "maximize" else "minimize")
         for one in summary["objectives"]
     ]
     rows = view.trials(TrialQuery(limit=None)).trials

@@ -22,7 +22,8 @@ __all__ = ["CheckpointStore", "Keeping"]
 class Keeping:
     """How many checkpoints of a trial are kept (None: all), ranked by `recency` or by `score` (their last value).
 
-    `mode` says which score is better. `frequency` (in steps; 0: never) and `at_end` are for classes.
+    `metric` is the name of the score in a reported dict, `mode` says which score is better. `frequency` (in steps; 0:
+    never) and `at_end` are for classes.
 
     >>> Keeping.of({"keep": 3, "rank_by": "score", "mode": "minimize"}).keep
     3
@@ -31,6 +32,7 @@ class Keeping:
     keep: int | None = 1
     rank_by: str = "recency"
     mode: str = "maximize"
+    metric: str = "default"
     frequency: int = 0
     at_end: bool = False
 

@@ -62,7 +62,9 @@ class CommandTrial:
         self._folder = Path(job.folder)
         self._spool = Path(job.spool)
         self._mark = environ.mark(str(self._spool))
-        self._reader = SpoolReader(**job.who, first_sequence=job.first_sequence, clock=tools.clock)
+        self._reader = SpoolReader(
+            **job.who, first_sequence=job.first_sequence, clock=tools.clock, metric=job.keep.metric
+        )
         self._checkpoints = job.checkpoints()
         self._asked: deque[float] = deque()  # the graces of the kills that were asked for
         self._is_pause = True  # unless a kill was asked for

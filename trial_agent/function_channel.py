@@ -45,7 +45,9 @@ class FunctionChannel:
         self.stopped = False
         self.pausing = False
         self._job = job
-        self._interpreter = Interpreter(job.trial, job.attempt, job.first_sequence, job.mark)
+        self._interpreter = Interpreter(
+            job.trial, job.attempt, job.first_sequence, job.mark, metric=job.keep.metric
+        )
         self._checkpoints: CheckpointStore | None = None
         self._spool = spool
         self._outbox = outbox

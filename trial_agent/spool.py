@@ -80,14 +80,20 @@ class LineSplitter:
 
 
 class Interpreter:
-    """Turns the lines of one attempt into its events and counts its results."""
+    """Turns the lines of one attempt into its events and counts its results.
 
-    def __init__(self, trial: str, attempt: int, first_sequence: int = 0, mark: str = "") -> None:
+    `metric` is the name of the value of a checkpoint in a reported dict.
+    """
+
+    def __init__(
+        self, trial: str, attempt: int, first_sequence: int = 0, mark: str = "", *, metric: str = "default"
+    ) -> None:
         self._ended = False
         self._trial = trial
         self._attempt = attempt
         self._mark = mark
         self._who: dict[str, Any] = {"trial": trial, "attempt": attempt, "mark": mark}
+        self._metric = metric
         self._next = {"intermediate": first_sequence, "final": 0}
         self._last = "null"  # the value reported last
         self._lines = 0
@@ -145,7 +151,7 @@ class Interpreter:
             **self._who,
             name=name,
             sequence=self._next["intermediate"],
-            value=_number(self._last),
+            value=_number(self._last, self._metric),
             time=moment,
         )
 
@@ -194,8 +200,9 @@ class SpoolReader:
         first_sequence: int = 0,
         clock: Callable[[], float] = time.time,
         mark: str = "",
+        metric: str = "default",
     ) -> None:
-        self._interpreter = Interpreter(trial, attempt, first_sequence, mark)
+        self._interpreter = Interpreter(trial, attempt, first_sequence, mark, metric=metric)
         self._splitter = LineSplitter()
         self._clock = clock
 
@@ -336,14 +343,14 @@ def value_text(value: object) -> str:
     return json.dumps(value)
 
 
-def _number(value: str) -> float | None:
-    """Return the finite number in a value's JSON text: the value itself or its `default`; None if there is none.
+def _number(value: str, metric: str) -> float | None:
+    """Return the finite number in a value's JSON text: the value itself or its `metric`; None if there is none.
 
-    >>> _number("0.5"), _number('{"default": 2}'), _number("NaN"), _number('"best"')
+    >>> _number("0.5", "f1"), _number('{"f1": 2}', "f1"), _number("NaN", "f1"), _number('"best"', "f1")
     (0.5, 2.0, None, None)
     """
     found = json.loads(value)
-    number = found.get("default") if isinstance(found, dict) else found
+    number = found.get(metric) if isinstance(found, dict) else found
     return _finite(number, None)
 
 

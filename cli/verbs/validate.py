@@ -53,16 +53,12 @@ def _say(path: Path, checked: ExperimentConfig) -> None:
     click.echo(f"  tuner         {tuner.name or tuner.class_name}")
     if assessor is not None:
         click.echo(f"  assessor      {assessor.name or assessor.class_name}")
-    click.echo(f"  objective     {checked.direction_note or _objectives(checked)}")
+    click.echo(f"  objective     {checked.goal}")
     for note in warm_start_notes(checked):
         click.echo(f"  {note}")
     click.echo(
         f"  trials        {checked.trial_concurrency} at a time, on {checked.training_service.platform}"
     )
-
-
-def _objectives(checked: ExperimentConfig) -> str:
-    return ", ".join(f"{objective.direction} {objective.name}" for objective in checked.objectives)
 
 
 def _try(checked: ExperimentConfig, seconds: float, interrupts: Interrupts) -> int:

@@ -93,7 +93,8 @@ class LiveChanges:
 
     def _import(self, request: dict[str, Any]) -> dict[str, Any]:
         self._running()
-        rows = checked_import(request.get("data"))
+        names = [objective.name for objective in self._manager.config.objectives]
+        rows = checked_import(request.get("data"), names)
         self._apply("import", [DataImported(self._manager.now(), dumps(rows))])
         return {"imported": len(rows)}
 
@@ -184,8 +185,10 @@ def changed_config(config: ExperimentConfig, changes: Mapping[str, Any]) -> Expe
         raise ControlError("; ".join(map(str, error.problems)), "invalid") from error
 
 
-def checked_import(data: Any) -> list[dict[str, Any]]:
+def checked_import(data: Any, names: Sequence[str] = ("default",)) -> list[dict[str, Any]]:
     """Return results measured elsewhere as they are; raise `ControlError` for the first that is not one.
+
+    `names` are the metrics that each value has; a bare number is enough for one.
 
     >>> checked_import([{"parameter": {"x": 1}, "value": 0.5}])
     [{'parameter': {'x': 1}, 'value': 0.5}]
@@ -197,14 +200,18 @@ def checked_import(data: Any) -> list[dict[str, Any]]:
         if not is_row or not isinstance(row["parameter"], dict):
             raise ControlError(f'result {number} is not {{"parameter": {{...}}, "value": NUMBER}}', "invalid")
         value = row["value"]
-        if isinstance(value, dict):
-            value = value.get("default")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ControlError(
-                f'the value of result {number} is neither a finite number nor an object with one as "default"',
-                "invalid",
-            )
+        metrics = value if isinstance(value, dict) else dict.fromkeys(names[:1], value)
+        if not all(_is_finite(metrics.get(name)) for name in names):
+            if len(names) == 1:
+                wanted = f'neither a finite number nor an object with one as "{names[0]}"'
+            else:
+                wanted = f"not an object with a finite number for each of {', '.join(names)}"
+            raise ControlError(f"the value of result {number} is {wanted}", "invalid")
     return data
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _why_not_add(runner: TrialRunner, count: int) -> str:

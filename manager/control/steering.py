@@ -84,7 +84,8 @@ def import_results(
 
     All are checked before the first is sent.
     """
-    rows = checked_import([dict(row) for row in results])
+    names = [objective.name for objective in experiment_config(folder).objectives]
+    rows = checked_import([dict(row) for row in results], names)
     for portion in list(_portions(rows)):
         _ask(folder, {"op": "import", "data": portion}, timeout)
     return len(rows)

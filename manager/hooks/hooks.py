@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from ...protocol import Objective
 from ...runner import (
     Changes,
     CheckpointSaved,
@@ -93,7 +94,7 @@ class Hooks:
         for trial in changes.trials.values():
             self._notify_start(trial)
         for metric in changes.metrics:
-            self._notify("on_trial_result", self._row(metric.trial), result_row(metric))
+            self._notify("on_trial_result", self._row(metric.trial), result_row(metric, self._objectives))
         for event in events:
             if isinstance(event, CheckpointSaved):
                 self._notify_checkpoint(event)
@@ -131,8 +132,11 @@ class Hooks:
         self._notify("on_checkpoint", self._row(trial), {**saved, "attempt": event.attempt})
 
     def _row(self, trial: Trial) -> dict[str, Any]:
-        objectives = () if self._runner is None else self._runner.objectives
-        return trial_row(trial, [objective.name for objective in objectives])
+        return trial_row(trial, self._objectives)
+
+    @property
+    def _objectives(self) -> Sequence[Objective]:
+        return () if self._runner is None else self._runner.objectives
 
     def _notify(self, method: str, *rows: dict[str, Any]) -> None:
         """Call a method of every callback with rows of its own; drop those that raise."""
@@ -177,7 +181,7 @@ class Hooks:
         is_final = metric.kind == "FINAL"
         if not is_final and not self._is_new(metric):
             return
-        if stopper(metric.trial.trial_id, result_row(metric)) and not is_final:
+        if stopper(metric.trial.trial_id, result_row(metric, self._objectives)) and not is_final:
             reason = stopper.reason()
             yield CompleteRequested(now, metric.trial.trial_id, metric.value, reason, cause="stopper")
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...protocol import loads, parameters_of
+from ...protocol import loads, main_objective, parameters_of, with_default
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from ...protocol import Objective
     from ...runner import MetricRow, Trial, TrialRunner
 
 __all__ = ["experiment_row", "result_row", "trial_row"]
 
 
-def trial_row(trial: Trial, objectives: Sequence[str] = ()) -> dict[str, Any]:
+def trial_row(trial: Trial, objectives: Sequence[Objective] = ()) -> dict[str, Any]:
     """Return a trial; times are seconds since the epoch.
 
     `value` is its value for the only objective, a dict by name for several `objectives`, None without a final result.
+    Metrics that are only limited are in `final`.
     """
     return {
         "trial_id": trial.trial_id,
@@ -38,12 +40,14 @@ def trial_row(trial: Trial, objectives: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
-def _value(trial: Trial, objectives: Sequence[str]) -> float | dict[str, float] | None:
+def _value(trial: Trial, objectives: Sequence[Objective]) -> float | dict[str, float] | None:
     if trial.values is None:
         return None
     if len(trial.values) == 1:
         return trial.values[0]
-    return dict(zip(objectives, trial.values, strict=True))
+    pairs = zip(objectives, trial.values, strict=True)
+    values = {one.name: value for one, value in pairs if one.direction is not None}
+    return values if len(values) > 1 else next(iter(values.values()))
 
 
 def _duration(trial: Trial) -> float | None:
@@ -52,14 +56,17 @@ def _duration(trial: Trial) -> float | None:
     return trial.end_time - trial.start_time
 
 
-def result_row(metric: MetricRow) -> dict[str, Any]:
-    """Return one reported result: what was reported (a bare number as `default`), and the trial and its progress.
+def result_row(metric: MetricRow, objectives: Sequence[Objective] = ()) -> dict[str, Any]:
+    """Return one reported result: what was reported, and the trial and its progress.
+
+    The main one of the `objectives` is also called `default`, and a bare number has both names.
 
     A reported key never replaces one of ours, which stoppers rely on. A reported `done` that is true counts: with
     `stop={"done": True}` a trial can end itself.
     """
     trial, value = metric.trial, loads(metric.value)
-    reported = value if isinstance(value, dict) else {"default": value}
+    main = main_objective(objectives).name
+    reported = with_default(value if isinstance(value, dict) else {main: value}, main)
     is_final = metric.kind == "FINAL"
     began = trial.start_time if trial.start_time is not None else metric.time
     return {
@@ -77,13 +84,12 @@ def result_row(metric: MetricRow) -> dict[str, Any]:
 
 def experiment_row(runner: TrialRunner, folder: Path, now: float) -> dict[str, Any]:
     """Return the experiment; `best` is a list with one trial, or the Pareto front of several objectives."""
-    names = [objective.name for objective in runner.objectives]
     return {
         "id": runner.experiment_id,
         "status": runner.status.value,
         "reason": runner.reason,
         "folder": str(folder),
         "counts": {status.value: count for status, count in runner.counts.items() if count},
-        "best": [trial_row(trial, names) for trial in runner.best.front],
+        "best": [trial_row(trial, runner.objectives) for trial in runner.best.front],
         "run_time": runner.elapsed(now),
     }

@@ -155,7 +155,7 @@ def ranged(axis: dict[str, Any], values: Numbers, below: float, above: float = 0
     return {**axis, "range": [ends[0] - below * width, ends[1] + above * width]}
 
 
-def within_reach(values: Numbers, direction: str) -> Numbers:
+def within_reach(values: Numbers, direction: str | None) -> Numbers:
     """Return the values without those that are worse than the middle half by more than ten times its width.
 
     >>> within_reach(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 400.0]), "minimize").max()
@@ -201,7 +201,7 @@ def _log_kind(decades: float, ticks: int = 5) -> dict[str, Any]:
     return {"type": "log", "exponentformat": "e", "dtick": max(math.ceil(decades / ticks), 1)}
 
 
-def best_so_far(values: Numbers, direction: str) -> Numbers:
+def best_so_far(values: Numbers, direction: str | None) -> Numbers:
     """Return the best of all values up to each, shape (n,).
 
     >>> best_so_far(np.array([3.0, 1.0, 2.0]), "minimize").tolist()

@@ -41,7 +41,7 @@ def example_table(trials: int = 60, seed: int = 0) -> ExperimentTable:
     rng = np.random.default_rng(seed)
     space = SearchSpace.parse(EXAMPLE_SPACE)
     points = [_drawn(space, rng, number, trials) for number in range(trials)]
-    objectives = [Objective("loss"), Objective("seconds")]
+    objectives = [Objective(name="loss"), Objective(name="seconds")]
     records, curves, free = [], [], [1.7e9] * _WORKERS
     losses = [_loss(point) + 0.02 * rng.standard_normal() for point in points]
     for number, (point, loss) in enumerate(zip(points, losses, strict=True)):

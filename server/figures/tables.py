@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...runner import Objective
+from ...protocol import Objective
 from .dimensions import Dimension, completed, inferred, number_or_none
 
 __all__ = ["Curve", "ExperimentTable", "Objective", "Span", "TrialRecord"]

@@ -108,7 +108,7 @@ class _Overview:
         if found.history is None:
             return
         first = summary["objectives"][0]
-        objective = Objective(first["name"], first["direction"])
+        objective = Objective(name=first["name"], direction=first["direction"])
         self._figure.show(progress_figure(found.history, objective, self._theme, found.front))
 
     async def tick(self) -> None:

@@ -13,6 +13,7 @@ from .trial_query import Condition, QueryError, TrialQuery
 from .view import ExperimentView, Follow
 from .words import (
     STATUS_WORDS,
+    closest_text,
     counts_text,
     duration_text,
     flat,
@@ -37,6 +38,7 @@ __all__ = [
     "Follow",
     "QueryError",
     "TrialQuery",
+    "closest_text",
     "counts_text",
     "csv_lines",
     "duration_text",

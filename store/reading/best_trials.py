@@ -1,58 +1,158 @@
-"""The best trials, and the history of the best value."""
+"""The best trials, among those that keep the limits, and how they came to be the best."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...protocol import Objective
 from ..errors import understood
+from .configuration import read_objectives
 from .database import Database
+from .front import Point, added, front_of, hypervolume, knee_of, reference_of
+from .trial_query import QueryError
 from .trial_rows import rows_by_number
 
-__all__ = ["read_best", "read_history"]
+__all__ = ["closest_to_limits", "limits_of", "read_best", "read_front", "read_history"]
 
 _VALUES = (
     "SELECT t.sequence_id, t.end_time, o.value FROM objective_values o JOIN trials t USING (sequence_id)"
     " WHERE o.name = ? AND t.status = 'SUCCEEDED'"
 )
+# Of so many moments the hypervolume is computed: with more objectives each one takes longer.
+_MOMENTS = {2: 200, 3: 50}
+_FEWEST_MOMENTS = 10
 
 
-def read_best(db: Database, objectives: Sequence[Mapping[str, str]], count: int) -> list[dict[str, Any]]:
-    """Return the best `count` trials by one objective (of equals, the earlier), or the Pareto front of several."""
-    if len(objectives) == 1:
-        name, direction = objectives[0]["name"], objectives[0]["direction"]
-        order = "ASC" if direction == "minimize" else "DESC"
-        rows = db.rows(f"{_VALUES} ORDER BY o.value {order}, t.sequence_id LIMIT ?", (name, count))
-        return rows_by_number(db, [row[0] for row in rows])
-    return rows_by_number(db, _front(db, objectives))
+def read_best(db: Database, count: int, by: str | None = None) -> list[dict[str, Any]]:
+    """Return the best `count` trials by one objective (of equals, the earlier), or the Pareto front of several.
+
+    With `by`, the best `count` trials of the front by an objective, or its knee. Raise `QueryError` for an unknown one.
+    """
+    goals = _goals(db)
+    if by is not None:
+        return rows_by_number(db, _chosen(db, goals, by)[:count])
+    if len(goals) > 1:
+        return rows_by_number(db, list(front_of(_points(db))))
+    keeps, bound = _keeps_limits(db)
+    order = "DESC" if goals[0].direction == "maximize" else "ASC"
+    statement = f"{_VALUES} AND {keeps} ORDER BY o.value {order}, t.sequence_id LIMIT ?"
+    return rows_by_number(db, [row[0] for row in db.rows(statement, (goals[0].name, *bound, count))])
 
 
-def read_history(db: Database, objective: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the results of an objective in the order in which the trials ended, each with the best so far."""
-    best = "min" if objective["direction"] == "minimize" else "max"
+def read_history(db: Database) -> list[dict[str, Any]]:
+    """Return the results of the first objective in the order in which the trials ended, each with the best so far.
+
+    The best is None until a trial keeps the limits.
+    """
+    goal = _goals(db)[0]
+    keeps, bound = _keeps_limits(db, "sequence_id")
+    best = f"{'max' if goal.direction == 'maximize' else 'min'}(CASE WHEN {keeps} THEN value END)"
     rows = db.rows(
-        f"SELECT sequence_id, end_time, value, {best}(value) OVER (ORDER BY end_time, sequence_id ROWS UNBOUNDED"
+        f"SELECT sequence_id, end_time, value, {best} OVER (ORDER BY end_time, sequence_id ROWS UNBOUNDED"
         f" PRECEDING) FROM ({_VALUES}) ORDER BY end_time, sequence_id",
-        (objective["name"],),
+        (*bound, goal.name),
     )
     return [dict(zip(("sequence_id", "time", "value", "best"), row, strict=True)) for row in rows]
 
 
-def _front(db: Database, objectives: Sequence[Mapping[str, str]]) -> list[int]:
-    """Return the numbers of the trials that no other dominates."""
-    signs = [1.0 if objective["direction"] == "minimize" else -1.0 for objective in objectives]
-    points: dict[int, list[float]] = {}
+def read_front(db: Database) -> dict[str, Any]:
+    """Return the front of several objectives: `trials` (numbers), `knee`, `hypervolume`, `reference` and `history`.
+
+    `history` has the hypervolume after the trials that increased it, thinned out. `infeasible` are the numbers of the
+    trials that violate a limit. With one objective `trials` has the best trial, and there is no volume.
+    """
+    goals, points = _goals(db), _points(db)
+    found = {"infeasible": _infeasible(db), "limits": limits_of(db)}
+    if len(goals) < 2:
+        best = [row["sequence_id"] for row in read_best(db, 1)]
+        return {**found, "trials": best, "knee": None, "hypervolume": None, "reference": {}, "history": []}
+    front = front_of(points)
+    signs = [one.sign for one in goals]
+    given = [None if one.reference is None else one.sign * one.reference for one in goals]
+    reference = reference_of(front.values(), given)
+    return {
+        **found,
+        "trials": list(front),
+        "knee": knee_of(front),
+        "hypervolume": hypervolume(front.values(), reference) if front else None,
+        "reference": {
+            one.name: sign * bound for one, sign, bound in zip(goals, signs, reference, strict=True)
+        },
+        "history": list(_volumes(db, points, reference)),
+    }
+
+
+def limits_of(db: Database) -> dict[str, str]:
+    """Return the limits of the metrics, in words, by name."""
+    return {one.name: one.limits_text for one in read_objectives(db) if one.is_limited}
+
+
+def closest_to_limits(db: Database) -> int | None:
+    """Return the number of the trial that exceeds the limits least (of equals, the earlier)."""
+    violations = dict[int, float]()
+    for one in read_objectives(db):
+        if one.is_limited:
+            for number, _, value in db.rows(_VALUES, (one.name,)):
+                violations[number] = violations.get(number, 0.0) + one.violation(value)
+    return min(violations, key=lambda number: (violations[number], number), default=None)
+
+
+def _goals(db: Database) -> list[Objective]:
+    return [one for one in read_objectives(db) if one.direction is not None]
+
+
+def _keeps_limits(db: Database, column: str = "o.sequence_id") -> tuple[str, list[Any]]:
+    """Return the SQL condition for trials that keep the limits, with its values."""
+    limits = [one for one in read_objectives(db) if one.is_limited]
+    if not limits:
+        return "1", []
+    broken = " OR ".join("name = ? AND value NOT BETWEEN ? AND ?" for _ in limits)
+    bound = [value for one in limits for value in (one.name, one.at_least, one.at_most)]
+    return f"{column} NOT IN (SELECT sequence_id FROM objective_values WHERE {broken})", bound
+
+
+def _infeasible(db: Database) -> list[int]:
+    keeps, bound = _keeps_limits(db, "sequence_id")
+    rows = db.rows(f"SELECT sequence_id FROM trials WHERE status = 'SUCCEEDED' AND NOT {keeps}", bound)
+    return [number for (number,) in rows]
+
+
+def _points(db: Database) -> dict[int, Point]:
+    """Return the losses of the trials that keep the limits, in the order in which they ended."""
+    goals = _goals(db)
+    keeps, bound = _keeps_limits(db)
+    points: dict[int, Point] = {}
     with understood(db.path, "objective_values"):
-        for sign, objective in zip(signs, objectives, strict=True):
-            for sequence_id, _, value in db.rows(_VALUES, (objective["name"],)):
-                points.setdefault(sequence_id, []).append(sign * value)
-    whole = sorted((point, number) for number, point in points.items() if len(point) == len(objectives))
-    front: list[tuple[list[float], int]] = []
-    for point, number in whole:  # what dominates a point comes before it in this order
-        if not any(_dominates(other, point) for other, _ in front):
-            front.append((point, number))
-    return sorted(number for _, number in front)
+        for one in goals:
+            statement = f"{_VALUES} AND {keeps} ORDER BY t.end_time, t.sequence_id"
+            for sequence_id, _, value in db.rows(statement, (one.name, *bound)):
+                points[sequence_id] = (*points.get(sequence_id, ()), one.sign * value)
+    return {number: point for number, point in points.items() if len(point) == len(goals)}
 
 
-def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
-    return one != other and all(mine <= theirs for mine, theirs in zip(one, other, strict=True))
+def _chosen(db: Database, goals: Sequence[Objective], by: str) -> list[int]:
+    places = {one.name: place for place, one in enumerate(goals)}
+    front = front_of(_points(db))
+    if by in places:
+        place = places[by]
+        return sorted(front, key=lambda number: (front[number][place], front[number], number))
+    if by == "knee" and len(goals) > 1:
+        knee = knee_of(front)
+        return [] if knee is None else [knee]
+    known = [*places, *(["knee"] if len(goals) > 1 else [])]
+    raise QueryError(f"'{by}' is not an objective to choose the best by: use {' or '.join(known)}")
+
+
+def _volumes(db: Database, points: dict[int, Point], reference: Point) -> Iterator[dict[str, Any]]:
+    fronts: list[tuple[int, list[Point]]] = []
+    front: list[Point] = []
+    for number, point in points.items():
+        if (grown := added(front, point)) is not None:
+            front = grown
+            fronts.append((number, grown))
+    most = _MOMENTS.get(len(reference), _FEWEST_MOMENTS)
+    thin = max(1, -(-len(fronts) // most))
+    times = dict(db.rows("SELECT sequence_id, end_time FROM trials WHERE status = 'SUCCEEDED'"))
+    for number, known in fronts[::-1][::thin][::-1]:
+        yield {"sequence_id": number, "time": times[number], "hypervolume": hypervolume(known, reference)}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import understood
+from .configuration import main_name
 from .database import Database
 from .json_values import parsed
 from .trial_query import QueryError, number_expression
@@ -120,6 +121,7 @@ def read_curves(
 ) -> list[Curve]:
     """Return one metric of the intermediate results of each trial, thinned out to about `points` results."""
     found: list[Curve] = []
+    expression = number_expression("value", metric, main_name(db))
     with db.connection() as connection:
         counts = connection.execute(
             f"SELECT sequence_id, next_sequence FROM trials WHERE sequence_id IN ({_listed(sequence_ids)})"
@@ -127,7 +129,7 @@ def read_curves(
         totals: dict[int, int] = dict(counts.fetchall())
         for sequence_id in sequence_ids:
             total = totals.get(sequence_id, 0)
-            statement, values = _statement(sequence_id, metric, total, points)
+            statement, values = _statement(sequence_id, expression, total, points)
             rows = connection.execute(statement, values).fetchall() if total else []
             numbers = [_number(row[1]) for row in rows]
             found.append(Curve(sequence_id, [row[0] for row in rows], numbers, total))
@@ -136,7 +138,7 @@ def read_curves(
 
 def read_step(db: Database, sequence: int, metric: str = "default") -> dict[int, float]:
     """Return intermediate result number `sequence` of every trial that has one, by the trial's number."""
-    number, bound = number_expression("value", metric)
+    number, bound = number_expression("value", metric, main_name(db))
     rows = db.rows(
         f"SELECT sequence_id, {number} FROM metrics WHERE kind = 'PERIODICAL' AND sequence = ? AND NOT superseded",
         (*bound, sequence),
@@ -145,8 +147,10 @@ def read_step(db: Database, sequence: int, metric: str = "default") -> dict[int,
     return {sequence_id: number for sequence_id, number in numbers.items() if number is not None}
 
 
-def _statement(sequence_id: int, metric: str, total: int, points: int | None) -> tuple[str, list[Any]]:
-    number, bound = number_expression("value", metric)
+def _statement(
+    sequence_id: int, expression: tuple[str, list[Any]], total: int, points: int | None
+) -> tuple[str, list[Any]]:
+    number, bound = expression
     counted = "FROM metrics WHERE sequence_id = ? AND kind = 'PERIODICAL' AND NOT superseded"
     if points is None or total <= points:
         return f"SELECT sequence, {number} {counted} ORDER BY sequence, attempt", [*bound, sequence_id]

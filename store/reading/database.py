@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ...protocol import Objective
 from ..errors import StoreError, check_wal, empty, explain
 from ..folder import ExperimentFolder, FolderError
 from ..schema import SCHEMA_VERSION
@@ -34,6 +35,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.objectives: tuple[Objective, ...] | None = None  # read once: they never change
         self._free: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         for _ in range(_CONNECTIONS):
             self._free.put(None)  # made when it is needed

@@ -9,14 +9,15 @@ from typing import Any
 from ...runner import ExperimentStatus, TrialStatus
 from ..errors import damaged, empty, understood
 from ..folder import ExperimentFolder
+from .best_trials import closest_to_limits, limits_of, read_best
+from .configuration import read_config, read_objectives
 from .curves import read_results
 from .database import Database
 from .defaults import read_defaults
-from .json_values import parsed
 from .trial_query import TrialQuery
 from .trial_rows import read_trials
 
-__all__ = ["read_config", "read_everything", "read_experiment", "read_objectives", "read_summary"]
+__all__ = ["read_everything", "read_experiment", "read_summary"]
 
 _COLUMNS = ("id", "name", "status", "reason", "error", "created", "end_time", "run_time")
 _LIMITS = ("maxTrialNumber", "maxExperimentDuration", "maxTrialDuration", "trialConcurrency")
@@ -35,23 +36,6 @@ def read_experiment(db: Database) -> dict[str, Any]:
     return found
 
 
-def read_config(db: Database) -> dict[str, Any]:
-    """Return the stored configuration; raise `StoreError` if there is none."""
-    (text,) = _row(db, ("config",))
-    with understood(db.path, "config"):
-        found = parsed(text)
-        if not isinstance(found, dict):
-            raise TypeError("not an object")
-        return found
-
-
-def read_objectives(db: Database) -> list[dict[str, str]]:
-    """Return what is optimised: name and direction of each objective."""
-    config = read_config(db)
-    with understood(db.path, "objectives"):
-        return _objectives_of(config)
-
-
 def _row(db: Database, columns: Sequence[str]) -> tuple[Any, ...]:
     row = db.row(f"SELECT {', '.join(columns)} FROM experiment")
     if row is None:
@@ -59,36 +43,33 @@ def _row(db: Database, columns: Sequence[str]) -> tuple[Any, ...]:
     return row
 
 
-def _objectives_of(config: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the objectives of a stored configuration.
-
-    >>> _objectives_of({"objectives": [{"direction": "maximize"}]})
-    [{'name': 'default', 'direction': 'maximize'}]
-    """
-    found = config.get("objectives") or [{"direction": "minimize"}]
-    objectives = [{"name": item.get("name") or "default", "direction": item["direction"]} for item in found]
-    for objective in objectives:
-        if objective["direction"] not in ("minimize", "maximize"):
-            raise ValueError(f"the direction {objective['direction']!r}")
-    return objectives
-
-
 def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
-    """Return the state of an experiment; `is_running`: a manager is alive, `remaining`: estimated seconds."""
+    """Return the state of an experiment; `is_running`: a manager is alive, `remaining`: estimated seconds.
+
+    `objectives` is what is optimised, `outcome_limits` what is limited; `closest` is the trial that exceeds the limits
+    least, while none keeps them.
+    """
     found, config = read_experiment(db), read_config(db)
     _refuse_other_types(db)
     is_running = not ExperimentStatus(found["status"]).is_final and folder.manager() is not None
     counted = _counted(db, found["end_time"] or time.time())
     with understood(db.path, "limits"):
         limits = {_snake(name): _limit(config.get(name)) for name in _LIMITS}
+    objectives = [
+        {"name": one.name, "direction": one.direction} for one in read_objectives(db) if one.direction
+    ]
+    best, outcome_limits = read_best(db, 1), limits_of(db)
     return {
         **found,
         "folder": str(folder.path),
         "is_running": is_running,
         **counted,
         "limits": limits,
-        "objectives": read_objectives(db),
+        "objectives": objectives,
+        "outcome_limits": outcome_limits,
         "defaults": read_defaults(db, config),
+        "best": best,
+        "closest": closest_to_limits(db) if outcome_limits and not best else None,
         "remaining": _remaining(counted, limits, found["run_time"]) if is_running else None,
     }
 

@@ -83,15 +83,18 @@ class TrialQuery:
     offset: int = 0
     limit: int | None = 100
 
-    def where(self) -> tuple[str, list[Any]]:
-        """Return the WHERE clause over `trials t`, with its values; raise `QueryError` for an unknown field."""
+    def where(self, main: str = "default") -> tuple[str, list[Any]]:
+        """Return the WHERE clause over `trials t`, with its values; raise `QueryError` for an unknown field.
+
+        `main` is the name of the objective that `value` and `last` mean.
+        """
         clauses, values = ["1"], list[Any]()
         for column, chosen in (("t.status", self.statuses), ("t.kind", self.kinds)):
             if chosen:
                 clauses.append(f"{column} IN ({', '.join('?' * len(chosen))})")
                 values += chosen
         for condition in self.conditions:
-            clause, bound = _comparison(condition)
+            clause, bound = _comparison(condition, main)
             clauses.append(clause)
             values += bound
         if self.search:
@@ -100,11 +103,11 @@ class TrialQuery:
             values += bound
         return " AND ".join(clauses), values
 
-    def order(self) -> tuple[str, list[Any]]:
+    def order(self, main: str = "default") -> tuple[str, list[Any]]:
         """Return the ORDER BY clause, with its values: trials without a value come last in both directions."""
         if self.sort == "sequence_id":
             return f"t.sequence_id {'DESC' if self.descending else 'ASC'}", []
-        expression, values = field_expression(self.sort)
+        expression, values = field_expression(self.sort, main)
         direction = "DESC" if self.descending else "ASC"
         return f"{expression} {direction} NULLS LAST, t.sequence_id", values
 
@@ -113,30 +116,33 @@ class TrialQuery:
         return "LIMIT ? OFFSET ?", [-1 if self.limit is None else self.limit, self.offset]
 
 
-def field_expression(field: str) -> tuple[str, list[Any]]:
+def field_expression(field: str, main: str = "default") -> tuple[str, list[Any]]:
     """Return the SQL expression of a field, with its values; raise `QueryError`."""
     if field in _COLUMNS:
         return f"({_COLUMNS[field]})", []
     head, _, name = field.partition(".")
     if head == "value" or field == "last":
         if field == "last":
-            return f"({LAST})", []
+            last, bound = last_expression(main)
+            return f"({last})", bound
         objective = "SELECT value FROM objective_values WHERE sequence_id = t.sequence_id AND name = ?"
-        return f"({objective})", [name or "default"]
+        return f"({objective})", [main if name in ("", "default") else name]
     if head in ("parameters", "final") and name and len(field) <= _LONGEST_FIELD:
         return _inside(head, name)
     known = [*_COLUMNS, "value", "value.OBJECTIVE", "last", "final.NAME", "parameters.NAME"]
     raise QueryError(f"'{field}' is not a field of a trial: use one of {', '.join(known)}")
 
 
-def number_expression(column: str, name: str) -> tuple[str, list[Any]]:
+def number_expression(column: str, name: str, main: str = "default") -> tuple[str, list[Any]]:
     """Return the SQL expression for the number of one metric in reported JSON text, with its values.
 
-    What is not a finite number is NULL: SQLite's JSON functions do not know NaN.
+    A bare number is the `main` objective, which is also called `default`. What is not a finite number is NULL: SQLite's
+    JSON functions do not know NaN.
     """
     inside = f"WHEN {column} LIKE '{{%' AND json_valid({column}) THEN json_extract({column}, ?)"
     bare = f"WHEN {column} GLOB '[0-9]*' OR {column} GLOB '-[0-9]*' THEN CAST({column} AS REAL) "
-    return f"CASE {bare if name == 'default' else ''}{inside} END", [json_path([name])]
+    name = main if name == "default" else name
+    return f"CASE {bare if name == main else ''}{inside} END", [json_path([name])]
 
 
 def json_path(names: Sequence[str]) -> str:
@@ -148,12 +154,14 @@ def json_path(names: Sequence[str]) -> str:
     return "$" + "".join(f".{json.dumps(name, ensure_ascii=False)}" for name in names)
 
 
-LAST = (
-    "SELECT CAST(CASE WHEN m.value LIKE '{%' AND json_valid(m.value) THEN json_extract(m.value, '$.default')"
-    " WHEN m.value GLOB '[0-9]*' OR m.value GLOB '-[0-9]*' THEN m.value END AS REAL) FROM metrics m"
-    " WHERE m.sequence_id = t.sequence_id AND m.kind = 'PERIODICAL' AND NOT m.superseded"
-    " ORDER BY m.sequence DESC LIMIT 1"
-)
+def last_expression(main: str) -> tuple[str, list[Any]]:
+    """Return the SQL query of a trial's last intermediate result, with its values."""
+    number, bound = number_expression("m.value", main, main)
+    return (
+        f"SELECT CAST({number} AS REAL) FROM metrics m"
+        " WHERE m.sequence_id = t.sequence_id AND m.kind = 'PERIODICAL' AND NOT m.superseded"
+        " ORDER BY m.sequence DESC LIMIT 1"
+    ), bound
 
 
 def _inside(head: str, name: str) -> tuple[str, list[Any]]:
@@ -169,8 +177,8 @@ def _inside(head: str, name: str) -> tuple[str, list[Any]]:
     return f"(CASE WHEN json_valid({column}) THEN {found} END)", list(paths)
 
 
-def _comparison(condition: Condition) -> tuple[str, list[Any]]:
-    expression, values = field_expression(condition.field)
+def _comparison(condition: Condition, main: str) -> tuple[str, list[Any]]:
+    expression, values = field_expression(condition.field, main)
     if condition.symbol not in _SYMBOLS:
         raise QueryError(f"'{condition.symbol}' is not a comparison: use one of {' '.join(_SYMBOLS)}")
     if condition.symbol == "~":

@@ -8,9 +8,10 @@ from typing import Any
 
 from ...runner import TrialStatus
 from ..errors import understood
+from .configuration import main_name
 from .database import Database
 from .json_values import parsed
-from .trial_query import LAST, TrialQuery
+from .trial_query import TrialQuery, last_expression
 
 __all__ = [
     "TrialPage",
@@ -67,8 +68,9 @@ class TrialPage:
 
 def read_trials(db: Database, query: TrialQuery, *, whole: bool = False) -> TrialPage:
     """Return the page of trials that a query asks for, each `whole` or without its details; raise `QueryError`."""
-    where, filtered = query.where()
-    order, sorted_by = query.order()
+    main = main_name(db)
+    where, filtered = query.where(main)
+    order, sorted_by = query.order(main)
     page, bounds = query.page()
     with db.connection() as connection:
         (total,) = connection.execute(f"SELECT count(*) FROM trials t WHERE {where}", filtered).fetchone()
@@ -76,20 +78,22 @@ def read_trials(db: Database, query: TrialQuery, *, whole: bool = False) -> Tria
             f"SELECT t.sequence_id FROM trials t WHERE {where} ORDER BY {order} {page}",
             [*filtered, *sorted_by, *bounds],
         ).fetchall()
-        found = _rows(db, connection, _DETAIL if whole else _LIST, [number for (number,) in numbers])
+        found = _rows(db, connection, main, _DETAIL if whole else _LIST, [number for (number,) in numbers])
     return TrialPage(found, total)
 
 
 def rows_by_number(db: Database, sequence_ids: Sequence[int]) -> list[dict[str, Any]]:
     """Return the trials with these numbers, in this order, as in a page of the table."""
+    main = main_name(db)
     with db.connection() as connection:
-        return _rows(db, connection, _LIST, sequence_ids)
+        return _rows(db, connection, main, _LIST, sequence_ids)
 
 
 def read_trial(db: Database, sequence_id: int) -> dict[str, Any]:
     """Return all about one trial; raise `LookupError` if there is none."""
+    main = main_name(db)
     with db.connection() as connection:
-        found = _rows(db, connection, _DETAIL, [sequence_id])
+        found = _rows(db, connection, main, _DETAIL, [sequence_id])
         if not found:
             raise LookupError(f"there is no trial {sequence_id}")
         attempts = connection.execute(
@@ -138,10 +142,11 @@ def sequence_id_of(db: Database, name: int | str) -> int:
 
 
 def _rows(
-    db: Database, connection: Any, columns: Sequence[str], sequence_ids: Sequence[int]
+    db: Database, connection: Any, main: str, columns: Sequence[str], sequence_ids: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Return trials by their numbers, in that order; a few hundred at a time, so that no statement grows too long."""
     found: dict[int, dict[str, Any]] = {}
+    last, bound = last_expression(main)
     selected = ", ".join(f"t.{name}" for name in columns)
     for begin in range(0, len(sequence_ids), 500):
         listed = ", ".join(map(str, sequence_ids[begin : begin + 500]))
@@ -151,22 +156,22 @@ def _rows(
         ):
             values.setdefault(sequence_id, {})[name] = value
         for row in connection.execute(
-            f"SELECT {selected}, ({LAST}) FROM trials t WHERE t.sequence_id IN ({listed})"
+            f"SELECT {selected}, ({last}) FROM trials t WHERE t.sequence_id IN ({listed})", bound
         ):
             with understood(db.path, f"trial {row[0]}"):
-                trial = _trial(dict(zip(columns, row, strict=False)), values.get(row[0], {}))
+                trial = _trial(dict(zip(columns, row, strict=False)), values.get(row[0], {}), main)
             found[row[0]] = {**trial, "last": row[-1]}
     return [found[number] for number in sequence_ids if number in found]
 
 
-def _trial(row: dict[str, Any], values: dict[str, float]) -> dict[str, Any]:
+def _trial(row: dict[str, Any], values: dict[str, float], main: str) -> dict[str, Any]:
     record = parsed(row.pop("record"))
     row["status"] = TrialStatus(row["status"]).value
     row["parameters"] = record["parameters"]
     row["parameter_source"] = record.get("parameter_source")
     row["final"] = parsed(row["final"])
     row["values"] = {name: _number(value) for name, value in values.items()}
-    row["value"] = values.get("default")
+    row["value"] = values.get(main)
     row["intermediate_results"] = row.pop("next_sequence")
     begin, end = row["start_time"], row["end_time"]
     # A clock that was set back while the trial ran must not make it shorter than nothing.

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..folder import ExperimentFolder
-from .best_trials import read_best, read_history
+from .best_trials import read_best, read_front, read_history
+from .configuration import main_name, read_config, read_objectives
 from .curves import (
     Curve,
     NewResults,
@@ -28,7 +29,7 @@ from .database import Database
 from .failures import FailureGroup, read_failures, read_retries
 from .feed import EventPage, Feed
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
-from .overview import read_config, read_everything, read_experiment, read_objectives, read_summary
+from .overview import read_everything, read_experiment, read_summary
 from .trial_query import TrialQuery
 from .trial_rows import (
     TrialPage,
@@ -91,8 +92,7 @@ class ExperimentView:
 
     def summary(self) -> dict[str, Any]:
         """Return its state: its row, is_running, counts, totals, times, limits, objectives, defaults, best."""
-        found = read_summary(self.database, self.folder)
-        return {**found, "best": self.best(1)}
+        return read_summary(self.database, self.folder)
 
     def check(self) -> None:
         """Read everything; raise `StoreError` for anything that cannot be understood."""
@@ -105,15 +105,27 @@ class ExperimentView:
 
     def objectives(self) -> list[dict[str, str]]:
         """Return what is optimised: `name`, usually `default`, and `direction` of each objective."""
-        return read_objectives(self.database)
+        found = read_objectives(self.database)
+        return [{"name": one.name, "direction": one.direction} for one in found if one.direction]
 
-    def best(self, count: int = 1) -> list[dict[str, Any]]:
-        """Return the best trials: the first `count` by one objective, the whole Pareto front by several."""
-        return read_best(self.database, self.objectives(), count)
+    def main_objective(self) -> str:
+        """Return the name of the objective that single-objective plug-ins optimise."""
+        return main_name(self.database)
+
+    def best(self, count: int = 1, by: str | None = None) -> list[dict[str, Any]]:
+        """Return the best trials: the first `count` by one objective, the whole Pareto front by several.
+
+        With `by`, the first `count` of the front by an objective, or its `knee`; raise `QueryError` for an unknown one.
+        """
+        return read_best(self.database, count, by)
+
+    def front(self) -> dict[str, Any]:
+        """Return the Pareto front: `trials`, `knee`, `hypervolume` with its `reference` and `history`, `infeasible`."""
+        return read_front(self.database)
 
     def history(self) -> list[dict[str, Any]]:
         """Return every result in order of time, with the best so far: `sequence_id`, `time`, `value`, `best`."""
-        return read_history(self.database, self.objectives()[0])
+        return read_history(self.database)
 
     def failures(self) -> list[FailureGroup]:
         """Return the ways in which trials failed, the most frequent first."""

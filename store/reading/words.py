@@ -10,6 +10,7 @@ from typing import Any
 
 __all__ = [
     "STATUS_WORDS",
+    "closest_text",
     "counts_text",
     "duration_text",
     "flat",
@@ -142,6 +143,15 @@ def flat(value: object, name: str = "") -> dict[str, Any]:
     for key, inner in value.items():
         found |= flat(inner, f"{name}.{key}" if name else str(key))
     return found
+
+
+def closest_text(sequence_id: int) -> str:
+    """Return a sentence for an experiment in which no trial keeps the limits of the objectives.
+
+    >>> closest_text(7)
+    'no trial keeps the limits yet (closest: trial 7)'
+    """
+    return f"no trial keeps the limits yet (closest: trial {sequence_id})"
 
 
 def parameters_text(parameters: object) -> str:

@@ -13,8 +13,8 @@ from pitchpipe.cli.display import PlainDisplay, SilentDisplay, plain_line
 from pitchpipe.cli.live import LiveDisplay, render
 from pitchpipe.cli.progress import Best, Progress, ProgressMeter
 from pitchpipe.cli.verbs.run import make_display
+from pitchpipe.protocol import Objective
 from pitchpipe.runner.effects import AttemptOrder
-from pitchpipe.runner.objectives import Objective
 from pitchpipe.runner.trial import TrialStatus
 from pitchpipe.store.reading.failures import FailedTrial
 
@@ -149,6 +149,13 @@ class Waits(io.StringIO):
         return True
 
 
+def test_closest_trial_is_shown_while_none_keeps_the_limits() -> None:
+    closest = "no trial keeps the limits yet (closest: trial 7)"
+    progress = replace(HALF, best=(), closest=closest)
+    assert plain_line(progress).endswith(f"about 40 s left; {closest}")
+    assert f"  {closest}" in drawn(progress)
+
+
 def test_display_is_chosen_by_where_it_goes() -> None:
     errors = io.StringIO()
     assert isinstance(make_display(Waits(), errors, quiet=False), LiveDisplay)
@@ -203,7 +210,8 @@ def manager(trial_of: Callable[..., Any]) -> Any:
     runner = SimpleNamespace(
         status=TrialStatus.RUNNING, reason="", counts={TrialStatus.RUNNING: 1, TrialStatus.FAILED: 0},
         failures=[],
-        objectives=(Objective("default", "minimize"),), best=SimpleNamespace(front=[best]), waiting=[],
+        objectives=(Objective(name="default", direction="minimize"),), waiting=[],
+        best=SimpleNamespace(front=[best], closest=None),
         elapsed=lambda now: now,
     )  # fmt: skip
     config = SimpleNamespace(

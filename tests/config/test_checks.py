@@ -115,7 +115,82 @@ def test_parameter_named_constraints_is_not_mistaken_for_the_constraints() -> No
     assert problem.startswith("search_space.constraints._value")
 
 
-def test_objectives_without_default_are_a_problem() -> None:
-    objectives = [{"name": "loss", "direction": "minimize"}]
-    (problem,) = problems_of({**SMALLEST, "objectives": objectives})
-    assert "no objective is named default" in problem
+def test_no_objective_has_to_be_called_default() -> None:
+    objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": " <= 20 "}]
+    config = ExperimentConfig.from_dict({**SMALLEST, "objectives": objectives})
+    assert config.canonical()["objectives"] == [
+        {"name": "loss", "direction": "minimize"},
+        {"name": "ms", "constraint": "<= 20"},
+    ]
+    assert config.goal == "minimizing loss, limit ms <= 20"
+    assert ExperimentConfig.from_canonical(config.canonical()) == config
+
+
+LOSS = {"name": "loss", "direction": "minimize"}
+
+
+@pytest.mark.parametrize(
+    ("objectives", "problem"),
+    [
+        (
+            [{"name": "ms", "constraint": "<= 2"}],
+            "objectives: nothing is optimised: all of these are only limited (give one of them a direction)",
+        ),
+        (
+            [LOSS, {"name": "ms"}],
+            'objectives[1].direction: required field is missing (or a constraint, such as constraint: "<= 20")',
+        ),
+        (
+            [LOSS, {"name": "ms", "constraint": "<= 2", "reference": 3}],
+            "objectives[1].reference: belongs to an objective with a direction; this one is only limited",
+        ),
+        (
+            [LOSS, {**LOSS, "constraint": "<= 2"}],
+            'objectives[1].name: there is another objective named "loss"',
+        ),
+        (
+            [LOSS, {"name": "ms", "constraint": "< 2"}],
+            "objectives[1].constraint: '< 2' is not <= NUMBER or >= NUMBER"
+            ' (such as "<= 20" or ">= 0.5, <= 1", in quotes)',
+        ),
+        (
+            [LOSS, {"name": "ms", "constraint": ">= 2, <= 1"}],
+            'objectives[1].constraint: no value is >= 2, <= 1 (such as "<= 20" or ">= 0.5, <= 1", in quotes)',
+        ),
+        (
+            [LOSS, {"name": "ms", "constraint": "<= 1e999"}],
+            'objectives[1].constraint: "<= 1e999" is too large a number for a limit'
+            ' (such as "<= 20" or ">= 0.5, <= 1", in quotes)',
+        ),
+        (
+            [LOSS, {"name": "ms", "constraint": 20}],
+            'objectives[1].constraint: must be text, not 20 (such as "<= 20" or ">= 0.5, <= 1", in quotes)',
+        ),
+        (
+            [{**LOSS, "reference": float("inf")}],
+            "objectives[0].reference: must be a finite number, not Infinity",
+        ),
+        (
+            [{**LOSS, "reference": "1"}],
+            'objectives[0].reference: must be a number, not "1" (write 1 without quotes)',
+        ),
+    ],
+)
+def test_bad_objective_is_a_problem_with_a_place(objectives: list[Any], problem: str) -> None:
+    assert problems_of({**SMALLEST, "objectives": objectives}) == [problem]
+
+
+@pytest.mark.parametrize("tuner", [{"name": "TPE"}, {"class_name": "m.C", "code_directory": "."}])
+def test_optimize_mode_must_be_the_direction_of_the_main_objective(tuner: dict[str, Any]) -> None:
+    objectives = [
+        {"name": "ms", "constraint": "<= 2"},
+        {"name": "f1", "direction": "maximize"},
+        {"name": "cost", "direction": "minimize"},
+    ]
+    data = {**SMALLEST, "objectives": objectives}
+    assert problems_of({**data, "tuner": {**tuner, "class_args": {"optimize_mode": "minimize"}}}) == [
+        "tuner.class_args.optimize_mode: minimize contradicts maximize of objectives[1].direction"
+    ]
+    assert ExperimentConfig.from_dict(
+        {**data, "tuner": {**tuner, "class_args": {"optimize_mode": "maximize"}}}
+    )

@@ -26,7 +26,7 @@ def config(**more: Any) -> ExperimentConfig:
 def test_default_of_the_tuner_wins_over_the_assessor_s(own: dict[str, str], expected: str) -> None:
     direction, note = default_direction(config(tuner="TPE", assessor="Medianstop"), own)
     assert direction == expected
-    assert note.startswith(f"{expected[:-1]}ing by default: the config names no direction, and ")
+    assert note.startswith(f"{expected[:-1]}ing default: the config names no direction, and ")
 
 
 def test_note_names_the_class_that_decided() -> None:

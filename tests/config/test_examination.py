@@ -73,7 +73,7 @@ def test_search_space_file_that_is_not_a_mapping_is_a_problem(tmp_path: Path) ->
 def test_plug_ins_are_asked_for_their_directions() -> None:
     examination = examine(SMALLEST)
     examination.check_plugins(replying([], directions={"tuner": "maximize"}))
-    assert examination.directions == {"tuner": "maximize"}
+    assert examination.checked.directions == {"tuner": "maximize"}
 
 
 def test_a_malformed_tuner_is_not_asked() -> None:

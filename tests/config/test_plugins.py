@@ -228,7 +228,7 @@ def test_config_without_a_direction_has_the_default_of_its_algorithms(
 ) -> None:
     config = loaded(tmp_path, algorithms)
     assert [(one.name, one.direction) for one in config.objectives] == [("default", direction)]
-    assert config.direction_note.startswith(f"{direction[:-1]}ing by default: ")
+    assert config.direction_note.startswith(f"{direction[:-1]}ing default: ")
     assert source in config.direction_note
 
 

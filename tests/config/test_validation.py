@@ -81,8 +81,3 @@ def test_a_field_of_the_training_service_has_its_path_without_the_platform() -> 
 def test_a_wrong_key_of_a_mapping_has_the_path_of_the_key() -> None:
     (finding,) = findings_of(trial_environment={"A=B": "x"})
     assert finding.path == ("trial_environment", "A=B")
-
-
-def test_a_required_field_of_an_item_is_missing() -> None:
-    (finding,) = findings_of(objectives=[{"name": "loss"}])
-    assert (finding.path, finding.message) == (("objectives", 0, "direction"), "required field is missing")

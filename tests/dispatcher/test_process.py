@@ -317,4 +317,31 @@ def test_check_prints_one_line_of_json_whatever_plug_ins_print(odd):
 
 def test_check_of_a_good_configuration_has_no_problems():
     result = run("--check", "--exp_params", encode_exp_params({**RANDOM, "searchSpace": SPACE}))
-    assert loads(result.stdout) == {"problems": [], "directions": {}}
+    assert loads(result.stdout) == {"problems": [], "directions": {}, "warnings": []}
+
+
+@pytest.mark.parametrize(
+    ("tuner", "objectives", "warnings"),
+    [
+        ("Random", [{"name": "f1", "direction": "maximize"}], []),
+        ("Auto", [{"direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}], []),
+        (
+            "Random",
+            [{"name": "f1", "direction": "maximize"}, {"name": "ms", "constraint": "<= 20"}],
+            [
+                "the tuner optimises f1 alone, without the other objectives and limits:"
+                " RandomTuner has no update_objectives"
+            ],
+        ),
+        (
+            "Random",
+            [{"direction": "minimize", "constraint": ">= 1"}],
+            ["the tuner optimises default alone, without its limit: RandomTuner has no update_objectives"],
+        ),
+    ],
+)
+def test_check_warns_of_a_tuner_that_knows_one_objective_only(tuner, objectives, warnings):
+    config = {"tuner": {"name": tuner}, "objectives": objectives, "searchSpace": SPACE}
+    result = run("--check", "--exp_params", encode_exp_params(config))
+    reply = loads(result.stdout)
+    assert (reply["problems"], reply["warnings"]) == ([], warnings)

@@ -25,7 +25,8 @@ def test_checkpoints_are_ranked_by_the_direction_of_default(names: tuple[str, st
         {"search_space": SPACE, "tuner": {"name": "Random"}, "max_trial_number": 1, "objectives": objectives},
         needs_command=False,
     )
-    assert run_of(config, ExperimentFolder(tmp_path)).keeping.mode == "maximize"
+    keeping = run_of(config, ExperimentFolder(tmp_path)).keeping
+    assert (keeping.metric, keeping.mode) == ("default", "maximize")
 
 
 @pytest.mark.parametrize(("platform", "kind"), [("local", LocalTrialExecutor), ("ray", RayTrialExecutor)])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from pitchpipe.protocol import Objective
 from pitchpipe.runner.ledger import Ledger, Totals
 from pitchpipe.runner.limits import Limits
-from pitchpipe.runner.objectives import Objective
-from pitchpipe.runner.trial import TrialStatus
+from pitchpipe.runner.trial import Trial, TrialStatus
 from pitchpipe.runner.trial_runner import TrialRunner
 
 from .driver import Driver
@@ -26,7 +28,10 @@ def test_two_objectives_give_a_pareto_front() -> None:
         "test",
         Limits(trial_concurrency=4),
         Ledger(Totals()),
-        objectives=(Objective("default", "maximize"), Objective("cost", "minimize")),
+        objectives=(
+            Objective(name="default", direction="maximize"),
+            Objective(name="cost", direction="minimize"),
+        ),
     )
     driver = Driver()
     driver.runner = runner
@@ -35,3 +40,76 @@ def test_two_objectives_give_a_pareto_front() -> None:
         driver.propose(x=accuracy)
         driver.succeed(runner.get_trials()[-1], {"default": accuracy, "cost": cost})
     assert sorted(trial.values for trial in runner.best.front) == [(0.8, 1.0), (0.9, 5.0), (0.95, 9.0)]
+
+
+LOSS = Objective(name="loss", direction="minimize")
+LIMITED = (LOSS, Objective(name="ms", direction=None, at_most=20.0))
+
+
+def limited_driver(*objectives: Objective) -> Driver:
+    driver = Driver()
+    driver.runner = TrialRunner(
+        "test", Limits(trial_concurrency=4), Ledger(Totals()), objectives=objectives or LIMITED
+    )
+    driver.ready()
+    return driver
+
+
+def finished(driver: Driver, report: object) -> Trial:
+    driver.propose(x=1)
+    trial = driver.runner.get_trials()[-1]
+    driver.succeed(trial, report)
+    return trial
+
+
+def test_only_trials_that_keep_the_limits_are_best() -> None:
+    driver = limited_driver()
+    best = driver.runner.best
+    far = finished(driver, {"loss": 0.1, "ms": 90})
+    assert (best.front, best.closest) == ([], far)
+    near = finished(driver, {"loss": 0.2, "ms": 21})
+    finished(driver, {"loss": 0.0, "ms": 30})
+    assert (best.front, best.closest) == ([], near)
+    feasible = finished(driver, {"loss": 0.9, "ms": 20})
+    finished(driver, {"loss": 0.1, "ms": 20.5})
+    assert (best.front, best.closest) == ([feasible], None)
+    assert feasible.values == (0.9, 20.0)
+
+
+def test_front_of_several_objectives_keeps_the_limits() -> None:
+    driver = limited_driver(*LIMITED, Objective(name="f1", direction="maximize", at_least=0.5))
+    for loss, ms, f1 in [(0.1, 5, 0.4), (0.3, 5, 0.6), (0.2, 25, 0.9), (0.4, 1, 0.7), (0.5, 1, 0.55)]:
+        finished(driver, {"loss": loss, "ms": ms, "f1": f1})
+    assert [trial.values for trial in driver.runner.best.front] == [(0.3, 5.0, 0.6), (0.4, 1.0, 0.7)]
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"),
+    [
+        ({"default": 1.0}, "reported a dict without 'loss', 'ms'"),
+        ({"loss": 1.0}, "reported a dict without 'ms'"),
+        (0.5, "reported 0.5, not a dict with 'loss', 'ms'"),
+        ({"loss": 1.0, "ms": "fast"}, "reported 'fast' under 'ms', which is not a number"),
+        ({"loss": 1.0, "ms": float("nan")}, "reported NaN as its final result"),
+    ],
+)
+def test_final_result_without_every_metric_fails_the_trial_and_names_them(
+    report: object, reason: str
+) -> None:
+    driver = limited_driver()
+    trial = finished(driver, report)
+    assert (trial.status, trial.reason, trial.values) == (TrialStatus.FAILED, reason, None)
+
+
+def test_intermediate_results_need_the_main_objective_only() -> None:
+    driver = limited_driver()
+    trial = driver.running_trial()
+    driver.report(trial, {"loss": 1.0})
+    assert trial.verdict is None
+    driver.report(trial, {"default": 1.0})
+    assert trial.verdict is not None
+    assert trial.verdict.reason == "intermediate result 1: reported a dict without 'loss'"
+
+
+def test_bare_number_is_the_only_objective_whatever_its_name() -> None:
+    assert finished(limited_driver(LOSS), 0.5).values == (0.5,)

@@ -30,10 +30,17 @@ START = Start(
     gpus=[0],
     checkpoint="trials/7/checkpoints/1-3",
     budget=9.0,
-    keep=Keeping(keep=2, rank_by="score", mode="minimize", frequency=5, at_end=True),
+    keep=Keeping(keep=2, rank_by="score", mode="minimize", metric="loss", frequency=5, at_end=True),
     mark="5f",
 )
-KEEP = {"keep": 2, "rank_by": "score", "mode": "minimize", "frequency": 5, "at_end": True}
+KEEP = {
+    "keep": 2,
+    "rank_by": "score",
+    "mode": "minimize",
+    "metric": "loss",
+    "frequency": 5,
+    "at_end": True,
+}
 
 
 @pytest.mark.parametrize(

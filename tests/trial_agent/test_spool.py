@@ -66,6 +66,12 @@ def test_rubbish_raises_nothing_and_reads_the_same_again(data: bytes, cuts: list
     assert [e for chunk in chunks(data, cuts) for e in parts.feed(chunk)] + parts.finish() == expected
 
 
+def test_value_of_a_checkpoint_is_the_metric_that_scores() -> None:
+    reader = SpoolReader(trial="AbCdE", attempt=1, metric="loss")
+    events = reader.feed(b'{"intermediate": {"loss": 0.25, "default": 9}}\n{"checkpoint": "1-1"}\n')
+    assert [event.value for event in events[1:]] == [0.25]
+
+
 def test_first_sequence_counts_on_from_a_checkpoint() -> None:
     events = Live(first_sequence=7).feed(b'{"intermediate": 1}\n{"final": 2}\n{"intermediate": 3}\n')
     assert [event["sequence"] for event in events] == [7, 0, 8]

@@ -23,10 +23,10 @@ from ..moves import (
 )
 from .settings import Settings
 
-__all__ = ["OutcomeAcquisition", "OutcomeModel", "Results"]
+__all__ = ["OutcomeAcquisition", "OutcomeModel", "Results", "scalarised"]
 
-_BEYOND = 0.1  # of the range of the front: where the reference point lies that is not given
 _GOOD = 0.25  # share of the results that are never compressed
+_SUM = 0.05  # weight of the sum in a scalarisation, which makes every minimum lie on the front
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -43,7 +43,7 @@ class Results:
     @property
     def feasible(self) -> Bools:
         """Which trials keep all limits, shape (n,)."""
-        return (self.excesses <= 0).all(axis=1)
+        return np.all(self.excesses <= 0, axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,6 +136,8 @@ class OutcomeModel:
             theta = self._parameters.fitted((name, noise), features, targets, prior, suggested=suggested)
             return self._parameters.believed(theta, features, targets, more)
 
+        turn = suggested // len(self._settings.noises)
+        beyond = 1 + self._settings.beyond[turn % len(self._settings.beyond)]
         goals, means, reference = list[Posterior](), list[Floats](), list[float]()
         for place, objective in enumerate(self._outcomes.goals):
             scaled = _Scaled.of(results.losses[:, place], self._bend(results, place))
@@ -143,7 +145,7 @@ class OutcomeModel:
             goals.append(posterior)
             means.append(expected)
             given = None if objective.reference is None else objective.sign * objective.reference
-            reference.append(scaled.reference if given is None else scaled.target(given))
+            reference.append(scaled.target(scaled.best + beyond * scaled.unit if given is None else given))
         limits = list[_Limit]()
         for place in np.flatnonzero((results.excesses > 0).any(axis=0)):
             targets, zero = _signed_logs(results.excesses[:, place])
@@ -175,7 +177,20 @@ class OutcomeModel:
         return max(float(good[front_of(good), place].max()), quantile)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def scalarised(rng: np.random.Generator, losses: Floats) -> Floats:
+    """Return one loss for each point, shape (n,), from losses (n, m): the largest of randomly weighted ones.
+
+    Knowles, ParEGO, IEEE Transactions on Evolutionary Computation 10(1), 2006 (the augmented Chebyshev function).
+    """
+    good = losses[front_of(losses)]
+    low, high = good.min(axis=0), np.maximum(good.max(axis=0), np.quantile(losses, _GOOD, axis=0))
+    weighted = (
+        rng.dirichlet(np.ones(losses.shape[1])) * (losses - low) / np.where(high > low, high - low, 1.0)
+    )
+    return weighted.max(axis=1) + _SUM * weighted.sum(axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Scaled:
     """Losses in units of the distance from the best to the bend, compressed above it, of mean 0 and variance 1."""
 
@@ -191,16 +206,12 @@ class _Scaled:
         unit = bend - best if bend > best else max(float(np.ptp(losses)), 1.0)
         raw = _compressed((losses - best) / unit)
         spread = float(raw.std()) or 1.0
-        return cls((raw - raw.mean()) / spread, best, unit, float(raw.mean()), spread)
+        targets = (raw - raw.mean()) / spread
+        return cls(targets=targets, best=best, unit=unit, mean=float(raw.mean()), spread=spread)
 
     def target(self, loss: float) -> float:
         """Return the target of a loss."""
         return (float(_compressed(np.array((loss - self.best) / self.unit))) - self.mean) / self.spread
-
-    @property
-    def reference(self) -> float:
-        """The target a little beyond the bend."""
-        return self.target(self.best + (1 + _BEYOND) * self.unit)
 
 
 def _compressed(values: Floats) -> Floats:

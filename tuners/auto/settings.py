@@ -44,5 +44,10 @@ class Settings:
     local_share: float = 0.25  # inside the trust region
     late_local_share: float = 0.6  # the same beyond 200 suggestions
     random_share_when_stopped: float = 0.25  # approached as more trials are stopped early
+    scalarised_share: float = 0.5  # of several objectives: one random weighting of them, not the volume
+    beyond: tuple[float, ...] = (
+        0.1,
+        1.0,
+    )  # they take turns: the reference point beyond the front, in its ranges
     climbers: int = 6  # best results to search around
     climb_rounds: int = 4

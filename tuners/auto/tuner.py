@@ -20,7 +20,7 @@ from .earlier import EarlierSearches
 from .initial_design import initial_design
 from .learning_curves import KnownLosses, LearningCurves
 from .model import Acquisition, AutoModel
-from .outcome_model import OutcomeAcquisition, OutcomeModel, Results
+from .outcome_model import OutcomeAcquisition, OutcomeModel, Results, scalarised
 from .settings import Settings
 from .trust_region import TrustRegion
 
@@ -182,8 +182,18 @@ class AutoTuner(LearningTuner):
                 units, known.losses, pending=pending, suggested=suggested, near=near
             )
         losses, excesses = self._outcomes.tables(known.rows)
+        if self._is_scalarised():
+            weighted = scalarised(self._rng, losses)
+            return self._model.acquisition(units, weighted, pending=pending, suggested=suggested, near=False)
         results = Results(units=units, losses=losses, excesses=excesses)
         return self._outcome_model.acquisition(self._rng, results, pending=pending, suggested=suggested)
+
+    def _is_scalarised(self) -> bool:
+        """Return whether the next suggestion is for one random weighting of the objectives."""
+        outcomes = self._outcomes
+        if outcomes is None or len(outcomes.goals) == 1 or outcomes.limits:
+            return False
+        return bool(self._rng.random() < self.settings.scalarised_share)
 
     def _leading(self, known: KnownLosses) -> Ints:
         """Return the rows that share the first place: of tied results all, of several objectives the front."""
@@ -216,7 +226,7 @@ class AutoTuner(LearningTuner):
         order = np.argsort(losses, kind="stable")
         return KnownLosses(rows[order], losses[order])
 
-    def _results(self) -> list[tuple[dict[str, Any], float]]:
+    def _results(self) -> list[tuple[int, dict[str, Any], float]]:
         """Return the known results, without stopped trials: they neither failed nor have a result."""
         return self._decoded(row for row in self._history.ranked.tolist() if row not in self._stopped)
 

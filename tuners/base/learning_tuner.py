@@ -85,6 +85,9 @@ class LearningTuner(Tuner):
     def update_search_space(self, search_space: Any) -> None:
         """Take a search space; keep the results that are points of it."""
         earlier = self._results() if self._explored else []
+        outcomes = self._outcomes
+        if outcomes is not None:
+            self._outcomes = Outcomes(outcomes.objectives)
         space = SearchSpace.parse(search_space, self.constraints)
         self._explored = Explored(space, self._explored)
         self._layout = Layout.of(space)
@@ -93,9 +96,12 @@ class LearningTuner(Tuner):
         self._rows: dict[int, int] = {}  # of every suggestion, for late and second results
         self._running: dict[int, int] = {}  # rows of running trials, by parameter id
         self._begin()
-        for parameters, loss in earlier:
+        for old_row, parameters, loss in earlier:
             if not space.validate(parameters):
-                self._settle(self._history.add(space.encode(parameters)), loss)
+                row = self._history.add(space.encode(parameters))
+                if outcomes is not None and self._outcomes is not None:
+                    self._outcomes.take(row, outcomes, old_row)
+                self._settle(row, loss)
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Return the best proposal that is new and meets the constraints."""
@@ -176,13 +182,15 @@ class LearningTuner(Tuner):
         history = self._history
         return self._prior.weight(history.units(history.ranked), history.losses) if self._prior else 0.0
 
-    def _results(self) -> list[tuple[dict[str, Any], float]]:
-        """Return the known parameters and losses, in order of arrival."""
+    def _results(self) -> list[tuple[int, dict[str, Any], float]]:
+        """Return the known rows, parameters and losses, in order of arrival."""
         return self._decoded(self._history.ranked.tolist())
 
-    def _decoded(self, rows: Iterable[int]) -> list[tuple[dict[str, Any], float]]:
+    def _decoded(self, rows: Iterable[int]) -> list[tuple[int, dict[str, Any], float]]:
         space, history = ready(self._explored).space, self._history
-        return [(space.decode(history.units(np.array([row]))[0]), history.loss(row)) for row in sorted(rows)]
+        return [
+            (row, space.decode(history.units(np.array([row]))[0]), history.loss(row)) for row in sorted(rows)
+        ]
 
 
 def latin_hypercube(rng: np.random.Generator, count: int, dimension: int) -> Floats:

@@ -48,6 +48,11 @@ class Outcomes:
         self._losses[row], self._excesses[row] = losses, excesses
         return True
 
+    def take(self, row: int, other: Outcomes, other_row: int) -> None:
+        """Record what another one has recorded of its row."""
+        if other_row in other:
+            self._losses[row], self._excesses[row] = other._losses[other_row], other._excesses[other_row]
+
     def losses(self, rows: Ints) -> Floats:
         """Return the losses of rows, shape (k, m)."""
         return np.array([self._losses[row] for row in rows.tolist()]).reshape(len(rows), len(self.goals))
@@ -77,7 +82,7 @@ class Outcomes:
 
     def feasible(self, rows: Ints) -> Bools:
         """Return which rows keep all limits, shape (k,)."""
-        return (self.excesses(rows) <= 0).all(axis=1)
+        return np.all(self.excesses(rows) <= 0, axis=1)
 
     def ranking(self) -> tuple[Ints, Floats]:
         """Return all rows and one loss for each, which ranks them.
@@ -141,7 +146,7 @@ def nondominated_ranks(losses: Floats, most: int | None = None) -> Ints:
     Ranks from `most` on are `most`. Deb et al., A fast and elitist multiobjective genetic algorithm: NSGA-II, IEEE
     Transactions on Evolutionary Computation 6(2), 2002.
     """
-    no_worse = (losses[:, None] <= losses[None]).all(axis=2)
+    no_worse: Bools = np.all(losses[:, None] <= losses[None], axis=2)
     dominates = no_worse & ~no_worse.T
     ranks = np.full(len(losses), len(losses) if most is None else most, dtype=np.int64)
     left, rank = np.ones(len(losses), dtype=bool), 0

@@ -10,17 +10,20 @@ expected improvement of the hypervolume is a sum over the boxes of products of o
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..base import Floats, front_of
+from ..base import Floats
 from .acquisition import log_expected_improvement
 
 __all__ = ["Boxes", "log_expected_hypervolume_improvement", "thinned_front"]
 
 _MOST_OF_FRONT = {1: 1, 2: 200, 3: 32}  # points by objectives: the boxes grow with their power
 _MOST_BEYOND = 12
+_LEAST = 1e-250  # a growth that is certainly not rounded to it
+_ENOUGH = 20  # candidates with a larger growth: the others do not matter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,45 +47,75 @@ class Boxes:
 
 def _cut(front: Floats, reference: Floats) -> tuple[Floats, Floats]:
     """Slice along the last objective; in each slice, the points below it leave a region with one objective less."""
-    last = reference[-1]
     if len(reference) == 1:
-        return np.array([[-np.inf]]), np.array([[front[:, 0].min(initial=last)]])
-    levels = [-np.inf, *np.unique(front[:, -1]), last]
+        return np.array([[-np.inf]]), np.array([[front[:, 0].min(initial=reference[0])]])
+    if len(reference) == 2:
+        return _cut_plane(front, reference)
     lower, upper = list[Floats](), list[Floats]()
-    for low, high in itertools.pairwise(levels):
-        below = front[front[:, -1] <= low][:, :-1]
-        inner = _cut(below[front_of(below)] if len(below) else below, reference[:-1])
-        for found, inner_bounds, bound in ((lower, inner[0], low), (upper, inner[1], high)):
-            found.append(np.column_stack([inner_bounds, np.full(len(inner_bounds), bound)]))
+    for low, high in itertools.pairwise([-np.inf, *np.unique(front[:, -1]), reference[-1]]):
+        inner = _cut(front[front[:, -1] <= low][:, :-1], reference[:-1])
+        for found, bounds, bound in ((lower, inner[0], low), (upper, inner[1], high)):
+            found.append(np.column_stack([bounds, np.full(len(bounds), bound)]))
     return np.concatenate(lower), np.concatenate(upper)
+
+
+def _cut_plane(front: Floats, reference: Floats) -> tuple[Floats, Floats]:
+    """Return a box for each step of the staircase that the front makes, and one before it."""
+    x, y = front[np.lexsort((front[:, 1], front[:, 0]))].T
+    is_step = y < np.minimum.accumulate(np.append(np.inf, y))[:-1]
+    x, y = x[is_step], y[is_step]
+    lower = np.column_stack([np.append(-np.inf, x), np.full(len(x) + 1, -np.inf)])
+    return lower, np.column_stack([np.append(x, reference[0]), np.append(reference[1], y)])
 
 
 def log_expected_hypervolume_improvement(means: Floats, deviations: Floats, boxes: Boxes) -> Floats:
     """Return the logarithm of the expected growth of the dominated volume, shape (c,).
 
     `means` and `deviations` of the candidates have shape (c, m). In a box, the growth is the product over the
-    objectives of `max(upper - y, 0) - max(lower - y, 0)`.
+    objectives of `max(upper - y, 0) - max(lower - y, 0)`. Where it is too small for a float, it is computed by
+    logarithms, which takes longer, unless enough other candidates are better.
     """
+    growth = np.ones((len(means), len(boxes.upper)))
+    for column, (mean, deviation) in enumerate(zip(means.T, deviations.T, strict=True)):
+        levels, places = np.unique([boxes.lower[:, column], boxes.upper[:, column]], return_inverse=True)
+        below, above = places.reshape(2, -1)
+        gains = _gains(mean, deviation, levels)
+        growth *= gains[:, above] - gains[:, below]
+    total = growth.sum(axis=1)
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.maximum(total, 0.0))
+    tiny = ~(total > _LEAST)
+    if (~tiny).sum() < _ENOUGH:
+        logs[tiny] = _log_growth(means[tiny], deviations[tiny], boxes)
+    return logs
+
+
+def _gains(mean: Floats, deviation: Floats, levels: Floats) -> Floats:
+    """Return the expected improvement on each level, shape (c, levels)."""
+    from scipy.special import ndtr
+
+    z = (levels - mean[:, None]) / deviation[:, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        gains = deviation[:, None] * (np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi) + z * ndtr(z))
+    gains[:, np.isneginf(levels)] = 0.0
+    return gains
+
+
+def _log_growth(means: Floats, deviations: Floats, boxes: Boxes) -> Floats:
+    """Return the same from the logarithms of the factors."""
     logs = np.zeros((len(means), len(boxes.upper)))
-    for objective in range(means.shape[1]):
-        uppers, of_upper = np.unique(boxes.upper[:, objective], return_inverse=True)
-        lowers, of_lower = np.unique(boxes.lower[:, objective], return_inverse=True)
-        above = _log_gains(means[:, objective], deviations[:, objective], uppers)[:, of_upper]
-        below = _log_gains(means[:, objective], deviations[:, objective], lowers)[:, of_lower]
-        with np.errstate(divide="ignore"):
-            logs += above + np.log1p(-np.minimum(np.exp(below - above), 1.0))
+    for column, (mean, deviation) in enumerate(zip(means.T, deviations.T, strict=True)):
+        for box, (low, high) in enumerate(zip(boxes.lower[:, column], boxes.upper[:, column], strict=True)):
+            above = log_expected_improvement(mean, deviation, high)
+            if np.isfinite(low):
+                below = log_expected_improvement(mean, deviation, low)
+                with np.errstate(divide="ignore"):
+                    above = above + np.log1p(-np.minimum(np.exp(below - above), 1.0))
+            logs[:, box] += above
     highest = logs.max(axis=1)
     safe = np.where(np.isfinite(highest), highest, 0.0)
     with np.errstate(divide="ignore"):
         return safe + np.log(np.exp(logs - safe[:, None]).sum(axis=1))
-
-
-def _log_gains(means: Floats, deviations: Floats, levels: Floats) -> Floats:
-    """Return the logarithm of the expected improvement on each level, shape (c, levels)."""
-    gains = np.full((len(means), len(levels)), -np.inf)
-    for column in np.flatnonzero(np.isfinite(levels)):
-        gains[:, column] = log_expected_improvement(means, deviations, float(levels[column]))
-    return gains
 
 
 def thinned_front(rng: np.random.Generator, front: Floats) -> Floats:

@@ -562,6 +562,15 @@ def test_imports_that_are_not_results_are_refused(data: Any) -> None:
         checked_import(data)
 
 
+def test_imports_have_every_metric_that_is_optimised_or_limited() -> None:
+    rows = [{"parameter": {}, "value": {"loss": 1, "ms": 2.5}}]
+    assert checked_import(rows, ["loss", "ms"]) == rows
+    assert checked_import([{"parameter": {}, "value": 1}], ["loss"])
+    for value in (1, {"loss": 1}, {"loss": 1, "ms": True}):
+        with pytest.raises(ControlError, match="is not an object with a finite number for each of loss, ms"):
+            checked_import([{"parameter": {}, "value": value}], ["loss", "ms"])
+
+
 @pytest.mark.parametrize("count", [7, 8, 9])
 def test_trials_are_added_all_or_none_also_when_the_tuner_has_no_more(count: int, tmp_path: Path) -> None:
     grid = config(

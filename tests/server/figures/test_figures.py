@@ -59,7 +59,7 @@ def trial(number: int, status: str = "SUCCEEDED", **more: Any) -> TrialRecord:
 
 
 def table(trials: list[TrialRecord], **more: Any) -> ExperimentTable:
-    objectives = [Objective("default"), Objective("size", "maximize")]
+    objectives = [Objective(name="default"), Objective(name="size", direction="maximize")]
     return ExperimentTable.of("one", objectives, trials, **more)
 
 
@@ -302,7 +302,7 @@ def test_timeline_draws_every_attempt_where_it_ran() -> None:
 
 
 def test_pareto_of_three_objectives_has_a_panel_for_each_pair() -> None:
-    objectives = [Objective("a"), Objective("b"), Objective("c", "maximize")]
+    objectives = [Objective(name="a"), Objective(name="b"), Objective(name="c", direction="maximize")]
     values = [(1.0, 1.0, 0.0), (2.0, 2.0, 5.0), (3.0, 3.0, 1.0)]
     trials = [
         TrialRecord(number=n, status="SUCCEEDED", parameters={}, values=dict(zip("abc", row, strict=True)))

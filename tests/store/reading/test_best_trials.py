@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from pitchpipe.results import result_of
+from pitchpipe.store.reading import QueryError, TrialQuery
 from pitchpipe.store.reading.view import ExperimentView
 
-from ...server.made_stores import MadeExperiment, a_config, a_trial
+from ...server.made_stores import MadeExperiment, a_config, a_trial, results
 
 
 def test_best_of_several_objectives_is_the_front(tmp_path: Path) -> None:
@@ -33,3 +37,84 @@ def test_infinite_best_is_the_same_everywhere(made: MadeExperiment) -> None:
     assert (best.sequence_id, best.value) == (1, -math.inf)  # type: ignore[union-attr]
     with ExperimentView(made.folder) as view:
         assert view.best()[0]["value"] == -math.inf
+
+
+OBJECTIVES = [
+    {"name": "loss", "direction": "minimize", "reference": 5.0},
+    {"name": "f1", "direction": "maximize"},
+    {"name": "ms", "constraint": "<= 20"},
+]
+
+
+def limited(path: Path, *values: tuple[float, ...], objectives: list[dict[str, Any]]) -> MadeExperiment:
+    made = MadeExperiment(path / "exps" / "limited", a_config(objectives=objectives))
+    made.commit(*(a_trial(n, final="{}", values=each) for n, each in enumerate(values)))
+    made.store.close()
+    return made
+
+
+def test_front_keeps_the_limits_and_has_a_volume_and_a_knee(tmp_path: Path) -> None:
+    values = [(4.0, 0.9, 5.0), (0.0, 1.0, 21.0), (2.0, 0.8, 20.0), (1.0, 0.1, 1.0), (4.5, 0.2, 1.0)]
+    made = limited(tmp_path, *values, objectives=OBJECTIVES)
+    with ExperimentView(made.folder) as view:
+        found, summary = view.front(), view.summary()
+        assert [trial["sequence_id"] for trial in view.best()] == found["trials"] == [0, 2, 3]
+        assert [trial["sequence_id"] for trial in view.best(5, "f1")] == [0, 2, 3]
+        assert [trial["sequence_id"] for trial in view.best(1, "loss")] == [3]
+        assert [trial["sequence_id"] for trial in view.best(1, "knee")] == [2]
+        with pytest.raises(
+            QueryError, match="'ms' is not an objective to choose the best by: use loss or f1 or knee"
+        ):
+            view.best(1, "ms")
+    assert (found["infeasible"], found["knee"], found["limits"]) == ([1], 2, {"ms": "<= 20"})
+    assert found["reference"] == pytest.approx({"loss": 5.0, "f1": 0.02})
+    # slices of loss: 5 to 4 by 0.88, 4 to 2 by 0.78, 2 to 1 by 0.08
+    assert found["hypervolume"] == pytest.approx(0.88 + 2 * 0.78 + 0.08)
+    assert [row["sequence_id"] for row in found["history"]] == [0, 2, 3]
+    assert found["history"][0]["hypervolume"] == pytest.approx(0.88)
+    assert summary["objectives"] == [
+        {"name": "loss", "direction": "minimize"},
+        {"name": "f1", "direction": "maximize"},
+    ]
+    assert (summary["outcome_limits"], summary["closest"]) == ({"ms": "<= 20"}, None)
+
+
+def test_best_of_one_objective_keeps_the_limits(tmp_path: Path) -> None:
+    objectives = [OBJECTIVES[0], OBJECTIVES[2]]
+    made = limited(tmp_path, (0.1, 30.0), (0.5, 20.0), (0.4, 3.0), (0.2, 20.1), objectives=objectives)
+    with ExperimentView(made.folder) as view:
+        assert [trial["sequence_id"] for trial in view.best(3)] == [2, 1]
+        assert view.best(1)[0]["value"] == 0.4
+        assert [row["best"] for row in view.history()] == [None, 0.5, 0.4, 0.4]
+        assert view.front()["infeasible"] == [0, 3]
+        with pytest.raises(QueryError, match="use loss"):
+            view.best(1, "knee")
+    result = result_of(made.folder.path)
+    assert result.best is not None
+    assert (result.best.value, result.directions) == (0.4, {"loss": "minimize"})  # type: ignore[union-attr]
+
+
+def test_closest_trial_is_named_while_none_keeps_the_limits(tmp_path: Path) -> None:
+    objectives = [OBJECTIVES[0], OBJECTIVES[2], {"name": "mb", "constraint": ">= 1"}]
+    values = [(0.1, 40.0, 1.0), (0.1, 5.0, 0.5), (0.1, 24.0, 0.9), (0.1, 24.0, 0.9)]
+    made = limited(tmp_path, *values, objectives=objectives)
+    with ExperimentView(made.folder) as view:
+        summary = view.summary()
+    assert (summary["best"], summary["closest"]) == ([], 2)
+
+
+def test_default_value_and_last_mean_the_main_objective(tmp_path: Path) -> None:
+    made = MadeExperiment(tmp_path / "exps" / "named", a_config(objectives=OBJECTIVES[:1]))
+    trials = [a_trial(0, value=3.0), a_trial(1, value=2.0)]
+    rows = results(trials[0], [{"loss": 4.0, "default": 9}, 3.5]) + results(trials[1], [{"loss": 1.5}])
+    made.commit(*trials, metrics=rows)
+    made.store.close()
+    with ExperimentView(made.folder) as view:
+        page = view.trials(TrialQuery(sort="value")).trials
+        assert [(row["sequence_id"], row["value"], row["last"]) for row in page] == [
+            (1, 2.0, 1.5),
+            (0, 3.0, 3.5),
+        ]
+        assert view.curve(0).values == view.curve(0, "loss").values == [4.0, 3.5]
+        assert view.step(0) == {0: 4.0, 1: 1.5}
+        assert view.main_objective() == "loss"

@@ -1,0 +1,120 @@
+"""Points of several objectives, all to be minimised: their front, its hypervolume and its knee."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["added", "front_of", "hypervolume", "knee_of", "reference_of"]
+
+Point = tuple[float, ...]
+_MARGIN = 0.1  # of the front's range, between its worst values and the reference point
+
+
+def front_of(points: Mapping[int, Point]) -> dict[int, Point]:
+    """Return the points that no other dominates, by their numbers; of equal points, all.
+
+    >>> front_of({0: (1.0, 2.0), 1: (2.0, 2.0), 2: (2.0, 1.0), 3: (1.0, 2.0)})
+    {0: (1.0, 2.0), 2: (2.0, 1.0), 3: (1.0, 2.0)}
+    """
+    front: list[tuple[Point, int]] = []
+    for number, point in sorted(points.items(), key=lambda item: item[1]):
+        # What dominates a point comes before it in this order.
+        if not any(_dominates(other, point) for other, _ in front):
+            front.append((point, number))
+    return {number: point for point, number in sorted(front, key=lambda item: item[1])}
+
+
+def added(front: Sequence[Point], point: Point) -> list[Point] | None:
+    """Return a front with one more point; None if the point adds nothing.
+
+    >>> added([(1.0, 2.0), (3.0, 1.0)], (2.0, 1.0))
+    [(1.0, 2.0), (2.0, 1.0)]
+    """
+    if any(_covers(other, point) for other in front):
+        return None
+    return [other for other in front if not _covers(point, other)] + [point]
+
+
+def _covers(one: Point, other: Point) -> bool:
+    return all(mine <= theirs for mine, theirs in zip(one, other, strict=True))
+
+
+def _dominates(one: Point, other: Point) -> bool:
+    return one != other and _covers(one, other)
+
+
+def hypervolume(points: Iterable[Point], reference: Point) -> float:
+    """Return the volume between the points and the reference point, exactly, by slices along the last objective.
+
+    Points that are not better than the reference in every objective, or not finite, add nothing.
+
+    >>> hypervolume([(1.0, 2.0), (2.0, 1.0), (4.0, 0.0)], (3.0, 3.0))
+    3.0
+    """
+    inside = [
+        point
+        for point in points
+        if all(-math.inf < value < bound for value, bound in zip(point, reference, strict=True))
+    ]
+    return _volume(inside, reference)
+
+
+def _volume(points: Sequence[Point], reference: Point) -> float:
+    if not points:
+        return 0.0
+    if len(reference) == 1:
+        return reference[0] - min(points)[0]
+    total, area, height = 0.0, 0.0, 0.0
+    section: list[Point] = []
+    for *others, last in sorted(points, key=lambda point: point[-1]):
+        total += area * (last - height)
+        height = last
+        if (grown := added(section, tuple(others))) is not None:
+            section = grown
+            area = _volume(section, reference[:-1])
+    return total + area * (reference[-1] - height)
+
+
+def reference_of(front: Iterable[Point], given: Sequence[float | None]) -> Point:
+    """Return the reference point: what is given, else the worst of the front, moved by 10 % of its range.
+
+    Where all values are equal, it is 10 % of the value, or 0.1.
+
+    >>> reference_of([(0.0, 5.0), (10.0, 5.0)], (None, None))
+    (11.0, 5.5)
+    """
+    finite = [point for point in front if all(map(math.isfinite, point))]
+    columns = list(zip(*finite, strict=True)) or [(0.0,)] * len(given)
+    return tuple(
+        _worst_and_margin(column) if bound is None else bound
+        for column, bound in zip(columns, given, strict=True)
+    )
+
+
+def _worst_and_margin(values: Sequence[float]) -> float:
+    worst = max(values)
+    return worst + _MARGIN * (worst - min(values) or abs(worst) or 1.0)
+
+
+def knee_of(front: Mapping[int, Point]) -> int | None:
+    """Return the number of the front's knee; None for fewer than three different points.
+
+    Each objective is scaled to the front's range, 0 for its best value and 1 for its worst. The knee is the point that
+    lies farthest, towards the best values, from the line (for more objectives: the plane) through the points that are
+    1 in one objective and 0 in the others; for two objectives these are the front's ends. Of equals, the first.
+
+    >>> knee_of({0: (0.0, 1.0), 1: (0.1, 0.2), 2: (0.6, 0.1), 3: (1.0, 0.0)})
+    1
+    """
+    finite = {number: point for number, point in front.items() if all(map(math.isfinite, point))}
+    if len(set(finite.values())) < 3:
+        return None
+    ends = [(min(column), max(column)) for column in zip(*finite.values(), strict=True)]
+
+    def share(point: Point) -> float:  # the distance is (1 - share) / sqrt(objectives)
+        return sum(
+            (value - low) / ((high - low) or 1.0) for value, (low, high) in zip(point, ends, strict=True)
+        )
+
+    return min(finite, key=lambda number: (share(finite[number]), number))

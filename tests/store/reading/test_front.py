@@ -1,0 +1,61 @@
+"""The front of several objectives, its volume and its knee."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from pitchpipe.store.reading.front import added, front_of, hypervolume, knee_of, reference_of
+
+
+def counted(points: list[tuple[float, ...]], size: int, dimensions: int) -> int:
+    """Return the number of unit cells below the point (size, ..., size) that a point covers."""
+    cells = [()]
+    for _ in range(dimensions):
+        cells = [(*cell, place) for cell in cells for place in range(size)]
+    return sum(
+        any(all(p <= c for p, c in zip(point, cell, strict=True)) for point in points) for cell in cells
+    )
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 4])
+def test_hypervolume_is_the_number_of_cells_that_are_covered(dimensions: int) -> None:
+    chance = random.Random(dimensions)
+    for _ in range(20):
+        points = [tuple(float(chance.randrange(6)) for _ in range(dimensions)) for _ in range(8)]
+        assert hypervolume(points, (5.0,) * dimensions) == counted(points, 5, dimensions)
+
+
+def test_points_that_are_not_better_than_the_reference_add_nothing() -> None:
+    assert hypervolume([], (1.0, 1.0)) == 0.0
+    assert hypervolume([(1.0, 0.0), (0.0, 2.0), (-math.inf, 0.0), (0.5, 0.5)], (1.0, 1.0)) == 0.25
+
+
+def test_front_grows_as_the_front_of_all() -> None:
+    chance = random.Random(7)
+    points = [tuple(float(chance.randrange(5)) for _ in range(3)) for _ in range(60)]
+    front: list[tuple[float, ...]] = []
+    for point in points:
+        front = added(front, point) or front
+    assert set(front) == set(front_of(dict(enumerate(points))).values())
+
+
+def test_reference_is_given_or_a_tenth_beyond_the_worst() -> None:
+    front = [(0.0, 2.0), (10.0, 1.0), (math.inf, 0.0)]
+    assert reference_of(front, (None, None)) == pytest.approx((11.0, 2.1))
+    assert reference_of(front, (30.0, None)) == pytest.approx((30.0, 2.1))
+    assert reference_of([(0.0, -3.0)], (None, None)) == pytest.approx((0.1, -2.7))
+    assert reference_of([], (None, 4.0))[1] == 4.0
+
+
+def test_knee_is_farthest_from_the_line_through_the_ends() -> None:
+    front = {3: (0.0, 100.0), 5: (5.0, 40.0), 7: (2.0, 30.0), 9: (10.0, 0.0)}
+    assert knee_of(front) == 7
+    assert knee_of({1: (0.0, 0.0, 1.0), 2: (1.0, 0.0, 0.0), 3: (0.0, 1.0, 0.0), 4: (0.2, 0.2, 0.2)}) == 4
+
+
+@pytest.mark.parametrize("front", [{}, {1: (0.0, 1.0)}, {1: (0.0, 1.0), 2: (1.0, 0.0), 3: (1.0, 0.0)}])
+def test_front_of_two_points_has_no_knee(front: dict[int, tuple[float, ...]]) -> None:
+    assert knee_of(front) is None

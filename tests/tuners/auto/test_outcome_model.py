@@ -1,0 +1,118 @@
+"""Auto with several objectives and with limits on outcomes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pitchpipe.protocol import MetricError
+from pitchpipe.tuners import AutoTuner, RandomTuner, TPETuner, Tuner
+from pitchpipe.tuners.auto.outcome_model import scalarised
+
+SPACE: dict[str, Any] = {
+    "x": {"_type": "uniform", "_value": [0, 1]},
+    "y": {"_type": "uniform", "_value": [0, 1]},
+    "kind": {"_type": "choice", "_value": ["good", "bad"]},
+}
+TWO = [{"name": "loss", "direction": "minimize"}, {"name": "gain", "direction": "maximize"}]
+LIMITED = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 0.4"}]
+
+
+def outcomes(point: dict[str, Any]) -> dict[str, float]:
+    """Return a convex front: loss and gain grow with x, and y and kind make both worse."""
+    worse = 1 + 2 * abs(point["y"] - 0.3) + (point["kind"] == "bad")
+    return {"loss": point["x"] * worse, "gain": math.sqrt(point["x"]) / worse, "ms": 1 - point["x"]}
+
+
+def volume(found: list[dict[str, float]]) -> float:
+    """Return what loss below 1 and gain above 0 dominate."""
+    total, reached = 0.0, 0.0
+    for loss, gain in sorted((one["loss"], one["gain"]) for one in found if one["loss"] < 1):
+        total += max(gain - reached, 0.0) * (1 - loss)
+        reached = max(gain, reached)
+    return total
+
+
+def searched(tuner: Tuner, objectives: list[dict[str, Any]], count: int, failing: float = 0.0) -> list[Any]:
+    if hasattr(tuner, "update_objectives"):
+        tuner.update_objectives(objectives)
+    tuner.update_search_space(SPACE)
+    found = []
+    for i in range(count):
+        point = tuner.generate_parameters(i)
+        if point["x"] < failing:
+            tuner.trial_end(i, False)
+            continue
+        found.append(outcomes(point))
+        tuner.receive_trial_result(i, point, found[-1])
+        tuner.trial_end(i, True)
+    return found
+
+
+@pytest.mark.parametrize("tuner", [AutoTuner, TPETuner])
+def test_front_of_two_objectives_is_better_than_that_of_random_search(tuner: Any) -> None:
+    ours = np.mean([volume(searched(tuner(seed=seed), TWO, 40)) for seed in range(3)])
+    random = np.mean([volume(searched(RandomTuner(seed=seed), TWO, 40)) for seed in range(3)])
+    assert ours > random + 0.05
+
+
+def test_best_feasible_trial_is_at_the_limit() -> None:
+    found = searched(AutoTuner(seed=1), LIMITED, 40)
+    assert min(one["loss"] for one in found if one["ms"] <= 0.4) < 0.63  # the optimum is 0.6
+
+
+def test_search_for_a_feasible_trial_comes_first() -> None:
+    rare = [LIMITED[0], {"name": "ms", "constraint": "<= 0.01"}]  # one point in a hundred
+    found = searched(AutoTuner(seed=1), rare, 30)
+    assert any(one["ms"] <= 0.01 for one in found)
+
+
+def test_limit_that_nothing_violates_changes_no_suggestion() -> None:
+    loose = [LIMITED[0], {"name": "ms", "constraint": "<= 5"}]
+    found = searched(AutoTuner(seed=1), loose, 30)
+    assert min(one["loss"] for one in found) < 0.02
+
+
+def test_failed_trials_are_avoided_with_several_objectives() -> None:
+    found = searched(AutoTuner(seed=1), TWO, 40, failing=0.5)
+    assert len(found) > 28
+
+
+def test_reference_that_nothing_reaches_is_harmless() -> None:
+    unreachable = [{**TWO[0], "reference": -5.0}, {**TWO[1], "reference": 9.0}]
+    assert volume(searched(AutoTuner(seed=1), unreachable, 30)) > 0.3
+
+
+def test_reference_draws_the_search_to_where_it_is_beaten() -> None:
+    wanted = [{**TWO[0], "reference": 0.2}, {**TWO[1], "reference": 0.0}]
+    found = searched(AutoTuner(seed=1), wanted, 50)
+    plain = searched(AutoTuner(seed=1), TWO, 50)
+    assert sum(one["loss"] < 0.2 for one in found) > sum(one["loss"] < 0.2 for one in plain)
+
+
+def test_report_without_an_objective_is_an_error() -> None:
+    tuner = AutoTuner(seed=1)
+    tuner.update_objectives(TWO)
+    tuner.update_search_space(SPACE)
+    point = tuner.generate_parameters(0)
+    with pytest.raises(MetricError, match="without 'gain'"):
+        tuner.receive_trial_result(0, point, {"loss": 1.0})
+
+
+def test_new_search_space_keeps_results_of_several_objectives() -> None:
+    tuner = AutoTuner(seed=1)
+    searched(tuner, TWO, 30)
+    tuner.update_search_space({**SPACE, "x": {"_type": "uniform", "_value": [0.3, 1]}})
+    points = [tuner.generate_parameters(100 + i) for i in range(10)]
+    assert np.mean([abs(point["y"] - 0.3) for point in points]) < 0.2
+
+
+def test_scalarised_losses_have_their_minimum_on_the_front() -> None:
+    rng = np.random.default_rng(0)
+    losses = rng.random((50, 3))
+    for _ in range(20):
+        best = losses[scalarised(rng, losses).argmin()]
+        assert not ((losses <= best).all(axis=1) & (losses < best).any(axis=1)).any()

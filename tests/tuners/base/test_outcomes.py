@@ -1,0 +1,104 @@
+"""Several objectives and limits: ranks, and one loss for each trial that follows them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitchpipe.protocol import MetricError, Objective
+from pitchpipe.tuners.base.outcomes import Outcomes, front_of, nondominated_ranks
+
+COST = Objective(name="cost")
+GAIN = Objective(name="gain", direction="maximize")
+LATENCY = Objective(name="ms", direction=None, at_most=20.0)
+SIZE = Objective(name="size", direction=None, at_most=1.0)
+
+points = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=20)
+
+
+@given(points)
+def test_ranks_are_those_of_peeling_fronts_one_by_one(found: list[tuple[int, int]]) -> None:
+    losses = np.array(found, dtype=float)
+    left, expected, rank = list(range(len(found))), {}, 0
+    while left:
+        first = [i for i in left if not any(dominates(losses[j], losses[i]) for j in left)]
+        expected |= dict.fromkeys(first, rank)
+        left, rank = [i for i in left if i not in first], rank + 1
+    assert nondominated_ranks(losses).tolist() == [expected[i] for i in range(len(found))]
+    assert front_of(losses).tolist() == [expected[i] == 0 for i in range(len(found))]
+
+
+def dominates(one: np.ndarray, other: np.ndarray) -> bool:
+    return bool((one <= other).all() and (one < other).any())
+
+
+def ranked(objectives: list[Objective], reports: list[dict[str, float]]) -> list[int]:
+    """Return the reports' places, best first."""
+    outcomes = Outcomes(objectives)
+    for row, report in enumerate(reports):
+        assert outcomes.note(row, report)
+    rows, losses = outcomes.ranking()
+    return rows[np.argsort(losses, kind="stable")].tolist()
+
+
+def test_feasible_trials_come_first_and_then_those_that_violate_least() -> None:
+    reports = [
+        {"cost": 1.0, "ms": 30.0},
+        {"cost": 9.0, "ms": 20.0},
+        {"cost": 0.0, "ms": 21.0},
+        {"cost": 5.0, "ms": 3.0},
+    ]
+    assert ranked([COST, LATENCY], reports) == [3, 1, 2, 0]
+
+
+def test_one_objective_keeps_its_scale_among_feasible_trials() -> None:
+    outcomes = Outcomes([COST, LATENCY])
+    for row, cost in enumerate((3.0, 7.0)):
+        outcomes.note(row, {"cost": cost, "ms": 1.0})
+    assert outcomes.ranking()[1].tolist() == [3.0, 7.0]
+
+
+def test_violations_count_in_their_own_units() -> None:
+    reports = [{"cost": 0.0, "ms": 20.0 + 100 * n, "size": 1.0} for n in (1, 2, 3)]
+    reports.append({"cost": 0.0, "ms": 20.0, "size": 1.001})  # the only one of its kind: a usual violation
+    assert ranked([COST, LATENCY, SIZE], reports)[0] == 0
+
+
+def test_front_comes_first_and_its_extremes_before_its_middle() -> None:
+    reports = [
+        {"cost": 2.0, "gain": 2.0},
+        {"cost": 1.0, "gain": 1.0},
+        {"cost": 3.0, "gain": 3.0},
+        {"cost": 3.0, "gain": 1.0},
+    ]
+    assert ranked([COST, GAIN], reports) == [1, 2, 0, 3]
+
+
+def test_trial_leads_if_it_is_feasible_and_none_dominates_it() -> None:
+    outcomes = Outcomes([COST, LATENCY])
+    outcomes.note(0, {"cost": 1.0, "ms": 30.0})
+    outcomes.note(1, {"cost": 2.0, "ms": 3.0})
+    outcomes.note(2, {"cost": 4.0, "ms": 3.0})
+    assert [outcomes.leads(row) for row in range(4)] == [False, True, False, False]
+
+
+def test_trial_without_numbers_is_not_recorded_and_has_the_worst_of_the_others() -> None:
+    outcomes = Outcomes([COST, LATENCY])
+    assert outcomes.note(0, {"cost": 1.0, "ms": 30.0})
+    assert not outcomes.note(1, {"cost": float("nan"), "ms": 3.0})
+    with pytest.raises(MetricError, match="without 'ms'"):
+        outcomes.note(2, {"cost": 1.0})
+    losses, excesses = outcomes.tables(np.array([0, 1]))
+    assert losses.tolist() == [[1.0], [1.0]]
+    assert excesses.tolist() == [[10.0], [10.0]]
+
+
+def test_later_result_replaces_the_first() -> None:
+    outcomes = Outcomes([COST, LATENCY])
+    outcomes.note(0, {"cost": 1.0, "ms": 30.0})
+    outcomes.note(0, {"cost": 2.0, "ms": 3.0})
+    assert outcomes.leads(0)
+    assert not outcomes.note(0, {"cost": 2.0, "ms": float("inf")})
+    assert 0 not in outcomes
