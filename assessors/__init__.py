@@ -12,6 +12,7 @@ from .registry import REGISTRY, UnknownAlgorithm, check, create, find, names
 
 if TYPE_CHECKING:
     from .asha import ASHAAssessor
+    from .auto import AutoAssessor
     from .curvefitting import CurvefittingAssessor
     from .hyperband import HyperbandAssessor
     from .medianstop import MedianstopAssessor
@@ -26,6 +27,7 @@ __all__ = [
     "ASHAAssessor",
     "AssessResult",
     "Assessor",
+    "AutoAssessor",
     "CurvefittingAssessor",
     "HyperbandAssessor",
     "MedianstopAssessor",

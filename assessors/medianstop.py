@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from array import array
-from bisect import insort
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..plugins import integer, loss_sign
-from ..protocol import metric_value
+from ..protocol import metric_value, objectives_of
 from .base import Assessor, AssessResult
-from .gains import counted
+from .gains import Gains, counted
 
 __all__ = ["MedianstopAssessor"]
 
@@ -53,12 +53,22 @@ class MedianstopAssessor(Assessor):
     """
 
     def __init__(self, optimize_mode: str = "maximize", start_step: int = 0) -> None:
-        self._sign = -loss_sign(optimize_mode)
+        self._rule: Any = _Medians(-loss_sign(optimize_mode))
         self._start_step = integer("start_step", start_step, 0)
-        self._running: dict[str, _Curve] = {}
-        # Position s: the averages after s + 1 results of all succeeded trials that got so far, ascending.
-        self._finished: list[array[float]] = []
+        self._running: dict[str, Any] = {}
+        # Position s: the averages after s + 1 results of all succeeded trials that got so far.
+        self._finished: list[Any] = []
         self.reason: str | None = None
+
+    def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
+        """Take the objectives of an experiment; several, or limits, are judged by non-dominated rank."""
+        found = objectives_of(objectives)
+        if len(found) == 1 and not found[0].is_limited:
+            self._rule = _Medians(-found[0].sign, found[0].name)
+        else:
+            from .outcomes import MedianRanks  # needs numpy, which one objective does not
+
+            self._rule = MedianRanks(found)
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
         """Return Bad when the best of `trial_history` is worse than the median at this step, else Good."""
@@ -69,10 +79,9 @@ class MedianstopAssessor(Assessor):
             return AssessResult.Good
         averages = self._finished[step - 1]
         # The lower of the two middle values: if in doubt, the trial continues.
-        median = averages[(len(averages) - 1) // 2]
-        if curve.best >= median:
+        if 2 * self._rule.better(averages, curve.best) <= len(averages):
             return AssessResult.Good
-        self.reason = self._explain(curve.best, median, len(averages), step)
+        self.reason = f"{self._rule.explained(averages, curve.best)} at step {step}"
         return AssessResult.Bad
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
@@ -82,23 +91,44 @@ class MedianstopAssessor(Assessor):
             return
         for step, average in enumerate(curve.averages):
             if step == len(self._finished):
-                self._finished.append(array("d"))
-            insort(self._finished[step], average)
+                self._finished.append(self._rule.results())
+            self._finished[step].add(average)
 
-    def _extended(self, trial_job_id: str, history: list[Any]) -> _Curve:
+    def _extended(self, trial_job_id: str, history: list[Any]) -> Any:
         """Return the curve of a trial, with the results that it has not seen yet."""
-        curve = self._running.setdefault(trial_job_id, _Curve())
-        if len(history) <= len(curve.averages):  # a new attempt began, or the call was repeated
-            curve = self._running[trial_job_id] = _Curve()
+        curve = self._running.get(trial_job_id)
+        if curve is None or len(history) <= len(
+            curve.averages
+        ):  # a new attempt began, or the call was repeated
+            curve = self._running[trial_job_id] = self._rule.curve()
         for value in history[len(curve.averages) :]:
-            curve.append(self._sign * metric_value(value))
+            curve.append(self._rule.read(value))
         return curve
 
-    def _explain(self, best: float, median: float, count: int, step: int) -> str:
+
+class _Medians:
+    """The median of the averages, for one objective; `sign` is 1 to maximize, -1 to minimize."""
+
+    curve, results = _Curve, Gains
+
+    def __init__(self, sign: float, name: str = "default") -> None:
+        self._sign, self._name = sign, name
+
+    def read(self, value: Any) -> float:
+        """Return the gain in a report."""
+        return self._sign * metric_value(value, self._name)
+
+    def better(self, averages: Gains, best: float) -> int:
+        """Return how many averages are better than the best result of a trial."""
+        return averages.better(best)
+
+    def explained(self, averages: Gains, best: float) -> str:
+        """Return why a trial is worse than the median."""
+        median = averages.median
         shown = [f"{self._sign * value + 0.0:.6g}" for value in (best, median)]
         if shown[0] == shown[1]:
             shown = [repr(self._sign * value) for value in (best, median)]
         if math.isinf(best):
             shown[0] = "no finite number"
         side = "below" if self._sign > 0 else "above"
-        return f"{shown[0]} {side} the median {shown[1]} of {counted(count, 'trial')} at step {step}"
+        return f"{shown[0]} {side} the median {shown[1]} of {counted(len(averages), 'trial')}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..plugins import integer, loss_sign, number, optional_mapping
@@ -50,6 +50,12 @@ class PatientAssessor(Assessor):
             )
         self._rule = REGISTRY.create_inner(assessor, assessor_args, optimize_mode=optimize_mode)
         self.reason: str | None = None
+
+    def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
+        """Pass the objectives on to a rule that takes them; an improvement is one in the main objective."""
+        update = getattr(self._rule, "update_objectives", None)
+        if update is not None:
+            update(objectives)
 
     def update_search_space(self, search_space: Any) -> None:
         """Pass the search space on."""

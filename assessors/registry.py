@@ -25,6 +25,7 @@ REGISTRY: Registry[Assessor] = Registry(
     __package__,
     {
         "ASHA": ".asha:ASHAAssessor",
+        "Auto": ".auto:AutoAssessor",
         "Curvefitting": ".curvefitting:CurvefittingAssessor",
         "Hyperband": ".hyperband:HyperbandAssessor",
         "Medianstop": ".medianstop:MedianstopAssessor",

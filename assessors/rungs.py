@@ -6,36 +6,43 @@ waits for others, so an early one may continue with a result that would not suff
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from ..plugins import loss_sign
-from ..protocol import metric_value
+from ..protocol import objectives_of
 from .base import Assessor, AssessResult
-from .gains import counted, gain_of
+from .gains import GainReader, Gains, counted
 
 __all__ = ["Bracket", "HalvingAssessor", "Ladder", "Rung", "levels"]
 
 
+class _Results(Protocol):
+    """The results of trials at one rung: `Gains`, or the `Standing` of several objectives."""
+
+    def __len__(self) -> int: ...
+    def add(self, result: Any, /) -> None: ...
+    def remove(self, result: Any, /) -> None: ...
+    def better(self, result: Any, /) -> int: ...
+
+
 @dataclass(slots=True)
 class Rung:
-    """All results that trials had at one level (a number of results), ascending; larger is better."""
+    """All results that trials had at one level (a number of results)."""
 
     level: int
-    gains: array[float] = field(default_factory=lambda: array("d"))
+    results: _Results = field(default_factory=Gains)
 
-    def replace(self, old: float | None, new: float) -> None:
+    def replace(self, old: Any, new: Any) -> None:
         """Add a result, in place of the one that the same trial had in an earlier attempt."""
         if old is not None:
-            del self.gains[bisect_left(self.gains, old)]
-        insort(self.gains, new)
+            self.results.remove(old)
+        self.results.add(new)
 
     def places(self, eta: float, least: int) -> int:
         """Return how many may continue: the best 1 / eta, at least one; none before `least` have arrived."""
-        return max(1, int(len(self.gains) / eta)) if len(self.gains) >= least else 0
+        return max(1, int(len(self.results) / eta)) if len(self.results) >= least else 0
 
 
 @dataclass(slots=True)
@@ -50,20 +57,20 @@ class Bracket:
 
 @dataclass(slots=True)
 class _Running:
-    """A running trial: its bracket, and its gain at each rung it has reached."""
+    """A running trial: its bracket, and its result at each rung it has reached."""
 
     bracket: Bracket
-    gains: list[float] = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """Why a trial is stopped: its gain, the rung, and how many of how many may continue there.
+    """Why a trial is stopped: its result, the rung, and how many of how many may continue there.
 
     `places` is 0 if none continues before `least` have arrived.
     """
 
-    gain: float
+    result: Any
     bracket: int
     rung: int
     level: int
@@ -87,44 +94,50 @@ class Ladder:
         self._brackets, self._eta, self._least = brackets, eta, least
         self._running: dict[str, _Running] = {}
 
-    def judge(self, trial: str, count: int, gain_at: Callable[[int], float]) -> Stop | None:
-        """Record a trial's gains at the rungs it has reached; return why to stop it, or None.
+    def compare_by(self, results: Callable[[], _Results]) -> None:
+        """Compare results of another kind, before any trial has come."""
+        for bracket in self._brackets:
+            for rung in bracket.rungs:
+                rung.results = results()
 
-        `count` is the number of its results, `gain_at(i)` the gain of the i-th from 0.
+    def judge(self, trial: str, count: int, result_at: Callable[[int], Any]) -> Stop | None:
+        """Record a trial's results at the rungs it has reached; return why to stop it, or None.
+
+        `count` is the number of its results, `result_at(i)` the i-th from 0.
         """
         running = self._running.get(trial)
         if running is None:
             running = self._running[trial] = _Running(self._next_bracket())
         rungs, stop = running.bracket.rungs, None
-        first = len(running.gains)
+        first = len(running.results)
         if first and count <= rungs[first - 1].level:  # a new attempt, or the call was repeated
             first = next(i for i in range(first) if rungs[i].level >= count)
         for i in range(first, len(rungs)):
             rung = rungs[i]
             if rung.level > count:
                 break
-            stop = stop or self._enter(running, i, gain_at(rung.level - 1))
+            stop = stop or self._enter(running, i, result_at(rung.level - 1))
         return stop
 
     def end(self, trial: str) -> None:
-        """Forget a trial that ended; its gains at the rungs stay."""
+        """Forget a trial that ended; its results at the rungs stay."""
         self._running.pop(trial, None)
 
-    def _enter(self, running: _Running, i: int, gain: float) -> Stop | None:
+    def _enter(self, running: _Running, i: int, result: Any) -> Stop | None:
         rung = running.bracket.rungs[i]
-        known = i < len(running.gains)
-        rung.replace(running.gains[i] if known else None, gain)
-        running.gains[i : i + 1] = [gain]
+        known = i < len(running.results)
+        rung.replace(running.results[i] if known else None, result)
+        running.results[i : i + 1] = [result]
         places = rung.places(self._eta, self._least)
-        if places and gain >= rung.gains[-places]:
+        if rung.results.better(result) < places:
             return None
         return Stop(
-            gain=gain,
+            result=result,
             bracket=running.bracket.number,
             rung=i,
             level=rung.level,
             places=places,
-            count=len(rung.gains),
+            count=len(rung.results),
             least=self._least,
         )
 
@@ -153,18 +166,30 @@ class HalvingAssessor(Assessor):
     """Judges trials at the rungs of a ladder; a subclass says which rungs."""
 
     def __init__(self, optimize_mode: str, ladder: Ladder) -> None:
-        self._sign = -loss_sign(optimize_mode)
+        self._reader: Any = GainReader(-loss_sign(optimize_mode))
         self._ladder = ladder
         self.reason: str | None = None
+
+    def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
+        """Take the objectives of an experiment; several, or limits, are judged by non-dominated rank."""
+        found = objectives_of(objectives)
+        if len(found) == 1 and not found[0].is_limited:
+            self._reader = GainReader(-found[0].sign, found[0].name)
+        else:
+            from .outcomes import OutcomeReader, Standing  # needs numpy, which one objective does not
+
+            self._reader = OutcomeReader(found)
+            goals = len(self._reader.goals)
+            self._ladder.compare_by(lambda: Standing(goals))
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
         """Return Bad when the trial reached a rung and is not among the best there, else Good."""
         if trial_history:
-            metric_value(trial_history[-1])  # an invalid value is refused at once, not at the next rung
+            self._reader.check(trial_history[-1])  # refused at once, not at the next rung
         stop = self._ladder.judge(
-            trial_job_id, len(trial_history), lambda i: gain_of(trial_history[i], self._sign)
+            trial_job_id, len(trial_history), lambda i: self._reader.read(trial_history, i)
         )
-        self.reason = None if stop is None else _explained(stop, self._sign)
+        self.reason = None if stop is None else _explained(stop, self._reader.shown(stop.result))
         return AssessResult(stop is None)
 
     def trial_end(self, trial_job_id: str, success: bool) -> None:
@@ -172,10 +197,8 @@ class HalvingAssessor(Assessor):
         self._ladder.end(trial_job_id)
 
 
-def _explained(stop: Stop, sign: float) -> str:
-    """Return why a trial is stopped; `sign` turns its gain into the reported value."""
-    worst = stop.gain == float("-inf")
-    shown = "no number" if worst else f"{sign * stop.gain + 0.0:.6g}"
+def _explained(stop: Stop, shown: str) -> str:
+    """Return why a trial with the shown result is stopped."""
     rank = f"not among the best {stop.places} of {stop.count}"
     if stop.places == 0:
         rank = f"number {stop.count} of the {stop.least} that must come before any continues"

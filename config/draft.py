@@ -44,6 +44,7 @@ _SHARED_WITH_ROOT = ("trial_command", "trial_code_directory", "trial_gpu_number"
 _ALGORITHMS = ("tuner", "assessor", "advisor")
 _SPACE_FIELDS = ("search_space", "shared_storage")
 _NOT_SET = "_none_"
+_NO_ASSESSOR = ("none", "None")
 # NNI v1 names at the root, and their current names.
 _V1_NAMES = {
     "trainingserviceplatform": "training_service.platform",
@@ -187,7 +188,8 @@ def _algorithm(draft: Draft, name: str) -> None:
     if not isinstance(value, Mapping):
         return
     section = _section(draft, value, (name,), AlgorithmConfig.model_fields)
-    if section.get("name") == _NOT_SET:
+    given = section.get("name")
+    if given == _NOT_SET or (name == "assessor" and given in _NO_ASSESSOR):
         del draft.values[name]
     else:
         draft.values[name] = section

@@ -502,7 +502,9 @@ class ConfigFields(Section):
     )
     tuner_gpu_indices: GpuIndices | None = Field(default=None, description="The GPUs that the tuner may use.")
     tuner: AlgorithmConfig = Field(default=AlgorithmConfig(name="Auto"), description="The search algorithm.")
-    assessor: AlgorithmConfig | None = Field(default=None, description="The early-stopping rule.")
+    assessor: AlgorithmConfig | None = Field(
+        default=None, description="The early-stopping rule; `none` (the default) stops no trial."
+    )
     training_service: Annotated[LocalConfig | RayConfig, Field(discriminator="platform")] = Field(
         default=RayConfig(platform="ray"), description="Where trials run."
     )

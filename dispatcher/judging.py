@@ -66,6 +66,16 @@ class Judging:
         if history.add(sequence, decoded):
             self._judge(trial_job_id, history)
 
+    def final(self, trial_job_id: str, value: str) -> None:
+        """Take a final result (JSON text) for an assessor that wants them; the tuner's half warns of a bad one."""
+        if trial_job_id not in self._histories:
+            return
+        try:
+            decoded = with_default(loads(value), self._objective)
+        except JsonError:
+            return
+        self.plugin.call("receive_trial_result", trial_job_id, decoded)
+
     def trial_end(self, trial_job_id: str, success: bool) -> None:
         """Take the end of a trial; call the assessor if the trial had reported anything."""
         self._ended.add(trial_job_id)

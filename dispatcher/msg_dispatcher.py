@@ -27,9 +27,9 @@ _log = logging.getLogger(__name__)
 class MsgDispatcher(MsgDispatcherBase):
     """Hosts a tuner on the default worker and an assessor on the assessor worker.
 
-    Intermediate results go to the assessor (and to a tuner that wants them), the end of a trial to both,
-    everything else to the tuner. `constraints` are those of the search space; parameters that violate them are not
-    sent. In reports, the metric `objective` is also called `default`.
+    Intermediate results go to the assessor (and to a tuner that wants them), the end of a trial to both, a final result
+    to the tuner (and to an assessor that wants it), everything else to the tuner. `constraints` are those of the search
+    space; parameters that violate them are not sent. In reports, the metric `objective` is also called `default`.
     """
 
     def __init__(
@@ -100,6 +100,9 @@ class MsgDispatcher(MsgDispatcherBase):
         wants = getattr(self.tuner, "wants_periodical", False)
         return self.assessor is not None if wants == "with an assessor" else bool(wants)
 
+    def _assessor_wants_finals(self) -> bool:
+        return self._judging is not None and self._judging.plugin.has("receive_trial_result")
+
     def load_checkpoint(self) -> None:
         """Let both plug-ins restore what they wrote themselves."""
         for plugin in (self.tuner, self.assessor):
@@ -119,7 +122,7 @@ class MsgDispatcher(MsgDispatcherBase):
         default, assessor = self.default_worker, self.assessor_worker
         if command is CommandType.ReportMetricData and data["type"] == "PERIODICAL":
             return (assessor, default) if self._tuner_wants_periodical() else (assessor,)
-        if command is CommandType.TrialEnd:
+        if command is CommandType.TrialEnd or (self._assessor_wants_finals() and _is_final(command, data)):
             return (assessor, default)
         if command is CommandType.AddCustomizedTrialJob:
             # Done here, because the assessor queue needs it before the next command.
@@ -136,8 +139,12 @@ class MsgDispatcher(MsgDispatcherBase):
         if judging is None:
             return
         if command is CommandType.ReportMetricData:
-            if not self.is_created_in_previous_exp(data.get("parameter_id")):
+            if self.is_created_in_previous_exp(data.get("parameter_id")):
+                return
+            if data["type"] == "PERIODICAL":
                 judging.metric(data["trial_job_id"], data["sequence"], data["value"])
+            else:
+                judging.final(data["trial_job_id"], data["value"])
         elif command is CommandType.TrialEnd:
             judging.trial_end(data["trial_job_id"], data["event"] == "SUCCEEDED")
         else:
@@ -190,3 +197,7 @@ class MsgDispatcher(MsgDispatcherBase):
         self._suggesting.trial_end(
             record, data["trial_job_id"], event == "SUCCEEDED", stopped=event in _STOPPED
         )
+
+
+def _is_final(command: CommandType, data: Any) -> bool:
+    return command is CommandType.ReportMetricData and data["type"] == "FINAL"

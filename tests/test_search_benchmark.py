@@ -171,3 +171,41 @@ def test_epochs_are_counted_over_all_workers_and_stopped_trials_train_no_further
     for key, value in method.ended.items():
         assert trained.count(key) == (2 if key % 2 else 5)
         assert value == (None if key % 2 else 1.0 / (key + 1) / 5)
+
+
+def test_several_objectives_are_judged_by_the_hypervolume_of_full_trials(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "fidelity", raising=False)
+    fidelity, tasks = module("fidelity"), module("tasks")
+
+    def curve(parameters: dict[str, Any]) -> Any:
+        while True:
+            yield {"default": parameters["x"], "cost": 1.0 - parameters["x"]}
+
+    class Stops(fidelity.Method):
+        def start(self, key: int) -> dict[str, Any]:
+            return {"x": (key % 4) / 4}
+
+        def report(self, key: int, epoch: int, value: Any) -> bool:
+            return key % 4 in (1, 2)
+
+        def end(self, key: int, value: Any) -> None:
+            pass
+
+    goals = tuple({"name": name, "reference": 1.0} for name in ("default", "cost"))
+    found = fidelity.run_epochs(tasks.Curves("x", "", {}, 3, curve, goals), Stops(), 60, seed=0)
+    assert found[0] == 0.0
+    assert found[-1] == -(0.75 * 0.25 + 0.5 * 0.25)
+    assert found == sorted(found, reverse=True)
+
+
+def test_epochs_saved_are_those_after_the_final_value_of_the_tuner_without_the_rule(
+    module: Any, tmp_path: Path
+) -> None:
+    report, results = module("report"), module("results")
+    for name, truths in (("TPE", [0.0, -1.0, -2.0, -2.0]), ("TPE+ASHA", [-1.0, -2.5, -2.5, -3.0])):
+        row = {"task": "f1", "seed": 0, "budget": 4, "workers": 4, "truths": truths}
+        (tmp_path / f"{name.replace('+', '-')}.jsonl").write_text(json.dumps(row))
+    lines = report.savings(results.Results(tmp_path), ["f1"], ["TPE", "TPE+ASHA"], 4, 1)
+    assert list(lines)[2:] == ["| f1 | TPE | 1 | 2.000 |  |", "| f1 | TPE+ASHA | 1 | 3.000 | 75 % |"]

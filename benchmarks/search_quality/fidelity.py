@@ -1,7 +1,7 @@
 """Searches that report after every epoch, by workers on a simulated clock, with a rule that stops trials early.
 
 Epochs are counted: a full trial trains R of them. The value of a search after some epochs is the lowest that any trial
-has reported by then.
+has reported by then; with several objectives it is minus the hypervolume of the trials that trained in full.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Method(ABC):
         """Return the parameters of the trial `key`."""
 
     @abstractmethod
-    def report(self, key: int, epoch: int, value: float) -> bool:
+    def report(self, key: int, epoch: int, value: Any) -> bool:
         """Return whether the trial continues after its result number `epoch` (from 1)."""
 
     @abstractmethod
-    def end(self, key: int, value: float | None) -> None:
+    def end(self, key: int, value: Any) -> None:
         """End the trial with its final value, or with None if it was stopped."""
 
 
@@ -55,18 +55,21 @@ class _Ours(Method):
         if assessor == "Hyperband":
             arguments = {"R": curves.epochs}
         self._tuner = our_tuner(tuner, seed)
-        self._tuner.update_search_space(curves.space)
-        self._assessor = (
+        self._assessor: Any = (
             assessors.create(assessor, optimize_mode="minimize", **arguments) if assessor else None
         )
+        for plugin in (self._tuner, self._assessor):
+            if curves.objectives and hasattr(plugin, "update_objectives"):
+                plugin.update_objectives(list(curves.objectives))
+        self._tuner.update_search_space(curves.space)
         self._asked: dict[int, Parameters] = {}
-        self._history: dict[int, list[float]] = {}
+        self._history: dict[int, list[Any]] = {}
 
     def start(self, key: int) -> Parameters:
         self._asked[key], self._history[key] = self._tuner.generate_parameters(key), []
         return self._asked[key]
 
-    def report(self, key: int, epoch: int, value: float) -> bool:
+    def report(self, key: int, epoch: int, value: Any) -> bool:
         self._history[key].append(value)
         if self._assessor is None:
             return True
@@ -76,11 +79,15 @@ class _Ours(Method):
             )
         return bool(self._assessor.assess_trial(str(key), list(self._history[key])).value is True)
 
-    def end(self, key: int, value: float | None) -> None:
+    def end(self, key: int, value: Any) -> None:
         if value is not None:
             self._tuner.receive_trial_result(key, self._asked[key], value, trial_job_id=str(key))
-        self._tuner.trial_end(key, value is not None, **({} if value is not None else {"stopped": True}))
+        elif hasattr(self._tuner, "trial_stopped"):
+            self._tuner.trial_stopped(key)
+        self._tuner.trial_end(key, value is not None)
         if self._assessor is not None:
+            if value is not None and hasattr(self._assessor, "receive_trial_result"):
+                self._assessor.receive_trial_result(str(key), value)
             self._assessor.trial_end(str(key), value is not None)
 
 
@@ -130,14 +137,15 @@ class _Running:
     key: int
     epoch: int = field(compare=False)
     pace: float = field(compare=False)
-    curve: Iterator[float] = field(compare=False)
+    curve: Iterator[Any] = field(compare=False)
 
 
 def run_epochs(curves: Curves, method: Method, budget: int, seed: int) -> list[float]:
-    """Return the lowest value reported after each of `budget` epochs, over all workers."""
+    """Return the value of the search after each of `budget` epochs, over all workers."""
     rng = np.random.default_rng([seed, 78])
     running: list[_Running] = []
     lowest, best, key, now = list[float](), math.inf, 0, 0.0
+    front = _Front(curves)
     while len(lowest) < budget:
         while len(running) < WORKERS:
             pace = float(rng.lognormal(0, 0.3))
@@ -146,9 +154,9 @@ def run_epochs(curves: Curves, method: Method, budget: int, seed: int) -> list[f
             key += 1
         trial = heapq.heappop(running)
         now, value = trial.until, next(trial.curve)
-        best = min(best, value)
-        lowest.append(best)
         is_last = trial.epoch == curves.epochs
+        best = min(best, front.value(value, is_last=is_last) if curves.objectives else value)
+        lowest.append(best)
         continues = method.report(trial.key, trial.epoch, value)
         if is_last or not continues:
             method.end(trial.key, value if is_last else None)
@@ -156,3 +164,23 @@ def run_epochs(curves: Curves, method: Method, budget: int, seed: int) -> list[f
             trial.epoch, trial.until = trial.epoch + 1, now + trial.pace
             heapq.heappush(running, trial)
     return lowest
+
+
+class _Front:
+    """The trials that trained in full, for two objectives that are minimised."""
+
+    def __init__(self, curves: Curves) -> None:
+        self._names = [one.get("name", "default") for one in curves.objectives]
+        self._reference = [one["reference"] for one in curves.objectives]
+        self._points: list[list[float]] = []
+
+    def value(self, report: Any, *, is_last: bool) -> float:
+        """Return minus the hypervolume, after the last report of a trial or an earlier one."""
+        if is_last:
+            self._points.append([report[name] for name in self._names])
+        volume, lowest = 0.0, self._reference[1]
+        for first, second in sorted(self._points):
+            if first < self._reference[0] and second < lowest:
+                volume += (self._reference[0] - first) * (lowest - second)
+                lowest = second
+        return -volume

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from tasks import Curves, Parameters, space_of
 
-__all__ = ["crossing", "digits", "power_laws"]
+__all__ = ["crossing", "digits", "digits_and_size", "error_and_cost", "power_laws"]
 
 
 def power_laws() -> Curves:
@@ -45,6 +45,32 @@ def crossing() -> Curves:
     return Curves("c2", "curves that cross, noise", space, 27, curve)
 
 
+def error_and_cost() -> Curves:
+    """Curves of an error with a cost: large models err less and cost more, and bad settings show early."""
+    space = space_of(
+        lr=("loguniform", [1e-5, 1]),
+        width=("qloguniform", [4, 512, 1]),
+        depth=("randint", [1, 9]),
+        reg=("loguniform", [1e-6, 1]),
+    )
+
+    def curve(parameters: Parameters) -> Iterator[Parameters]:
+        width, depth = parameters["width"], parameters["depth"]
+        rate = math.log10(parameters["lr"]) + 2 + 0.25 * (depth - 1) / 7
+        floor = 0.02 + 0.5 * (width * depth**0.5) ** -0.5 + 0.04 * rate**2
+        floor += 0.015 * (math.log10(parameters["reg"]) + 3) ** 2
+        speed = max(0.15, 1.1 - 0.25 * abs(rate))
+        for step in itertools.count(1):
+            error = floor + max(1 - floor, 0) * (1 + step) ** -speed
+            yield {"default": error, "cost": math.log10(width**2 * depth)}
+
+    goals = (
+        {"direction": "minimize", "reference": 1.0},
+        {"name": "cost", "direction": "minimize", "reference": 6.5},
+    )
+    return Curves("f1", "error and cost", space, 27, curve, goals)
+
+
 def digits() -> Curves:
     """Train a small network on digits; the curve is its error after every epoch."""
     space = space_of(
@@ -56,6 +82,19 @@ def digits() -> Curves:
         activation=("choice", ["relu", "tanh", "logistic"]),
     )
     return Curves("c3", "network on digits", space, 27, _train)
+
+
+def digits_and_size() -> Curves:
+    """Train a small network on digits; its error after every epoch, and the logarithm of its size."""
+    base = digits()
+
+    def curve(parameters: Parameters) -> Iterator[Parameters]:
+        for error in base.curve(parameters):
+            yield {"default": error, "size": math.log10(parameters["units"])}
+
+    goals = ({"reference": 1.0}, {"name": "size", "reference": 2.0})
+    minimized = tuple({**one, "direction": "minimize"} for one in goals)
+    return Curves("f2", "network on digits, error and size", base.space, base.epochs, curve, minimized)
 
 
 @cache

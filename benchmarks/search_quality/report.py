@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import tasks
+from results import Results
 from scoring import Scores, mean_ranks
 
-__all__ = ["differences", "per_task", "plot", "table"]
+__all__ = ["differences", "per_task", "plot", "savings", "table"]
 
 
 def table(scores: Sequence[Scores], index_of: dict[int, int]) -> Iterator[str]:
@@ -51,6 +52,37 @@ def per_task(scores: Sequence[Scores], index: int) -> Iterator[str]:
             f"{one.regrets[name][:, index].mean():.2f}" if name in one.regrets else "-" for name in found
         ]
         yield f"| {one.optimiser} | {' | '.join(cells)} |"
+
+
+def savings(
+    results: Results, names: Sequence[str], methods: Sequence[str], budget: int, seeds: int
+) -> Iterator[str]:
+    """Yield the share of epochs that a rule saves: until the final hypervolume of the same tuner without it.
+
+    A search that does not reach it has saved nothing.
+    """
+    found = {
+        (method, row["task"], row["seed"]): row["truths"]
+        for method in dict.fromkeys([*methods, "Random"])
+        for row in results.of(method, budget, 4)
+        if row["seed"] < seeds
+    }
+    yield "| task | method | seeds | hypervolume in the end | epochs saved |"
+    yield "|---|---|---|---|---|"
+    for task in names:
+        for method in methods:
+            searches = {
+                seed: truths for (one, on, seed), truths in found.items() if (one, on) == (method, task)
+            }
+            volume = sum(-truths[-1] for truths in searches.values()) / max(len(searches), 1)
+            tuner, _, rule = method.partition("+")
+            saved = [
+                1 - sum(value > found[tuner, task, seed][-1] for value in truths) / len(truths)
+                for seed, truths in searches.items()
+                if rule and (tuner, task, seed) in found
+            ]
+            shown = f"{100 * sum(saved) / len(saved):.0f} %" if saved else ""
+            yield f"| {task} | {method} | {len(searches)} | {volume:.3f} | {shown} |"
 
 
 def plot(

@@ -5,6 +5,7 @@
     python -m benchmarks.search_quality --workers 8 --budget 100
     python -m benchmarks.search_quality --plateaus              metrics with few levels, as accuracy on few examples
     python -m benchmarks.search_quality --curves                early stopping: 4 workers, epochs are counted
+    python -m benchmarks.search_quality --fronts                early stopping with two objectives
     python -m benchmarks.search_quality --ablation --seeds 10   Auto without each of its parts
     python -m benchmarks.search_quality --optimisers Random TPE --tasks s1 s6 --budget 50 --quick
 
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import tasks
 from optimisers import PEERS
-from report import differences, per_task, plot, table
+from report import differences, per_task, plot, savings, table
 from results import Plan, Results
 from scoring import Scores, scale_of, score
 
@@ -43,6 +44,7 @@ WITHOUT = (
 )
 USUAL = ("Auto", "TPE", "optuna-tpe", "optuna-gp", "optuna-cmaes", "nni-tpe")
 STOPPING = ("Random", "Random+ASHA", "TPE+ASHA", "Auto+ASHA", "Auto+Hyperband", "Auto", "TPE+Medianstop")
+STOPPING_FRONTS = ("Random", "Random+ASHA", "Random+Medianstop", "Auto", "Auto+ASHA")
 PEERS_STOPPING = ("optuna-tpe", "optuna-tpe+asha", "optuna-tpe+hyperband", "optuna-tpe+median")
 # A full trial trains so many epochs.
 _FULL = 27
@@ -53,13 +55,12 @@ _ROOT = Path(__file__).parents[2]
 def main() -> None:
     """Run what is missing, then print the tables and draw the plots."""
     options = _options()
-    if options.curves:
-        options.tasks = list(tasks.curve_tasks())
+    if options.curves or options.fronts:
+        options.tasks = tasks.front_tasks() if options.fronts else tasks.scalar_curve_tasks()
         options.budget, options.workers = 30 * _FULL, 4
         options.results /= "curves"
-        options.optimisers = (
-            [*STOPPING, *PEERS_STOPPING] if options.optimisers == list(USUAL) else options.optimisers
-        )
+        if options.optimisers == list(USUAL):
+            options.optimisers = list(STOPPING_FRONTS if options.fronts else (*STOPPING, *PEERS_STOPPING))
     if options.plateaus:
         options.tasks = tasks.plateaus()
     if options.ablation:
@@ -67,9 +68,13 @@ def main() -> None:
     results = Results(options.results, options.peers)
     seeds = range(2 if options.quick else options.seeds)
     chosen = [*OURS, *PEERS] if options.optimisers == ["all"] else options.optimisers
-    random_seeds = range(len(seeds) if options.quick else max(_RANDOM_SEEDS, len(seeds)))
+    few = options.quick or options.fronts
+    random_seeds = range(len(seeds) if few else max(_RANDOM_SEEDS, len(seeds)))
     results.run(Plan(["Random"], options.tasks, random_seeds, options.budget, options.workers))
     results.run(Plan(chosen, options.tasks, seeds, options.budget, options.workers))
+    if options.fronts:
+        print("\n".join(savings(results, options.tasks, chosen, options.budget, len(seeds))))
+        return
     scores = _scores(results, [*chosen, "Random"], options, len(seeds))
     counted = (3 * _FULL, 10 * _FULL, 30 * _FULL) if options.curves else (25, 50, 100, 250, 500, 1000)
     marks = {n: n - 1 for n in counted if n <= options.budget} or {options.budget: options.budget - 1}
@@ -142,6 +147,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--ablation", action="store_true", help="Auto without each of its parts")
     parser.add_argument("--plateaus", action="store_true", help="tasks whose value has few levels instead")
     parser.add_argument("--curves", action="store_true", help="learning curves and early stopping instead")
+    parser.add_argument("--fronts", action="store_true", help="the same with two objectives instead")
     parser.add_argument("--workers", type=int, default=1, help="trials at a time")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "search_quality")
     parser.add_argument("--peers", type=Path, default=_ROOT / ".peers", help="an environment with the peers")

@@ -12,7 +12,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Curves", "Task", "curve_tasks", "make", "names", "plateaus", "space_of"]
+__all__ = [
+    "Curves",
+    "Task",
+    "curve_tasks",
+    "front_tasks",
+    "make",
+    "names",
+    "plateaus",
+    "scalar_curve_tasks",
+    "space_of",
+]
 
 Parameters = dict[str, Any]
 
@@ -41,13 +51,17 @@ class Task:
 
 @dataclass(frozen=True)
 class Curves:
-    """A problem whose trials report after every epoch, `epochs` at most; `curve` trains one epoch at a time."""
+    """A problem whose trials report after every epoch, `epochs` at most; `curve` trains one epoch at a time.
+
+    With several `objectives`, each with a reference, the reports are dicts.
+    """
 
     name: str
     about: str
     space: dict[str, Any]
     epochs: int
-    curve: Callable[[Parameters], Iterator[float]]
+    curve: Callable[[Parameters], Iterator[Any]]
+    objectives: tuple[dict[str, Any], ...] = ()
 
 
 def names() -> list[str]:
@@ -68,7 +82,19 @@ def curve_tasks() -> dict[str, Callable[[], Curves]]:
         "c1": learning_curves.power_laws,
         "c2": learning_curves.crossing,
         "c3": learning_curves.digits,
+        "f1": learning_curves.error_and_cost,
+        "f2": learning_curves.digits_and_size,
     }
+
+
+def scalar_curve_tasks() -> list[str]:
+    """Return the names of the tasks with learning curves of one objective."""
+    return [name for name in curve_tasks() if name.startswith("c")]
+
+
+def front_tasks() -> list[str]:
+    """Return the names of the tasks with learning curves of two objectives."""
+    return [name for name in curve_tasks() if name.startswith("f")]
 
 
 def plateaus() -> list[str]:

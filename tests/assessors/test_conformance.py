@@ -10,6 +10,8 @@ from _pytest.outcomes import Failed
 from pitchpipe.assessors import (
     ASHAAssessor,
     Assessor,
+    AssessResult,
+    AutoAssessor,
     CurvefittingAssessor,
     HyperbandAssessor,
     MedianstopAssessor,
@@ -49,6 +51,29 @@ class TestHyperband(AssessorConformance):
         return HyperbandAssessor("maximize", R=27)
 
 
+class TestAuto(AssessorConformance):
+    stops: ClassVar[bool] = False  # the trials of the suite have no final results
+
+    def make(self) -> Assessor:
+        return AutoAssessor("maximize")
+
+
+class WithFinals(AutoAssessor):
+    """Takes the last intermediate result of a trial for its final one."""
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:
+        if trial_history:
+            self.receive_trial_result(trial_job_id, trial_history[-1])
+        return super().assess_trial(trial_job_id, trial_history)
+
+
+class TestAutoWithFinalResults(AssessorConformance):
+    many_trials: ClassVar[int] = 500
+
+    def make(self) -> Assessor:
+        return WithFinals("maximize")
+
+
 class TestCurvefitting(AssessorConformance):
     many_trials: ClassVar[int] = 500
 
@@ -80,6 +105,44 @@ class TestPatient(AssessorConformance):
 
     def make(self) -> Assessor:
         return PatientAssessor(self.chosen, patience=2)
+
+
+OBJECTIVES = [{"direction": "maximize"}, {"name": "cost", "direction": "minimize"}]
+
+
+class WithCosts(Assessor):
+    """Gives a rule for several objectives reports whose cost is the better, the better their number."""
+
+    def __init__(self, rule: Any) -> None:
+        self.rule = rule
+        rule.update_objectives(OBJECTIVES)
+
+    def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> Any:
+        dicts = [value if isinstance(value, dict) else {"default": value} for value in trial_history]
+        verdict = self.rule.assess_trial(trial_job_id, [each | {"cost": -each["default"]} for each in dicts])
+        self.reason = self.rule.reason
+        return verdict
+
+    def trial_end(self, trial_job_id: str, success: bool) -> None:
+        self.rule.trial_end(trial_job_id, success)
+
+
+@pytest.mark.parametrize(
+    ("cls", "costs"), [(ASHAAssessor, True), (MedianstopAssessor, True), (ASHAAssessor, False)]
+)
+class TestSeveralObjectives(AssessorConformance):
+    many_trials: ClassVar[int] = 300
+
+    @pytest.fixture(autouse=True)
+    def _takes_the_rule(self, cls: Any, costs: bool) -> None:
+        self.cls, self.costs = cls, costs
+
+    def make(self) -> Assessor:
+        rule = self.cls()
+        if self.costs:
+            return WithCosts(rule)
+        rule.update_objectives(OBJECTIVES)
+        return rule
 
 
 class Mutates(MedianstopAssessor):

@@ -101,15 +101,24 @@ def test_patient_hands_arguments_on() -> None:
     assert judged(rule, [0.5] * 3) == [True, False, False]
 
 
-def test_patient_tells_the_rule_of_every_result_and_end() -> None:
-    rule, alone = patient(patience=100), MedianstopAssessor("maximize")
+def test_patient_passes_every_result_and_end_to_the_rule() -> None:
+    rule, alone = patient(patience=1), MedianstopAssessor("maximize")
     alone.assess_trial("old", [0.8] * 12)
     alone.trial_end("old", True)
     for other in (rule, alone):
         judged(other, [0.1, 0.9, 0.3])
         other.trial_end("t", True)
-    inner: Any = rule._rule
-    assert inner._finished == alone._finished
+        assert other.assess_trial("next", [0.2, 0.2]) is BAD
+    assert alone.reason == "0.2 below the median 0.5 of 2 trials at step 2"
+    assert rule.reason == f"{alone.reason}; no improvement for 1 result"
+
+
+def test_patient_passes_the_objectives_to_the_rule() -> None:
+    rule = PatientAssessor("ASHA", patience=1)
+    rule.update_objectives([{"direction": "maximize"}, {"name": "cost", "direction": "minimize"}])
+    for i, cost in enumerate([3.0, 2.0, 1.0, 4.0]):
+        history = [{"default": 0.5, "cost": cost}] * 3
+        assert rule.assess_trial(str(i), history) is (BAD if cost == 4.0 else GOOD)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,12 @@ def test_null_means_not_set_in_sections() -> None:
     assert (config.seed, config.assessor, config.tuner.class_args) == (None, None, {})
 
 
+@pytest.mark.parametrize("none", ["none", {"name": "none"}, "_none_"])
+def test_assessor_none_is_no_assessor(none: Any) -> None:
+    assert ExperimentConfig.from_dict({**SMALLEST, "assessor": none}).assessor is None
+    assert ExperimentConfig.from_dict({**SMALLEST, "tuner": "none"}).tuner.name == "none"
+
+
 def test_advisor_is_the_tuner_and_problems_keep_its_name() -> None:
     config = ExperimentConfig.from_dict({**SMALLEST, "advisor": {"Name": "X", "class_args": {"a": 1}}})
     assert (config.tuner.name, config.tuner.class_args) == ("X", {"a": 1})

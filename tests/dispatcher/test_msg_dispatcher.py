@@ -72,6 +72,14 @@ class Judge(Assessor):
         self.calls.append(("end", trial_job_id, success))
 
 
+class JudgeOfFinals(Judge):
+    """Takes final results, too."""
+
+    def receive_trial_result(self, trial_job_id: str, value: Any) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.calls.append(("final", trial_job_id, value))
+
+
 # initialising and suggesting
 
 
@@ -712,3 +720,33 @@ def test_proposal_outside_the_search_space_is_logged_once(host, caplog):
     assert len(warnings) == 1
     assert ": x: " in warnings[0]
     assert [call for call in tuner.calls if call[0] == "generate"] == [("generate", n) for n in range(5)]
+
+
+# final results for an assessor
+
+
+def test_assessor_that_takes_final_results_gets_them_before_the_ends(host):
+    tuner, judge = Recorder(), JudgeOfFinals()
+    one = host(tuner, judge)
+    one.request(2)
+    one.metric("a", 0, 0.7)
+    one.final(0, {"default": 0.9}, "a")
+    one.end(0, trial="a")
+    one.final(1, 0.8, "silent")
+    one.end(1, trial="silent")
+    one.terminate()
+    assert judge.calls == [("a", [0.7]), ("final", "a", {"default": 0.9}), ("end", "a", True)]
+    assert len(judge.threads) == 1
+    assert [call[0] for call in tuner.calls if call[0] in ("result", "end")] == ["result", "end"] * 2
+
+
+def test_final_result_that_is_not_json_does_not_reach_the_assessor(host):
+    judge = JudgeOfFinals()
+    one = host(Recorder(), judge)
+    one.request()
+    one.metric("a", 0, 0.7)
+    record = {"parameter_id": 0, "trial_job_id": "a", "type": "FINAL", "sequence": 0, "value": "no JSON"}
+    one.send(CommandType.ReportMetricData, record)
+    one.end(0, trial="a")
+    one.terminate()
+    assert judge.calls == [("a", [0.7]), ("end", "a", True)]

@@ -47,6 +47,16 @@ def problems_of(config: dict[str, Any], role: str = "tuner") -> list[tuple[Any, 
     return [(problem.path, problem.message, problem.hint) for problem in caught.value.problems]
 
 
+# objectives
+
+
+def test_assessor_gets_the_objectives_as_configured():
+    objectives = [{"name": "f1", "direction": "maximize"}, {"name": "ms", "constraint": "<= 20"}]
+    rule = load_plugin("assessor", {"name": "ASHA"}, INJECTED, objectives)
+    assert rule.assess_trial("feasible", [{"f1": 0.1, "ms": 20}]).value is True
+    assert rule.assess_trial("infeasible", [{"f1": 0.9, "ms": 21}]).value is False
+
+
 # by name
 
 

@@ -33,12 +33,14 @@ _SUM = 0.05  # weight of the sum in a scalarisation, which makes every minimum l
 class Results:
     """What trials at `units`, shape (n, d), reported, best first: losses (n, m) and excesses over limits (n, c).
 
-    Failed trials have the worst losses and excesses.
+    Failed trials have the worst losses and excesses. Those of stopped trials, which are not `final`, are predicted:
+    they shape the model, and growth is not measured against them.
     """
 
     units: Floats
     losses: Floats
     excesses: Floats
+    final: Bools
 
     @property
     def feasible(self) -> Bools:
@@ -159,7 +161,7 @@ class OutcomeModel:
             goals=goals,
             limits=limits,
             means=np.column_stack(means),
-            feasible=np.concatenate([results.feasible, expected_feasible]),
+            feasible=np.concatenate([results.feasible & results.final, expected_feasible]),
             reference=np.array(reference),
             rng=rng,
         )

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..base import Embedding, Floats, Ints, LearningTuner, ready
+from ..base import Embedding, Floats, Ints, LearningTuner, Outcomes, ready
 from ..moves import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
 from .earlier import EarlierSearches
 from .initial_design import initial_design
@@ -65,6 +65,8 @@ class AutoTuner(LearningTuner):
         self._tried: dict[int, float] = {}
         self._is_local = False
         self._curves = LearningCurves()
+        # With several objectives, or limits, those of each.
+        self._outcome_curves = [LearningCurves() for _ in range(0 if outcomes is None else outcomes.width)]
         # Rows of trials that an assessor stopped: their last value is not their result.
         self._stopped: set[int] = set()
         self._earlier = self._models_of_earlier()
@@ -89,8 +91,13 @@ class AutoTuner(LearningTuner):
     ) -> None:
         """Record a point of the learning curve of a trial."""
         row = self._rows.get(parameter_id)
-        if row is not None and self._outcomes is None:
+        if row is None:
+            return
+        if self._outcomes is None:
             self._curves.note(row, sequence + 1, self._loss(value))
+            return
+        for curves, loss in zip(self._outcome_curves, self._outcomes.partial(value), strict=True):
+            curves.note(row, sequence + 1, loss)
 
     def trial_stopped(self, parameter_id: int) -> None:
         """Record that the next end of this trial is a stop, not a failure."""
@@ -181,12 +188,26 @@ class AutoTuner(LearningTuner):
             return self._model.acquisition(
                 units, known.losses, pending=pending, suggested=suggested, near=near
             )
-        losses, excesses = self._outcomes.tables(known.rows)
+        losses, excesses = self._expected(self._outcomes, known.rows)
         if self._is_scalarised():
             weighted = scalarised(self._rng, losses)
             return self._model.acquisition(units, weighted, pending=pending, suggested=suggested, near=False)
-        results = Results(units=units, losses=losses, excesses=excesses)
+        final = np.array([row not in self._stopped for row in known.rows.tolist()])
+        results = Results(units=units, losses=losses, excesses=excesses, final=final)
         return self._outcome_model.acquisition(self._rng, results, pending=pending, suggested=suggested)
+
+    def _expected(self, outcomes: Outcomes, rows: Ints) -> tuple[Floats, Floats]:
+        """Return the losses and the excesses of rows; those of stopped trials are predicted."""
+        table = np.hstack(outcomes.tables(rows))
+        finals = rows[[row in outcomes for row in rows.tolist()]]
+        reported = np.hstack([outcomes.losses(finals), outcomes.excesses(finals)])
+        stopped = [place for place, row in enumerate(rows.tolist()) if row in self._stopped]
+        for column, curves in enumerate(self._outcome_curves):
+            known = curves.comparable(dict(zip(finals.tolist(), reported[:, column].tolist(), strict=True)))
+            expected = dict(zip(known.rows.tolist(), known.losses.tolist(), strict=True))
+            for place in stopped:
+                table[place, column] = expected.get(int(rows[place]), table[place, column])
+        return table[:, : len(outcomes.goals)], table[:, len(outcomes.goals) :]
 
     def _is_scalarised(self) -> bool:
         """Return whether the next suggestion is for one random weighting of the objectives."""

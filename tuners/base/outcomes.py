@@ -48,6 +48,18 @@ class Outcomes:
         self._losses[row], self._excesses[row] = losses, excesses
         return True
 
+    @property
+    def width(self) -> int:
+        """The number of losses and excesses of a trial."""
+        return len(self.goals) + len(self.limits)
+
+    def partial(self, report: Any) -> list[float]:
+        """Return the losses and the excesses in an intermediate report, NaN for those that it lacks."""
+        if not isinstance(report, dict):
+            return [math.nan] * self.width
+        losses = [one.loss(report) if one.name in report else math.nan for one in self.goals]
+        return losses + [one.excess(report) if one.name in report else math.nan for one in self.limits]
+
     def take(self, row: int, other: Outcomes, other_row: int) -> None:
         """Record what another one has recorded of its row."""
         if other_row in other:

@@ -118,3 +118,28 @@ def test_auto_with_curves_finds_what_is_best_in_the_end() -> None:
             tuner.receive_trial_result(i, point, (point["x"] - 0.7) ** 2)
         tuner.trial_end(i, i % 3 == 0)
     assert abs(float(tuner._history.units(tuner._known().rows[:1])[0, 0]) - 0.7) < 0.02
+
+
+def test_auto_learns_each_objective_of_stopped_trials() -> None:
+    """Where stopped trials promised good results in both objectives, it looks on; where they did not, it does not."""
+
+    def suggestions(promise: float) -> list[float]:
+        tuner = AutoTuner(seed=3)
+        tuner.update_objectives([{"name": name, "direction": "minimize"} for name in ("error", "cost")])
+        tuner.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
+        found: list[float] = []
+        for i in range(30):
+            point = tuner.generate_parameters(i)
+            found.append(point["x"])
+            level = 0.4 + point["x"] if point["x"] < 0.5 else promise
+            report = {"error": level, "cost": level}
+            tuner.receive_intermediate_result(i, point, report, trial_job_id=f"t{i}", sequence=0)
+            if point["x"] < 0.5:
+                tuner.receive_trial_result(i, point, report)
+            else:
+                tuner.trial_stopped(i)
+            tuner.trial_end(i, point["x"] < 0.5)
+        return found
+
+    right = [sum(x >= 0.5 for x in suggestions(promise)[10:]) for promise in (0.1, 3.0)]
+    assert right[0] > right[1] + 5
