@@ -85,7 +85,7 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
                         for name, text in row.items()
                         if name and name not in _OTHER_COLUMNS and not name.startswith("final.")
                     }
-                    yield EarlierResult(parameters, _loss(value, objective.direction))
+                    yield EarlierResult(parameters, _loss(value, objective.direction or "minimize"))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnreadableSource(f"it cannot be read: {error}") from error
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import ConfigError, ConfigProblem, ExperimentConfig
+from ..protocol import main_objective
 from ..search_space import Parameter, SearchSpace, identity, unit_map
 from ..store.reading import flat
 from .earlier_results import EarlierResult, UnreadableSource, read_earlier
@@ -39,7 +40,7 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
 
     Experiments that are named by their ids are in `directory`.
     """
-    objective = objectives_of(config)[0]
+    objective = main_objective(objectives_of(config))
     fitting = _Fitting(
         SearchSpace.parse(config.search_space, config.constraints), flat(config.defaults or {})
     )

