@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from ..store.reading import (
     duration_text,
     flat,
     front_lines,
+    gain_text,
+    gains_over_defaults,
     hint_text,
     number_text,
 )
@@ -70,27 +72,31 @@ def chosen_best(view: ExperimentView, summary: Summary, by: str | None) -> Summa
 def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
     """Return the object that scripts get."""
     names = [objective["name"] for objective in summary["objectives"]]
-    best = [
-        {
-            "trial_id": trial["trial_id"],
-            "sequence_id": trial["sequence_id"],
-            "value": {name: trial["values"][name] for name in names}
-            if len(names) > 1
-            else trial["values"][names[0]],
-            "parameters": trial["parameters"],
-        }
-        for trial in summary["best"]
-    ]
+    best = [_trial_object(trial, names) for trial in summary["best"]]
     found = {name: summary[name] for name in ("id", "status", "folder", "counts")}
     found["best"] = best if len(names) > 1 else (best[0] if best else None)
     if has_front(summary):
         front = view.front()
         found["front"] = {name: front[name] for name in _FRONT} | {"closest": summary["closest"]}
+    if (defaults := summary["defaults"]) is not None:
+        gains = gains_over_defaults(summary)
+        gain = gains[names[0]] if gains and len(names) == 1 else gains
+        found["defaults"] = {**_trial_object(defaults, names), "status": defaults["status"], "gain": gain}
     if failures := view.failures():
         found["failures"] = [_failure_object(group) for group in failures]
     if retries := view.retries():
         found["retries"] = retries
     return {**found, "reason": summary["reason"]} if summary["reason"] else found
+
+
+def _trial_object(trial: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    values = {name: trial["values"][name] for name in names if name in trial["values"]}
+    return {
+        "trial_id": trial["trial_id"],
+        "sequence_id": trial["sequence_id"],
+        "value": values if len(names) > 1 else values.get(names[0]),
+        "parameters": trial["parameters"],
+    }
 
 
 def _failure_object(group: FailureGroup) -> dict[str, Any]:
@@ -118,8 +124,15 @@ def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 
 def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
-    """Yield the best trial with its parameters, or the Pareto front with its hypervolume and its knee."""
-    front = view.front() if has_front(summary) else None
+    """Yield the best trial with its parameters, or the front with its hypervolume, and the gain over the defaults."""
+    yield from _best_lines(summary)
+    if has_front(summary):
+        yield from front_lines(view.front())
+    if gain := gain_text(summary):
+        yield gain
+
+
+def _best_lines(summary: Summary) -> Iterator[str]:
     if not summary["best"]:
         yield f"best: none, {_why_none(summary)}"
     for trial in summary["best"][:_MAX_BEST]:
@@ -129,8 +142,6 @@ def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
     if len(summary["best"]) > _MAX_BEST:
         yield f"and {len(summary['best']) - _MAX_BEST} more that no other beats in every objective"
-    if front is not None:
-        yield from front_lines(front)
 
 
 def _why_none(summary: Summary) -> str:

@@ -9,6 +9,7 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     models       fields: type, range, default, meaning
     validation   the models' refusals as sentences
     checks       checks across several fields
+    starting_points  defaults, initial points and priors, checked against the search space
     directions   the direction that algorithms have by default
     plugins      the tuner and the assessor, asked in their own process
     examination  all of these in turn

@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 from .models import (
     AlgorithmConfig,
     CheckpointConfig,
+    Confidence,
     ConfigFields,
     Directory,
     Duration,
@@ -23,7 +24,9 @@ from .models import (
     MaxFailures,
     Memory,
     ObjectiveConfig,
+    Points,
     PositiveDuration,
+    PriorConfig,
     RayConfig,
     Section,
     Storage,
@@ -87,6 +90,26 @@ A config without `objectives` has one objective, `default`. The first of these t
 
 `pitchpipe validate`, `pitchpipe run` and the log name the direction if it is such a default (2 to 4). All tables,
 pages and files use this direction to find the best trials."""
+_STARTING_POINTS = """\
+A search need not start from nothing:
+
+```yaml
+defaults: {lr: 0.01, layers: 2}          # your present setting: trial 0
+initial_points:                          # then these, in order
+  - {lr: 0.003, layers: 3}
+priors:                                  # where you expect good values
+  lr: {centre: 0.01, confidence: high}
+  layers: 2                              # short for {centre: 2}
+```
+
+- **`defaults` and `initial_points`** are whole points of the search space, with nested choices as trials get them. They
+  count as trials, and every tuner that learns gets their results. A point that repeats an earlier one runs once.
+  `pitchpipe status`, the end of a run, the report, the pages and `Experiment` say how much better the best trial is
+  than the defaults.
+- **`priors`** are for the tuners `Auto` and `TPE`. Part of the first suggestions is drawn near the centres; later ones
+  are weighted by the prior, less and less as results arrive, and not at all once the better results are elsewhere, so
+  that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a prior are searched as usual. A
+  nested parameter is named as in constraints: `layer.kernel`."""
 # Defaults that depend on other fields.
 _DEFAULTS_IN_WORDS = {"objectives": "direction of the tuner"}
 _SECTIONS: list[tuple[str, type[Section], str]] = [
@@ -97,6 +120,7 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
         "`tuner: TPE` is short for `tuner: {name: TPE}`. `advisor` is an older name of `tuner`.",
     ),
     ("objectives", ObjectiveConfig, _OBJECTIVES),
+    ("priors", PriorConfig, _STARTING_POINTS),
     ("checkpoint", CheckpointConfig, ""),
     ("training_service, platform: local", LocalConfig, ""),
     ("training_service, platform: ray", RayConfig, "The default when `training_service` is not set."),
@@ -114,10 +138,13 @@ _NAMES: list[tuple[Any, str]] = [
     (WorkingDirectory, "directory"),
     (ExistingFile, "file"),
     (Environment, "mapping of text"),
+    (Points, "list of mappings"),
+    (Confidence, "word or number"),
     (MaxFailures, "integer or mapping of integers"),
     (Storage, "directory or URL"),
 ]
 _SIMPLE = {
+    Any: "any value",
     str: "text",
     int: "integer",
     float: "number",

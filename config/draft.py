@@ -17,6 +17,7 @@ from .models import (
     ConfigFields,
     LocalConfig,
     ObjectiveConfig,
+    PriorConfig,
     RayConfig,
     camel_case,
 )
@@ -121,6 +122,7 @@ def _settle(draft: Draft) -> None:
         _algorithm(draft, name)
     _advisor(draft)
     _objectives(draft)
+    _priors(draft)
     _checkpoint(draft)
     _training_service(draft)
 
@@ -213,6 +215,17 @@ def _objectives(draft: Draft) -> None:
             else item
             for i, item in enumerate(value)
         ]
+
+
+def _priors(draft: Draft) -> None:
+    value = draft.values.get("priors")
+    if isinstance(value, Mapping):
+        draft.values["priors"] = {
+            name: _section(draft, prior, ("priors", name), PriorConfig.model_fields)
+            if isinstance(prior, Mapping)
+            else {"centre": prior}
+            for name, prior in value.items()
+        }
 
 
 def _checkpoint(draft: Draft) -> None:

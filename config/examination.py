@@ -13,6 +13,7 @@ from .places import Places
 from .plugins import PluginCheck, ask_dispatcher
 from .problems import MISSING, ConfigError, ConfigProblem, Finding
 from .source import Source, read_source
+from .starting_points import check_starting_points
 from .validation import Fields, validate_fields
 
 __all__ = ["Examination"]
@@ -74,6 +75,8 @@ class Examination(Generic[Fields]):
             config = self._with_space(config)
         if config.search_space is not None and not self.draft.wrong & {"search_space", "constraints"}:
             self._note(check_space(config))
+            if not self.stored and not self.draft.wrong & {"search_space", "constraints"}:
+                self._note(check_starting_points(config))
         return config
 
     def _note(self, findings: list[Finding]) -> None:

@@ -17,6 +17,7 @@ from .plain import plain
 from .plugins import PluginCheck, ask_dispatcher
 from .problems import ConfigError, ConfigProblem
 from .source import read_source
+from .starting_points import StartingPoint, starting_points, warnings_about_start
 
 _FINITE = ("gridsearch", "batch", "batchtuner")  # tuners whose search ends by itself
 _ENDLESS = "without max_trial_number and max_experiment_duration it runs until it is stopped"
@@ -76,12 +77,17 @@ class ExperimentConfig(ConfigFields):
         }
         endless = [] if self._has_end() else [_ENDLESS]
         without_effect = [f"{name} has no effect" for name, is_set in ignored.items() if is_set]
-        return [*without_effect, *endless, *self.plugin_warnings]
+        return [*without_effect, *warnings_about_start(self), *endless, *self.plugin_warnings]
 
     @property
     def plugin_warnings(self) -> tuple[str, ...]:
         """What the plug-ins cannot do that the config asks for; empty until they are checked."""
         return self._plugin_warnings
+
+    @property
+    def starting_points(self) -> list[StartingPoint]:
+        """The points that run first, in order, each once: the defaults and the initial points."""
+        return starting_points(self)
 
     @property
     def direction_note(self) -> str:

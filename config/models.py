@@ -23,6 +23,7 @@ __all__ = [
     "DEFAULT_WORKING_DIRECTORY",
     "AlgorithmConfig",
     "CheckpointConfig",
+    "Confidence",
     "ConfigFields",
     "Directory",
     "Duration",
@@ -36,7 +37,9 @@ __all__ = [
     "Memory",
     "ObjectiveConfig",
     "OutcomeConstraint",
+    "Points",
     "PositiveDuration",
+    "PriorConfig",
     "RayConfig",
     "Section",
     "Storage",
@@ -47,6 +50,7 @@ __all__ = [
 ]
 
 DEFAULT_WORKING_DIRECTORY = "~/pitchpipe-experiments"
+_CONFIDENCES = {"low": 0.25, "medium": 0.5, "high": 0.75}
 
 
 class Section(BaseModel):
@@ -75,6 +79,8 @@ def _plain(value: Any) -> Any:
         return value.canonical()
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
     return str(value) if isinstance(value, Path) else copy.deepcopy(value)
 
 
@@ -183,6 +189,15 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= -1
 
 
+def _confidence(value: Any) -> float:
+    known = _CONFIDENCES.get(value.lower(), math.nan) if isinstance(value, str) else value
+    if not _is_number(known) or not 0 <= known <= 1:
+        words = ", ".join(_CONFIDENCES)
+        hint = did_you_mean(value, _CONFIDENCES)
+        raise UnitError(f"must be {words}, or a number from 0 to 1, not {shown(value)}", hint)
+    return float(known)
+
+
 def _storage(value: Any, info: ValidationInfo) -> Any:
     """Return a URL as it is, or the absolute path of a folder."""
     if isinstance(value, str) and "://" in value:
@@ -220,6 +235,8 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
 Environment = dict[
     Annotated[str, AfterValidator(_environment_name)], Annotated[str, BeforeValidator(_environment_value)]
 ]
+Points = Annotated[tuple[dict[str, Any], ...], BeforeValidator(_tuple)]
+Confidence = Annotated[float, BeforeValidator(_confidence)]
 MaxFailures = Annotated[int | dict[str, int], BeforeValidator(_max_failures)]
 Storage = Annotated[str, BeforeValidator(_storage)]
 OutcomeConstraint = Annotated[str, BeforeValidator(_outcome_constraint)]
@@ -264,6 +281,16 @@ class ObjectiveConfig(Section):
     def parsed(self) -> Objective:
         """Return it as the other rooms use it."""
         return objectives_of([self.canonical()])[0]
+
+
+class PriorConfig(Section):
+    """Where good values of a parameter are expected, and how sure that is."""
+
+    centre: Any = Field(description="The best value that you expect; of a nested choice, its `_name`.")
+    confidence: Confidence = Field(
+        default=_CONFIDENCES["medium"],
+        description="`low` (0.25), `medium`, `high` (0.75), or a number from 0 to 1.",
+    )
 
 
 class CheckpointConfig(Section):
@@ -335,6 +362,19 @@ class ConfigFields(Section):
     )
     constraints: Texts = Field(
         default=(), description="Expressions over parameters that every trial satisfies."
+    )
+    defaults: dict[str, Any] | None = Field(
+        default=None,
+        description="Your present parameters. They run as trial 0, and reports compare the best trial with them; see"
+        " [starting points](#priors).",
+    )
+    initial_points: Points = Field(
+        default=(), description="Parameters to try first, in this order, after `defaults`."
+    )
+    priors: dict[str, PriorConfig] = Field(
+        default_factory=dict,
+        description="Where you expect good values, by parameter; for the tuners `Auto` and `TPE`. See"
+        " [priors](#priors).",
     )
     objectives: Annotated[tuple[ObjectiveConfig, ...], BeforeValidator(_tuple), Field(min_length=1)] = Field(
         default=(ObjectiveConfig(direction="minimize"),),

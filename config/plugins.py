@@ -56,7 +56,7 @@ def ask_dispatcher(
     """
     parameters = config.canonical()
     hidden = without if "objectives" in config.model_fields_set else (*without, "objectives")
-    for name in hidden:
+    for name in (*hidden, "initial_points"):
         parameters.pop(camel_case(name), None)
     return check_parameters(parameters, command)
 

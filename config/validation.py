@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from .models import ConfigFields
-from .problems import Finding, did_you_mean, shown
+from .problems import MISSING, Finding, did_you_mean, shown
 from .units import UnitError
 
 __all__ = ["Fields", "validate_fields"]
@@ -67,6 +67,8 @@ def _sentence(error: Mapping[str, Any]) -> tuple[str, str]:
     cause = details.get("error")
     if isinstance(cause, UnitError):
         return str(cause), cause.hint
+    if kind == "missing":
+        return MISSING, ""
     if kind == "string_too_short":
         return "must not be empty", ""
     if kind == "literal_error":

@@ -74,7 +74,7 @@ def _direction(role: str, config: Mapping[str, Any]) -> str | None:
 
 def _loaded(role: str, config: Mapping[str, Any], settings: Settings) -> tuple[list[Problem], Any]:
     try:
-        plugin = load_plugin(role, config, settings.injected, settings.objectives)
+        plugin = load_plugin(role, config, settings.injected, settings.objectives, settings.priors)
     except PluginNotLoaded as error:
         return list(error.problems), None
     return _missing_methods(role, config, plugin), plugin

@@ -32,12 +32,13 @@ def load_plugin(
     config: Mapping[str, Any],
     injected: Mapping[str, Any],
     objectives: Sequence[Mapping[str, Any]] = (),
+    priors: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Any:
     """Return a new "tuner" or "assessor"; raise `PluginNotLoaded` if there is none.
 
     `injected` are arguments for a class whose signature has them, unless the configuration gives them. A direction that
     is the class's own default is left out: the class may write its default in another form, such as an enum.
-    `objectives` are those of the configuration, for a plug-in that takes them.
+    `objectives` and `priors` are those of the configuration, for a plug-in that takes them.
 
     >>> load_plugin("tuner", {"name": "Random"}, {"seed": 1, "optimize_mode": "minimize"}).__class__.__name__
     'RandomTuner'
@@ -47,6 +48,8 @@ def load_plugin(
     plugin = construct(role, cls, {**_accepted(cls, injected), **given})
     if objectives and hasattr(plugin, "update_objectives"):
         plugin.update_objectives(list(objectives))
+    if priors and hasattr(plugin, "update_priors"):
+        plugin.update_priors(priors)
     return plugin
 
 

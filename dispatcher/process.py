@@ -112,7 +112,7 @@ def _is_open(fd: int) -> bool:
 
 
 def _dispatcher(settings: Settings, channel: FdChannel) -> MsgDispatcherBase:
-    tuner = load_plugin("tuner", settings.tuner, settings.injected, settings.objectives)
+    tuner = load_plugin("tuner", settings.tuner, settings.injected, settings.objectives, settings.priors)
     if isinstance(tuner, MsgDispatcherBase):  # an advisor: tuner, assessor and dispatcher in one
         if settings.assessor is not None:
             _log.error("The assessor is ignored: %s judges trials itself", type(tuner).__name__)

@@ -25,6 +25,7 @@ class Settings:
     constraints: tuple[str, ...]
     objectives: tuple[Mapping[str, Any], ...]  # as in the configuration, for plug-ins that take them
     objective: str  # the name of the one that other plug-ins optimise
+    priors: Mapping[str, Mapping[str, Any]]  # the same
     injected: Mapping[str, Any]
     threads: int
     protocol: int | None
@@ -51,6 +52,7 @@ class Settings:
             constraints=tuple(config.get("constraints") or ()),
             objectives=objectives,
             objective=main.name,
+            priors=config.get("priors") or {},
             injected={"optimize_mode": main.direction if objectives else None, "seed": config.get("seed")},
             threads=_POOL_THREADS if (config.get("deprecated") or {}).get("multiThread") else 0,
             protocol=int(announced) if announced.isdecimal() else None,

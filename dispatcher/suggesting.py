@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..protocol import CommandType, JsonError, dumps, loads, with_default
+from ..protocol import STARTING_POINTS, CommandType, JsonError, dumps, loads, with_default
 from ..tuners import Suggestion
 from .errors import PluginReturnedInvalid
 from .outside import OutsideWatch
@@ -197,6 +197,8 @@ class Suggesting:
         unless there is a final result.
         """
         parameter_id = record.get("parameter_id")
+        if record.get("parameter_source") in STARTING_POINTS:
+            return  # the tuner has imported its result
         if parameter_id is None:
             self._end_of_customized(record, trial_job_id, success)
         elif parameter_id in self._parameters or parameter_id in self._reported:

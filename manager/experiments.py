@@ -12,7 +12,7 @@ import cloudpickle
 
 from ..config import ExperimentConfig, LocalConfig, RayConfig
 from ..executors import TrialExecutor
-from ..runner import Event, ExperimentStatus, StopRequested, TrialRunner
+from ..runner import Event, ExperimentStatus, StopRequested, TrialRunner, added_trial, recorded
 from ..store import ExperimentFolder, ExperimentRow, FolderError, Store, default_directory, steady_clock
 from .hooks import Callback, Hooks, Stopper
 from .manager import FirstEvents, Manager
@@ -66,13 +66,16 @@ def create_experiment(
             config = config.model_copy(update={"seed": secrets.randbelow(2**31)})
         if config.durability == "power":
             folder.sync()
+        now = clock()
         row = ExperimentRow(
             id=folder.experiment_id,
             name=config.experiment_name,
             status=ExperimentStatus.INITIALIZED.value,
             config=config.canonical(),
             token=secrets.token_hex(16),
-            created=clock(),
+            created=now,
+            # As if users had added these trials: they are committed, and a resumed manager does not add them again.
+            snapshot={"accepted": [recorded(event) for event in _first_trials(config, now)]},
         )
         store = Store.create(folder.database, row, _names(config))
     except BaseException:
@@ -113,6 +116,11 @@ def resume_experiment(
     hooks = Hooks(callbacks=callbacks, stopper=stopper)
     first = _stop if ending and first_events is None else first_events
     return Manager(folder, config, store, executor, clock, hooks=hooks, first_events=first)
+
+
+def _first_trials(config: ExperimentConfig, now: float) -> list[Event]:
+    """Return the events that add the trials of the defaults and the initial points."""
+    return [added_trial(point.parameters, now, source=point.source) for point in config.starting_points]
 
 
 def _stop(_runner: TrialRunner, now: float) -> tuple[Event, ...]:

@@ -50,7 +50,9 @@ class ExperimentResult(Plots):
     """The state of an experiment, or its outcome.
 
     `best` is the best trial, None if none succeeded; with several objectives it is the Pareto front, a list.
-    `directions` maps the name of each objective to `minimize` or `maximize`. The rows of `trials` are read from the
+    `directions` maps the name of each objective to `minimize` or `maximize`. `defaults` is the trial of the `defaults`
+    of the config once it has succeeded, and `gain` by how much the best is better: a number, 0 if nothing is better, or
+    with several objectives the largest gain in each. The rows of `trials` are read from the
     experiment's folder on first use.
     """
 
@@ -61,6 +63,8 @@ class ExperimentResult(Plots):
     best: BestTrial | list[BestTrial] | None
     reason: str = ""
     directions: dict[str, str] | None = None
+    defaults: BestTrial | None = None
+    gain: float | dict[str, float] | None = None
 
     @cached_property
     def trials(self) -> list[Row]:
@@ -140,20 +144,14 @@ def _value_of(trial: Row, objectives: Sequence[str]) -> Any:
 
 def result_of(folder: Path) -> ExperimentResult:
     """Return the results in the folder of an experiment, running or not; raise `StoreError`."""
-    from .store.reading import ExperimentView
+    from .store.reading import ExperimentView, gains_over_defaults
 
     with ExperimentView(folder) as view:
         summary = view.summary()
     directions = {objective["name"]: objective["direction"] for objective in summary["objectives"]}
-    front = [
-        BestTrial(
-            trial["trial_id"],
-            trial["sequence_id"],
-            _value_of(trial, list(directions)),
-            trial["parameters"],
-        )
-        for trial in summary["best"]
-    ]
+    names = list(directions)
+    front = [_best_of(trial, names) for trial in summary["best"]]
+    gains = gains_over_defaults(summary)
     return ExperimentResult(
         id=summary["id"],
         status=summary["status"],
@@ -162,4 +160,10 @@ def result_of(folder: Path) -> ExperimentResult:
         best=front if len(directions) > 1 else next(iter(front), None),
         reason=summary["reason"],
         directions=directions,
+        defaults=None if gains is None else _best_of(summary["defaults"], names),
+        gain=gains[names[0]] if gains and len(names) == 1 else gains,
     )
+
+
+def _best_of(trial: Row, names: Sequence[str]) -> BestTrial:
+    return BestTrial(trial["trial_id"], trial["sequence_id"], _value_of(trial, names), trial["parameters"])

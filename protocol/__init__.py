@@ -27,8 +27,11 @@ from .frames import MAX_LENGTH, FrameDecoder, encode_frame
 from .metrics import metric_value, with_default
 from .objectives import Direction, Objective, constraint_limits, main_objective, objectives_of
 from .record import (
+    STARTING_POINTS,
+    AddedSource,
     added_record,
     budget_and_donor,
+    is_starting_point,
     parameters_of,
     pauses_at_budget,
     with_parameters,
@@ -42,6 +45,8 @@ __all__ = [
     "PARAMETERS_ENVIRONMENT",
     "PROTOCOL_ENVIRONMENT",
     "PROTOCOL_VERSION",
+    "STARTING_POINTS",
+    "AddedSource",
     "BadHeader",
     "BadPayload",
     "CommandType",
@@ -61,6 +66,7 @@ __all__ = [
     "constraint_limits",
     "dumps",
     "encode_frame",
+    "is_starting_point",
     "loads",
     "main_objective",
     "metric_value",

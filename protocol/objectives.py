@@ -15,7 +15,7 @@ Direction = Literal["minimize", "maximize"]
 _CONSTRAINT = re.compile(r"\s*(<=|>=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
 
 
-class Objective(NamedTuple):  # not a dataclass: see Frame
+class Objective(NamedTuple):  # dataclasses would have to be imported, which takes longer
     """A metric: optimised if it has a direction, limited if it has limits, or both.
 
     `reference` is a value that a good trial beats; with several objectives, volumes are measured from it.

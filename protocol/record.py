@@ -8,18 +8,25 @@ with the functions of this module.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from .codec import dumps, loads
 
 __all__ = [
+    "STARTING_POINTS",
+    "AddedSource",
     "added_record",
     "budget_and_donor",
+    "is_starting_point",
     "parameters_of",
     "pauses_at_budget",
     "with_parameters",
     "with_pause_at_budget",
 ]
+
+AddedSource = Literal["customized", "defaults", "initial"]
+STARTING_POINTS = ("defaults", "initial")
+"""The sources of parameters that the configuration names."""
 
 _PAUSES = "pauses_at_budget"
 
@@ -74,11 +81,22 @@ def with_pause_at_budget(record: str, pauses: bool) -> str:
     return dumps({**fields, _PAUSES: True} if pauses else fields)
 
 
-def added_record(parameters: Mapping[str, Any]) -> str:
+def added_record(parameters: Mapping[str, Any], source: AddedSource = "customized") -> str:
     """Return the record of a trial with a user's own parameters.
+
+    The tuner learns the results of those that the configuration names.
 
     >>> added_record({"x": 1})
     '{"parameter_id": null, "parameter_source": "customized", "parameters": {"x": 1}, "parameter_index": 0}'
     """
-    record = {"parameter_id": None, "parameter_source": "customized", "parameters": dict(parameters)}
+    record = {"parameter_id": None, "parameter_source": source, "parameters": dict(parameters)}
     return dumps({**record, "parameter_index": 0})
+
+
+def is_starting_point(record: str) -> bool:
+    """Return whether the configuration names the parameters of a record: its defaults or an initial point.
+
+    >>> is_starting_point(added_record({"x": 1}, "defaults")), is_starting_point(added_record({"x": 1}))
+    (True, False)
+    """
+    return loads(record).get("parameter_source") in STARTING_POINTS

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from ..protocol import added_record, parameters_of
+from ..protocol import AddedSource, added_record, parameters_of
 from .events import TrialAddRequested
 
 __all__ = ["added_trial", "import_payload", "metric_payload", "trial_end_payload"]
@@ -54,6 +54,8 @@ def _id(parameter_id: int | str | None) -> str:
     return quoted(parameter_id) if isinstance(parameter_id, str) else str(parameter_id)
 
 
-def added_trial(parameters: Mapping[str, Any], time: float) -> TrialAddRequested:
+def added_trial(
+    parameters: Mapping[str, Any], time: float, source: AddedSource = "customized"
+) -> TrialAddRequested:
     """Return the event that adds a trial with a user's own parameters."""
-    return TrialAddRequested(time, added_record(parameters), cause="user: add")
+    return TrialAddRequested(time, added_record(parameters, source), cause="user: add")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..protocol import CommandType, Objective, main_objective
+from ..protocol import CommandType, Objective, is_starting_point, main_objective
 from . import events as happened
 from .attempts import ends_rung, note_checkpoint
 from .changes import MetricRow
@@ -85,7 +85,8 @@ class Reports:
             self._reach_rung(trial, event.value)
             return
         trial.final, trial.values = event.value, judged
-        if trial.user_retries:  # for the dispatcher it has ended already
+        # For the dispatcher, a trial that users retry has ended already; it does not know the starting points.
+        if trial.user_retries or (trial.parameter_id is None and is_starting_point(trial.record)):
             self._output.send(CommandType.ImportData, import_payload(trial.record, event.value))
         else:
             self._send(trial, "FINAL", 0, event.value)

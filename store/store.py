@@ -106,8 +106,17 @@ class Store:
             store = cls(path, _connect(path), objectives)
             store._migrate()
             store._db.execute(
-                "INSERT INTO experiment (id, name, status, config, token, created) VALUES (?, ?, ?, ?, ?, ?)",
-                (row.id, row.name, row.status, json.dumps(row.config), row.token, row.created),
+                "INSERT INTO experiment (id, name, status, config, token, created, snapshot)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    row.id,
+                    row.name,
+                    row.status,
+                    json.dumps(row.config),
+                    row.token,
+                    row.created,
+                    json.dumps(row.snapshot or {}),
+                ),
             )
             store._sync_as_configured()
             return store

@@ -111,6 +111,7 @@ def test_shell_script_reports_without_python(examples: Path, environment: dict[s
     assert [trial["status"] for trial in trials] == ["SUCCEEDED"] * 6
     assert all(trial["final"] == trial["intermediate"][-1] for trial in trials)
     assert summary["best"]["value"] == min(trial["final"] for trial in trials)
+    assert summary["defaults"]["gain"] == trials[0]["final"] - summary["best"]["value"]
 
 
 def test_trade_off_ends_with_a_front(examples: Path, environment: dict[str, str]) -> None:

@@ -75,7 +75,7 @@ class TPETuner(LearningTuner):
 
     def _begin(self) -> None:
         design = latin_hypercube(self._rng, self._startup, self._layout.dimension)
-        self._design = iter(self._layout.deactivate(design))
+        self._design = iter(self._layout.deactivate(self._prior.mixed(design)))
 
     def _proposals(self) -> Floats:
         """Return candidates, shape (m, d), the best first: of the start-up design, then of the model."""
@@ -85,9 +85,13 @@ class TPETuner(LearningTuner):
             return np.empty((0, self._layout.dimension)) if planned is None else planned[None]
         good, others = self._densities()
         units = good.sample(self._rng, self._candidates)
+        if weight := self._weight_of_prior():
+            more = self._prior.drawn(self._rng.random((self._candidates, self._layout.dimension)))
+            units = np.concatenate([units, self._layout.deactivate(more)])
         codes = self._layout.codes(units)
         # Bergstra et al. 2011, eq. 3: the expected improvement grows with l / g.
         ratio = good.log_density(units, codes) - others.log_density(units, codes)
+        ratio += weight * self._prior.log_density(units)
         return units[np.argsort(-ratio, kind="stable")]
 
     def _densities(self) -> tuple[Mixture, Mixture]:

@@ -33,8 +33,8 @@ _PIPE_GRACE = 1.0
 
 # The command line of our dispatcher; its configuration is in its environment.
 DISPATCHER_COMMAND = (sys.executable, "-P", "-m", "pitchpipe.dispatcher")
-# The search space comes by a command, and the environment may hold secrets.
-_LEFT_OUT = frozenset(("searchSpace", "trialEnvironment"))
+# The search space comes by a command, points become trials, and the environment may hold secrets.
+_LEFT_OUT = frozenset(("searchSpace", "initialPoints", "trialEnvironment"))
 
 
 def dispatcher_environment(

@@ -203,6 +203,7 @@ class ExperimentSummary(BaseModel):
     limits: dict[str, float | None]
     objectives: list[Objective]
     outcome_limits: dict[str, str] = Field(description="Limits of metrics, such as `<= 20`, by name.")
+    defaults: Trial | None = Field(description="The trial of the `defaults` of the config.")
     best: list[Trial] = Field(description="Only trials that keep the limits.")
     closest: int | None = Field(description="The trial closest to the limits, while none keeps them.")
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView, FailureGroup, closest_text, duration_text
+from ...store.reading import ExperimentView, FailureGroup, closest_text, duration_text, gain_text
 from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers, value_name, written
 from .secrecy import hidden
 
@@ -130,6 +130,8 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, front: Mapping[
     pairs += _front(front, len(table.objectives))
     if summary["closest"] is not None:
         pairs.append(("Best trial", closest_text(summary["closest"])))
+    if gain := gain_text(summary):
+        pairs.append(("Defaults", gain))
     pairs += [
         ("Trials", f"{summary['trials']:,}" + (f" of {planned:,}" if planned else "")),
         ("Failed", f"{counts.get('FAILED', 0):,}"),

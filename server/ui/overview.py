@@ -15,6 +15,7 @@ from ...store.reading import (
     closest_text,
     duration_text,
     front_lines,
+    gain_text,
     left_text,
     number_text,
     rate_text,
@@ -163,7 +164,7 @@ class _Overview:
                         badge(f"{counts[status]} {trial_word(status)}", TRIAL_TONES.get(status, ""))
 
     def _show_best(self, summary: dict[str, Any], front: dict[str, Any] | None) -> None:
-        shown = (summary["best"], summary["closest"], front)
+        shown = (summary["best"], summary["closest"], summary["defaults"], front)
         if shown == self._shown_best:
             return
         self._shown_best = shown
@@ -179,6 +180,8 @@ class _Overview:
                 _best_trial(trial, self._where)
             if len(summary["best"]) > 10:
                 html.p(f"and {len(summary['best']) - 10} more on the Pareto front: see Plots")
+            if gain := gain_text(summary):
+                html.p(gain).classes("pp-dim")
 
 
 def _best_trial(trial: dict[str, Any], where: Where) -> None:

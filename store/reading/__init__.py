@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .curves import Curve
+from .defaults import gain_text, gains_over_defaults
 from .exporting import csv_lines, json_lines, trial_object
 from .failures import FailedTrial, FailureGroup, ending_text, hint_text
 from .feed import EventPage
@@ -46,6 +47,8 @@ __all__ = [
     "ending_text",
     "flat",
     "front_lines",
+    "gain_text",
+    "gains_over_defaults",
     "hint_text",
     "json_lines",
     "knee_of",

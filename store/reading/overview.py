@@ -13,6 +13,7 @@ from .best_trials import closest_to_limits, limits_of, read_best
 from .configuration import read_config, read_objectives
 from .curves import read_results
 from .database import Database
+from .defaults import read_defaults
 from .trial_query import TrialQuery
 from .trial_rows import read_trials
 
@@ -66,6 +67,7 @@ def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
         "limits": limits,
         "objectives": objectives,
         "outcome_limits": outcome_limits,
+        "defaults": read_defaults(db, config),
         "best": best,
         "closest": closest_to_limits(db) if outcome_limits and not best else None,
         "remaining": _remaining(counted, limits, found["run_time"]) if is_running else None,

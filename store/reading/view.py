@@ -91,7 +91,7 @@ class ExperimentView:
         return read_experiment(self.database)
 
     def summary(self) -> dict[str, Any]:
-        """Return its state: its row, is_running, counts, totals, times, limits, objectives, best."""
+        """Return its state: its row, is_running, counts, totals, times, limits, objectives, defaults, best."""
         return read_summary(self.database, self.folder)
 
     def check(self) -> None:

@@ -519,6 +519,16 @@ def test_customized_trial_is_kept_from_a_tuner_that_did_not(host):
     assert tuner.calls == []
 
 
+@pytest.mark.parametrize("source", ["defaults", "initial"])
+def test_end_of_a_starting_point_is_kept_from_the_tuner_that_imported_its_result(host, source):
+    tuner = Recorder()
+    tuner._accept_customized_trials()
+    one = host(tuner)
+    one.end(None, parameters={"x": 9}, parameter_source=source)
+    one.terminate()
+    assert tuner.calls == []
+
+
 def test_trial_of_an_earlier_run_becomes_imported_data(host):
     tuner, judge = Recorder(), Judge()
     one = host(tuner, judge, protocol=None)

@@ -88,6 +88,18 @@ def test_what_the_signature_lacks_is_not_injected(plugin_file):
     load_plugin("tuner", config, INJECTED)
 
 
+def test_priors_are_handed_to_a_plug_in_that_takes_them(plugin_file):
+    priors = {"x": {"centre": 1, "confidence": 0.5}}
+    taking = TUNER + "    def update_priors(self, priors): self.priors = priors\n"
+    assert load_plugin("tuner", plugin_file("mine.Mine", taking), {}, (), priors).priors == priors
+    settings = Settings.read({"tuner": {"name": "Auto"}, "priors": priors}, {})
+    assert settings.priors == priors
+
+
+def test_plug_in_that_takes_no_priors_is_loaded(plugin_file):
+    load_plugin("tuner", plugin_file("mine.Mine", TUNER), {}, (), {"x": {"centre": 1, "confidence": 0.5}})
+
+
 @pytest.mark.parametrize("name", ["random", "json", "types", "pytest"])
 def test_file_with_the_name_of_another_module_is_still_the_one(plugin_file, name):
     before = sys.modules.get(name)

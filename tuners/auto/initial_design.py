@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base import Embedding, Floats, latin_hypercube
+from ..base import Embedding, Floats, SearchPrior, latin_hypercube
 
 __all__ = ["initial_design"]
 
@@ -12,18 +12,18 @@ _DESIGNS = 40  # drawn; the one whose closest points are furthest apart is kept
 
 
 def initial_design(
-    rng: np.random.Generator, embedding: Embedding, count: int, *, centre_first: bool
+    rng: np.random.Generator, embedding: Embedding, prior: SearchPrior, count: int, *, centre_first: bool
 ) -> Floats:
     """Return `count` points, shape (count, d), NaN where inactive.
 
     Every parameter is stratified (McKay et al. 1979); of several such designs the maximin one is taken (Johnson et al.
-    1990).
+    1990). With a prior, the middle is its centre, and every second point is drawn from it.
     """
     dimension = embedding.layout.dimension
     centre = _centre_of(rng, embedding)[None] if centre_first else np.empty((0, dimension))
     size = count - len(centre)
     designs = [
-        np.concatenate([centre, embedding.snap(latin_hypercube(rng, size, dimension))])
+        embedding.snap(prior.mixed(np.concatenate([centre, latin_hypercube(rng, size, dimension)])))
         for _ in range(_DESIGNS)
     ]
     return max(designs, key=lambda points: _smallest_distance(embedding.features(points)))
@@ -34,7 +34,7 @@ def _centre_of(rng: np.random.Generator, embedding: Embedding) -> Floats:
     layout = embedding.layout
     point = np.full(layout.dimension, 0.5)
     point[layout.choices] = rng.random(len(layout.choices))
-    return embedding.snap(point[None])[0]
+    return point
 
 
 def _smallest_distance(features: Floats) -> float:

@@ -9,7 +9,7 @@ What each ingredient is worth was measured; see docs/notes/search-quality.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -65,7 +65,9 @@ class AutoTuner(LearningTuner):
         self._curves = LearningCurves()
         # Rows of trials that an assessor stopped: their last value is not their result.
         self._stopped: set[int] = set()
-        design = initial_design(self._rng, self._embedding, s.design_points, centre_first=s.centre_first)
+        design = initial_design(
+            self._rng, self._embedding, self._prior, s.design_points, centre_first=s.centre_first
+        )
         self._design = iter(design)
 
     def receive_intermediate_result(
@@ -139,7 +141,13 @@ class AutoTuner(LearningTuner):
             centre = good[0] if len(leading) == 1 else history.units(self._any_of(leading))[0]
             region = Box(centre, self._trust.radius, principal_axes(self._embedding, good))
         best = acquisition.units[: s.climbers]
-        return climb(self._rng, self._embedding, region, acquisition.score, best, s.climb_rounds)
+        return climb(self._rng, self._embedding, region, self._weighted(acquisition), best, s.climb_rounds)
+
+    def _weighted(self, acquisition: Acquisition | OutcomeAcquisition) -> Callable[[Floats], Floats]:
+        """Return the logarithm of the acquisition function, times a prior that fades as results arrive."""
+        if not (weight := self._weight_of_prior()):
+            return acquisition.score
+        return lambda units: acquisition.score(units) + weight * self._prior.log_density(units)
 
     def _acquisition(
         self, known: KnownLosses, pending: Floats, *, near: bool

@@ -7,6 +7,7 @@ history              points and their losses, ranked
 explored             points suggested or measured before
 grid                 a lazy walk over all points
 layout               columns of the unit cube: numbers, choices, branches
+search_prior         where users expect good points
 embedding            the unit cube as features for distance-based models
 """
 
@@ -20,6 +21,7 @@ from .learning_tuner import LearningTuner, latin_hypercube
 from .non_repeating_tuner import NonRepeatingTuner
 from .outcomes import Outcomes, front_of
 from .scheduled_tuner import Member, ScheduledTuner
+from .search_prior import SearchPrior
 
 __all__ = [
     "Bools",
@@ -34,6 +36,7 @@ __all__ = [
     "NonRepeatingTuner",
     "Outcomes",
     "ScheduledTuner",
+    "SearchPrior",
     "active_dimension",
     "front_of",
     "key_of",

@@ -16,6 +16,7 @@ from .explored import Explored, measurements, ready
 from .history import History
 from .layout import Floats, Ints, Layout
 from .outcomes import Outcomes
+from .search_prior import SearchPrior
 
 __all__ = ["LearningTuner", "latin_hypercube"]
 
@@ -44,6 +45,14 @@ class LearningTuner(Tuner):
         self._explored: Explored | None = None
         self._outcomes: Outcomes | None = None  # of several objectives, or of limits
         self._is_ranked = True
+        self._priors: Mapping[str, Mapping[str, Any]] = {}
+
+    def update_priors(self, priors: Mapping[str, Mapping[str, Any]]) -> None:
+        """Take the priors of an experiment, as in its configuration, before the search space.
+
+        A subclass that uses them finds them in `_prior`.
+        """
+        self._priors = priors
 
     def update_objectives(self, objectives: Sequence[Mapping[str, Any]]) -> None:
         """Take the objectives of an experiment, as in its configuration, before the search space.
@@ -82,6 +91,7 @@ class LearningTuner(Tuner):
         space = SearchSpace.parse(search_space, self.constraints)
         self._explored = Explored(space, self._explored)
         self._layout = Layout.of(space)
+        self._prior = SearchPrior.of(space, self._priors)
         self._history = self._new_history(self._layout)
         self._rows: dict[int, int] = {}  # of every suggestion, for late and second results
         self._running: dict[int, int] = {}  # rows of running trials, by parameter id
@@ -166,6 +176,11 @@ class LearningTuner(Tuner):
     def _running_rows(self) -> Ints:
         """Return the rows of running trials, in the order of suggestion."""
         return np.fromiter(self._running.values(), dtype=np.int64)
+
+    def _weight_of_prior(self) -> float:
+        """Return the weight of the prior after the present results, 0 without one."""
+        history = self._history
+        return self._prior.weight(history.units(history.ranked), history.losses) if self._prior else 0.0
 
     def _results(self) -> list[tuple[int, dict[str, Any], float]]:
         """Return the known rows, parameters and losses, in order of arrival."""

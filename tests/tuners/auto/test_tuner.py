@@ -17,6 +17,7 @@ from pitchpipe.tuners.auto.model import AutoModel
 from pitchpipe.tuners.auto.settings import Settings
 from pitchpipe.tuners.auto.trust_region import TrustRegion
 from pitchpipe.tuners.base.embedding import Embedding
+from pitchpipe.tuners.base.search_prior import SearchPrior
 from pitchpipe.tuners.moves.mutation import mutants
 from pitchpipe.tuners.moves.regions import Box, Branch, principal_axes
 
@@ -254,7 +255,9 @@ def test_the_trust_region_grows_shrinks_and_begins_again() -> None:
 
 def test_the_design_is_spread_over_options_and_ranges() -> None:
     space = SearchSpace.parse(TREE)
-    design = initial_design(np.random.default_rng(0), Embedding.of(space), 9, centre_first=False)
+    design = initial_design(
+        np.random.default_rng(0), Embedding.of(space), SearchPrior({}), 9, centre_first=False
+    )
     names = [space.decode(row)["model"]["_name"] for row in design]
     assert [names.count(name) for name in ("none", "tree", "net")] == [3, 3, 3]
 

@@ -1,0 +1,111 @@
+"""Where a search starts: the user's present setting, points to try first, and priors; checked against the space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from .models import ConfigFields
+from .problems import Finding, Path, did_you_mean, dotted
+
+if TYPE_CHECKING:
+    from ..search_space import SearchSpace
+
+__all__ = ["StartingPoint", "check_starting_points", "starting_points", "warnings_about_start"]
+
+_WITH_PRIORS = ("auto", "tpe")
+
+
+@dataclass(frozen=True, slots=True)
+class StartingPoint:
+    """Parameters that run before the tuner proposes any, and the field that they come from."""
+
+    source: Literal["defaults", "initial"]
+    parameters: dict[str, Any]
+
+
+def check_starting_points(config: ConfigFields) -> list[Finding]:
+    """Return the problems of defaults, initial points and priors in a valid search space."""
+    points = dict(_points(config))
+    if not points and not config.priors:
+        return []
+    from ..search_space import SearchSpace
+
+    space = SearchSpace.parse(config.search_space, config.constraints)
+    findings = [finding for place, point in points.items() for finding in _faults(space, place, point)]
+    return findings + [
+        finding
+        for name, prior in config.priors.items()
+        for finding in _faults_of_prior(space, name, prior.centre)
+    ]
+
+
+def _points(config: ConfigFields) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield all points with their paths in the config."""
+    if config.defaults is not None:
+        yield ("defaults",), config.defaults
+    for index, point in enumerate(config.initial_points):
+        yield ("initial_points", index), point
+
+
+def _faults(space: SearchSpace, place: Path, point: dict[str, Any]) -> list[Finding]:
+    problems = space.validate(point)
+    if not problems:
+        broken = space.violations(point)
+        return [Finding(path=place, message=f"violates the constraint {text}") for text in broken]
+    return [
+        Finding(path=(*place, *problem.path), message=problem.message, hint=problem.hint)
+        for problem in problems
+    ]
+
+
+def _faults_of_prior(space: SearchSpace, name: str, centre: Any) -> list[Finding]:
+    """Return why a centre is not a value of any parameter of this name; branches of a choice may share one."""
+    from ..search_space import unit_map
+
+    named = [parameter for parameter in space.parameters if parameter.path == name]
+    if not named:
+        hint = did_you_mean(name, [parameter.path for parameter in space.parameters])
+        return [Finding(path=("priors", name), message="there is no such parameter", hint=hint, at_key=True)]
+    faults = [unit_map(parameter).fault(centre) for parameter in named]
+    return [Finding(path=("priors", name, "centre"), message=faults[0])] if all(faults) else []
+
+
+def starting_points(config: ConfigFields) -> list[StartingPoint]:
+    """Return the points that run first, in order, each once."""
+    repeated = _repeated(config)
+    return [
+        StartingPoint("defaults" if place == ("defaults",) else "initial", point)
+        for place, point in _points(config)
+        if place not in repeated
+    ]
+
+
+def _repeated(config: ConfigFields) -> Mapping[Path, Path]:
+    """Return the path of each point that repeats an earlier one, with the path of that one."""
+    from ..search_space import identity
+
+    first: dict[Any, Path] = {}
+    return {
+        place: first[key]
+        for place, point in _points(config)
+        if first.setdefault(key := identity(point), place) != place
+    }
+
+
+def warnings_about_start(config: ConfigFields) -> list[str]:
+    """Return what is probably a mistake: repeated points, points that no trial is left for, unused priors."""
+    repeated = [
+        f"{dotted(place)} repeats {dotted(other)}: it runs once" for place, other in _repeated(config).items()
+    ]
+    count, most = len(starting_points(config)), config.max_trial_number
+    too_many = [] if most is None or count <= most else [_too_many(count, most)]
+    name = config.tuner.name
+    is_unused = config.priors and name is not None and name.replace("_", "").lower() not in _WITH_PRIORS
+    unused = [f"priors have no effect: the tuner {name} does not use them"] if is_unused else []
+    return [*repeated, *too_many, *unused]
+
+
+def _too_many(count: int, most: int) -> str:
+    return f"max_trial_number ({most}) leaves out {count - most} of the {count} points of defaults and initial_points"

@@ -1,0 +1,97 @@
+"""How much better the best trial is than the user's present setting, the `defaults` of the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...runner import TrialStatus
+from .database import Database
+from .trial_rows import rows_by_number
+from .words import STATUS_WORDS, number_text
+
+__all__ = ["gain_text", "gains_over_defaults", "read_defaults"]
+
+Summary = Mapping[str, Any]
+
+
+def read_defaults(db: Database, config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the trial of the defaults, None without defaults or before it was made: it is the first."""
+    if config.get("defaults") is None:
+        return None
+    first = next(iter(rows_by_number(db, [0])), None)
+    return first if first is not None and first["parameter_source"] == "defaults" else None
+
+
+def gains_over_defaults(summary: Summary) -> dict[str, float] | None:
+    """Return by how much the best trials improve each objective; None if the defaults have no result.
+
+    >>> defaults = {"sequence_id": 0, "status": "SUCCEEDED", "values": {"default": 0.5}}
+    >>> objectives = [{"name": "default", "direction": "minimize"}]
+    >>> best = [{"sequence_id": 3, "values": {"default": 0.25}}]
+    >>> gains_over_defaults({"defaults": defaults, "objectives": objectives, "best": best})
+    {'default': 0.25}
+    """
+    defaults = summary["defaults"]
+    if defaults is None or defaults["status"] != TrialStatus.SUCCEEDED.value:
+        return None
+    return {name: max([0.0, *gains]) for name, gains in _differences(summary).items()}
+
+
+def _differences(summary: Summary) -> dict[str, list[float]]:
+    """Return by how much each of the best trials is better than the defaults, by objective."""
+    base = summary["defaults"]["values"]
+    return {
+        name: [sign * (base[name] - trial["values"][name]) for trial in summary["best"]]
+        for name, sign in _signs(summary["objectives"]).items()
+    }
+
+
+def _signs(objectives: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return 1 for what is minimized, -1 for what is maximized; what is only limited has no direction."""
+    return {
+        one["name"]: 1.0 if one["direction"] == "minimize" else -1.0 for one in objectives if one["direction"]
+    }
+
+
+def gain_text(summary: Summary) -> str:
+    """Return a sentence about the best trials and the defaults; empty without defaults.
+
+    >>> defaults = {"sequence_id": 0, "status": "SUCCEEDED", "values": {"default": 0.5}}
+    >>> objectives = [{"name": "default", "direction": "minimize"}]
+    >>> best = [{"sequence_id": 3, "values": {"default": 0.45}}]
+    >>> gain_text({"defaults": defaults, "objectives": objectives, "best": best})
+    '0.05 (10 %) better than the defaults (0.5, trial 0)'
+    """
+    defaults = summary["defaults"]
+    if defaults is None:
+        return ""
+    if defaults["status"] != TrialStatus.SUCCEEDED.value:
+        return _without_result(TrialStatus(defaults["status"]))
+    signs = _signs(summary["objectives"])
+    values = [number_text(defaults["values"][name]) for name in signs]
+    if len(signs) == 1:
+        return _single(summary, f"the defaults ({values[0]}, trial 0)", *signs)
+    named = ", ".join(map(" ".join, zip(signs, values, strict=True)))
+    ahead = sum(
+        all(gain >= 0 for gain in gains) and any(gain > 0 for gain in gains)
+        for gains in zip(*_differences(summary).values(), strict=True)
+    )
+    those = f"{ahead} of the {len(summary['best'])} best trials" if ahead else "no trial"
+    beat = "beat" if ahead > 1 else "beats"
+    return f"{those} {beat} the defaults ({named}, trial 0) in every objective"
+
+
+def _without_result(status: TrialStatus) -> str:
+    if not status.is_final:
+        return "the defaults (trial 0) have no result yet"
+    return f"the defaults (trial 0) have no result to compare with: {STATUS_WORDS[status.value]}"
+
+
+def _single(summary: Summary, those: str, name: str) -> str:
+    gain = max(_differences(summary)[name], default=0.0)
+    if gain <= 0:
+        return f"no trial is better than {those}"
+    base = abs(summary["defaults"]["values"][name])
+    share = f" ({100 * gain / base:.3g} %)" if base else ""
+    return f"{number_text(gain)}{share} better than {those}"

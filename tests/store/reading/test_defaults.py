@@ -1,0 +1,64 @@
+"""The comparison of the best trials with the defaults, for one objective and several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pitchpipe.store.reading.defaults import gain_text, gains_over_defaults
+
+ONE = [{"name": "default", "direction": "maximize"}]
+TWO = [{"name": "loss", "direction": "minimize"}, {"name": "f1", "direction": "maximize"}]
+
+
+def row(number: int, status: str = "SUCCEEDED", **values: float) -> dict[str, Any]:
+    return {"sequence_id": number, "status": status, "values": values}
+
+
+def summary(defaults: Any, best: list[Any], objectives: Any = ONE) -> dict[str, Any]:
+    return {"defaults": defaults, "best": best, "objectives": objectives}
+
+
+def test_best_of_what_is_maximized() -> None:
+    found = summary(row(0, default=0.8), [row(4, default=0.9)])
+    assert gains_over_defaults(found) == {"default": pytest.approx(0.1)}
+    assert gain_text(found) == "0.1 (12.5 %) better than the defaults (0.8, trial 0)"
+
+
+def test_defaults_of_zero_have_no_percentage() -> None:
+    assert gain_text(summary(row(0, default=0.0), [row(4, default=2.0)])).startswith("2 better than")
+
+
+def test_defaults_may_be_the_best() -> None:
+    found = summary(row(0, default=0.8), [row(0, default=0.8)])
+    assert gains_over_defaults(found) == {"default": 0.0}
+    assert gain_text(found) == "no trial is better than the defaults (0.8, trial 0)"
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        ("RUNNING", "the defaults (trial 0) have no result yet"),
+        ("FAILED", "the defaults (trial 0) have no result to compare with: failed"),
+    ],
+)
+def test_defaults_without_a_result(status: str, text: str) -> None:
+    found = summary(row(0, status), [row(4, default=0.9)])
+    assert gains_over_defaults(found) is None
+    assert gain_text(found) == text
+
+
+def test_experiment_without_defaults_says_nothing() -> None:
+    assert gain_text(summary(None, [row(4, default=0.9)])) == ""
+
+
+def test_front_is_compared_in_every_objective() -> None:
+    front = [row(1, loss=0.1, f1=0.6), row(2, loss=0.4, f1=0.9), row(3, loss=0.7, f1=0.95)]
+    found = summary(row(0, loss=0.5, f1=0.5), front, TWO)
+    gains = gains_over_defaults(found)
+    assert gains == {"loss": pytest.approx(0.4), "f1": pytest.approx(0.45)}
+    those = "the defaults (loss 0.5, f1 0.5, trial 0)"
+    assert gain_text(found) == f"2 of the 3 best trials beat {those} in every objective"
+    found = summary(row(0, loss=0.0, f1=0.5), front, TWO)
+    assert gain_text(found).startswith("no trial beats the defaults")
