@@ -90,10 +90,11 @@ def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
 
 
 def _trial_object(trial: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    values = {name: trial["values"][name] for name in names if name in trial["values"]}
     return {
         "trial_id": trial["trial_id"],
         "sequence_id": trial["sequence_id"],
-        "value": trial["values"] if len(names) > 1 else trial["values"].get(names[0]),
+        "value": values if len(names) > 1 else values.get(names[0]),
         "parameters": trial["parameters"],
     }
 
@@ -123,8 +124,15 @@ def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 
 def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
-    """Yield the best trial with its parameters, or the Pareto front, and how much better it is than the defaults."""
-    front = view.front() if has_front(summary) else None
+    """Yield the best trial with its parameters, or the front with its hypervolume, and the gain over the defaults."""
+    yield from _best_lines(summary)
+    if has_front(summary):
+        yield from front_lines(view.front())
+    if gain := gain_text(summary):
+        yield gain
+
+
+def _best_lines(summary: Summary) -> Iterator[str]:
     if not summary["best"]:
         yield f"best: none, {_why_none(summary)}"
     for trial in summary["best"][:_MAX_BEST]:
@@ -134,10 +142,6 @@ def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
     if len(summary["best"]) > _MAX_BEST:
         yield f"and {len(summary['best']) - _MAX_BEST} more that no other beats in every objective"
-    if front is not None:
-        yield from front_lines(front)
-    if gain := gain_text(summary):
-        yield gain
 
 
 def _why_none(summary: Summary) -> str:
