@@ -44,6 +44,7 @@ ELSEWHERE = {
     "ray": "cli/test_ray_words.py",
     "resume": "cli/test_background.py",
     "run": "cli/test_run.py",
+    "status --best-by": "cli/test_reading.py",
     "stop": "cli/test_stop.py",
     "top": "cli/test_top.py",
     "trial add": "cli/test_steering_verbs.py",
