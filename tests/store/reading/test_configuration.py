@@ -66,5 +66,5 @@ def test_configuration_without_objectives_has_one(stored: Any) -> None:
     ],
 )
 def test_forged_configuration_is_named(stored: Any, config: str) -> None:
-    with pytest.raises(StoreError, match="config|objectives"):
+    with pytest.raises(StoreError, match=r"config|objectives"):
         read_objectives(stored(config).database)
