@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..plugins import crowding_distances
 from ..protocol import MetricError, Objective, main_objective, metric_value
 from .gains import counted
 
@@ -159,7 +160,7 @@ class Standing:
             return ahead
         own = self._place_of(outcome)
         front = np.flatnonzero(self._ranks == self._ranks[own])
-        distances = _crowding(self._losses[front][:, self._compared])
+        distances = np.array(crowding_distances(self._losses[front][:, self._compared].tolist()))
         return ahead + int((distances > distances[front == own]).sum())
 
     def _place_of(self, outcome: Outcome) -> int:
@@ -192,18 +193,6 @@ class Standing:
             beaten = ((above <= below).all(axis=2) & (above < below).any(axis=2)).any(axis=0)
             moved, rank = front[beaten], rank + 1
             self._ranks[moved] = rank
-
-
-def _crowding(losses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the crowding distances, shape (n,): the larger, the more isolated."""
-    distances = np.zeros(len(losses))
-    for column in losses.T:
-        order = np.argsort(column, kind="stable")
-        spread = column[order[-1]] - column[order[0]]
-        distances[order[[0, -1]]] = np.inf
-        if spread > 0:
-            distances[order[1:-1]] += (column[order[2:]] - column[order[:-2]]) / spread
-    return distances
 
 
 class _Curve:

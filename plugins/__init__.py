@@ -1,4 +1,7 @@
-"""How a name in a config becomes a class, and the checks of the class's arguments; tuners and assessors share both."""
+"""How a name in a config becomes a class, and the checks of the class's arguments; tuners and assessors share both.
+
+`crowding` is what both compute for trials with several objectives.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,14 @@ from .arguments import (
     synonym,
 )
 from .checkpoint_folder import CheckpointFolder
+from .crowding import crowding_distances
 
 __all__ = [
     "CheckpointFolder",
     "Registry",
     "UnknownAlgorithm",
     "check",
+    "crowding_distances",
     "integer",
     "loss_sign",
     "merged",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...plugins import crowding_distances
 from ...protocol import Objective
 from .layout import Bools, Floats, Ints
 
@@ -126,21 +127,10 @@ def _ranks_with_crowding(losses: Floats, feasible: Bools) -> Floats:
     ranks[feasible] = nondominated_ranks(losses[feasible])
     for rank in np.unique(ranks[feasible]):
         chosen = np.flatnonzero(feasible & (ranks == rank))
-        order = np.argsort(np.argsort(-_crowding(losses[chosen]), kind="stable"), kind="stable")
+        distances = np.array(crowding_distances(losses[chosen].tolist()))
+        order = np.argsort(np.argsort(-distances, kind="stable"), kind="stable")
         ranks[chosen] += order / (len(chosen) + 1)
     return ranks
-
-
-def _crowding(losses: Floats) -> Floats:
-    """Return the crowding distances, shape (n,): the larger, the more isolated (Deb et al. 2002)."""
-    distances = np.zeros(len(losses))
-    for column in losses.T:
-        order = np.argsort(column, kind="stable")
-        spread = column[order[-1]] - column[order[0]]
-        distances[order[[0, -1]]] = np.inf
-        if spread > 0:
-            distances[order[1:-1]] += (column[order[2:]] - column[order[:-2]]) / spread
-    return distances
 
 
 def front_of(losses: Floats) -> Bools:
