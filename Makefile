@@ -13,7 +13,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN ?= $(VENV)/bin
-TEST_JOBS ?= 2
+# Three on two cores: the slow tests wait for processes more than they compute.
+TEST_JOBS ?= 3
 PYTEST_ARGS ?=
 PEERS ?= .peers
 BENCH_ARGS ?=
