@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from pitchpipe.runner.effects import AttemptOrder
 from pitchpipe.runner.events import AttemptEnded, AttemptStarted, Reported
 from pitchpipe.runner.ledger import Request
 
-from ..bench import Bench, Session
+from ..bench import PATIENCE, Bench, Session
 from ..ray_support import lives
 
 pytestmark = pytest.mark.ray
@@ -187,17 +188,34 @@ def test_idle_agent_makes_room_for_one_that_waits_and_is_made_again(bench: Bench
     asyncio.run(check())
 
 
-def test_no_more_agents_are_made_ahead_than_fit(bench: Bench):
+def test_no_more_agents_are_made_ahead_than_fit(bench: Bench, tmp_path: Path):
     async def check() -> None:
         async with bench.session(Request(custom={"widget": 1.0})) as session:
-            session.executor.prepare(["0-0", "1-0", "2-0", "3-0"])
-            for slot in (0, 1):
-                await session.end_of(session.start(slot, final=1))
-            status = await asyncio.to_thread(ray_status)
-            assert status is not None
-            assert sorted(status["agents"]) == ["exp/0-0", "exp/1-0"]
+            agents = ["0-0", "1-0", "2-0", "3-0"]
+            session.executor.prepare(agents)
+            # Both at once: an idle agent would make room for one that is slow to start.
+            orders = [session.start(slot, wait_for=str(tmp_path / "go")) for slot in (0, 1)]
+            exists, made = partial(agent_exists, session.setup.experiment_id), set[str]()
+            async with asyncio.timeout(PATIENCE):
+                while not all(session.of(order, AttemptStarted) for order in orders):
+                    made |= {agent for agent in agents if await asyncio.to_thread(exists, agent)}
+            assert made == {"0-0", "1-0"}
+            (tmp_path / "go").touch()
+            for order in orders:
+                await session.end_of(order)
 
     asyncio.run(check())
+
+
+def agent_exists(experiment: str, agent: str) -> bool:
+    """Return whether an agent was made, also if it still waits for resources."""
+    import ray
+
+    try:
+        ray.get_actor(agent, namespace=experiment)
+    except ValueError:
+        return False
+    return True
 
 
 def free_widgets() -> float:
