@@ -10,26 +10,20 @@ from typing import Annotated, Any, Literal
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from .models import (
-    AlgorithmConfig,
-    CheckpointConfig,
-    Confidence,
-    ConfigFields,
+from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
+from .objectives import ObjectiveConfig
+from .platforms import LocalConfig, RayConfig
+from .section import Section
+from .start_fields import Confidence, EarlierSearches, Points, PriorConfig
+from .values import (
     Directory,
     Duration,
-    EarlierSearches,
     Environment,
     ExistingFile,
     GpuIndices,
-    LocalConfig,
     MaxFailures,
     Memory,
-    ObjectiveConfig,
-    Points,
     PositiveDuration,
-    PriorConfig,
-    RayConfig,
-    Section,
     Storage,
     WorkingDirectory,
 )
