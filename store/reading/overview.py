@@ -12,9 +12,9 @@ from ..errors import damaged, empty, understood
 from ..folder import ExperimentFolder
 from .best_trials import closest_to_limits, limits_of, read_best
 from .configuration import read_config, read_objectives
-from .curves import read_results
 from .database import Database
 from .defaults import read_defaults
+from .json_values import parsed
 from .trial_query import TrialQuery
 from .trial_rows import read_trials
 
@@ -76,11 +76,14 @@ def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
 
 
 def read_everything(db: Database) -> None:
-    """Read everything, in portions; raise `StoreError` for anything that cannot be understood."""
+    """Read all trials, in portions, and check all results; raise `StoreError` for what cannot be understood."""
     offset = 0
     while portion := read_trials(db, TrialQuery(offset=offset, limit=_PORTION), whole=True).trials:
-        read_results(db, portion[0]["sequence_id"], portion[-1]["sequence_id"])
         offset += len(portion)
+    with understood(db.path, "metrics"):
+        doubtful = "typeof(value) <> 'text' OR NOT json_valid(value)"  # SQLite knows no NaN and no infinity
+        for (value,) in db.rows(f"SELECT value FROM metrics WHERE {doubtful}"):
+            parsed(value)
 
 
 def _refuse_other_types(db: Database) -> None:
