@@ -7,6 +7,8 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     source       text to plain data with positions
     draft        spelling of keys, aliases, NNI's forms
     models       fields: type, range, default, meaning
+    objectives, start_fields, platforms   fields of these sections
+    values       what the values of fields may be, and what they become
     validation   the models' refusals as sentences
     checks       checks across several fields
     starting_points  defaults, initial points and priors, checked against the search space
@@ -20,12 +22,13 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
 from __future__ import annotations
 
 from .experiment_config import ExperimentConfig, check_plugins, load_config, with_plugins_checked
-from .models import LocalConfig, RayConfig
+from .platforms import PLATFORMS, LocalConfig, RayConfig
 from .problems import ConfigError, ConfigProblem
 from .source import read_source
 from .units import UnitError, parse_duration
 
 __all__ = [
+    "PLATFORMS",
     "ConfigError",
     "ConfigProblem",
     "ExperimentConfig",

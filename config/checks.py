@@ -6,7 +6,8 @@ from typing import Any
 
 from ..protocol import main_objective
 from .draft import Draft
-from .models import AlgorithmConfig, ConfigFields, LocalConfig
+from .models import AlgorithmConfig, ConfigFields
+from .platforms import LocalConfig
 from .problems import MISSING, Finding, Path, did_you_mean, shown
 
 __all__ = ["check_fields", "check_space", "fill_defaults"]

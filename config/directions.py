@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .models import ConfigFields, ObjectiveConfig
+from .models import ConfigFields
+from .objectives import ObjectiveConfig
 
 __all__ = ["default_direction", "objectives_text"]
 

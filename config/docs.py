@@ -10,26 +10,20 @@ from typing import Annotated, Any, Literal
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from .models import (
-    AlgorithmConfig,
-    CheckpointConfig,
-    Confidence,
-    ConfigFields,
+from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
+from .objectives import ObjectiveConfig
+from .platforms import PLATFORMS
+from .section import Section
+from .start_fields import Confidence, EarlierSearches, Points, PriorConfig
+from .values import (
     Directory,
     Duration,
-    EarlierSearches,
     Environment,
     ExistingFile,
     GpuIndices,
-    LocalConfig,
     MaxFailures,
     Memory,
-    ObjectiveConfig,
-    Points,
     PositiveDuration,
-    PriorConfig,
-    RayConfig,
-    Section,
     Storage,
     WorkingDirectory,
 )
@@ -133,8 +127,7 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
     ("objectives", ObjectiveConfig, _OBJECTIVES),
     ("priors", PriorConfig, _STARTING_POINTS),
     ("checkpoint", CheckpointConfig, ""),
-    ("training_service, platform: local", LocalConfig, ""),
-    ("training_service, platform: ray", RayConfig, "The default when `training_service` is not set."),
+    *((f"training_service, platform: {name}", model, "") for name, model in PLATFORMS.items()),
 ]
 _SHARED = (
     "`trial_command`, `trial_code_directory`, `trial_gpu_number`, `nni_manager_ip` and `debug` may also "

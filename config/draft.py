@@ -11,21 +11,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .models import (
-    AlgorithmConfig,
-    CheckpointConfig,
-    ConfigFields,
-    LocalConfig,
-    ObjectiveConfig,
-    PriorConfig,
-    RayConfig,
-    camel_case,
-)
+from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
+from .objectives import ObjectiveConfig
+from .platforms import PLATFORMS
 from .problems import MISSING, Finding, Path, did_you_mean, nearest, shown
+from .section import camel_case
+from .start_fields import PriorConfig
 
 __all__ = ["Draft", "fold", "make_draft"]
 
-PLATFORMS = {"local": LocalConfig, "ray": RayConfig}
 _HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
 # NNI platforms that are not supported here.
 OTHER_PLATFORMS = (

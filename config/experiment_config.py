@@ -11,9 +11,11 @@ from pydantic import PrivateAttr
 from .directions import default_direction, objectives_text
 from .draft import fold
 from .examination import Examination
-from .models import ConfigFields, LocalConfig, ObjectiveConfig
+from .models import ConfigFields
+from .objectives import ObjectiveConfig
 from .places import Places
 from .plain import plain
+from .platforms import LocalConfig
 from .plugins import PluginCheck, ask_dispatcher
 from .problems import ConfigError, ConfigProblem
 from .source import read_source

@@ -1,140 +1,43 @@
-"""The fields of a config: one frozen model per section, with type, range, default and meaning of each field.
+"""The fields of a config: type, range, default and meaning of each.
 
-Everything here is about single fields; checks across fields are in `checks`.
+Those of the objectives, the starting points and the platforms are in modules of their own. Checks across fields are in
+`checks`.
 """
 
 from __future__ import annotations
 
-import copy
-import math
-import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import BeforeValidator, Field
 
-from ..protocol import Objective, constraint_limits, objectives_of
 from ..runner import FailureKind
-from .problems import did_you_mean, shown
-from .units import UnitError, parse_duration, parse_gpu_indices, parse_memory
+from .objectives import ObjectiveConfig, Objectives
+from .platforms import LocalConfig, RayConfig
+from .problems import shown
+from .section import Section
+from .start_fields import EarlierSearches, Points, PriorConfig
+from .units import UnitError
+from .values import (
+    Directory,
+    Duration,
+    Environment,
+    ExistingFile,
+    GpuIndices,
+    GpuNumber,
+    LogLevel,
+    MaxFailures,
+    Memory,
+    PositiveDuration,
+    Storage,
+    Text,
+    Texts,
+    WorkingDirectory,
+)
 
-__all__ = [
-    "DEFAULT_WORKING_DIRECTORY",
-    "AlgorithmConfig",
-    "CheckpointConfig",
-    "Confidence",
-    "ConfigFields",
-    "Directory",
-    "Duration",
-    "EarlierSearches",
-    "Environment",
-    "ExistingFile",
-    "GpuIndices",
-    "GpuNumber",
-    "LocalConfig",
-    "LogLevel",
-    "MaxFailures",
-    "Memory",
-    "ObjectiveConfig",
-    "OutcomeConstraint",
-    "Points",
-    "PositiveDuration",
-    "PriorConfig",
-    "RayConfig",
-    "Section",
-    "Storage",
-    "Text",
-    "Texts",
-    "WorkingDirectory",
-    "camel_case",
-]
+__all__ = ["DEFAULT_WORKING_DIRECTORY", "AlgorithmConfig", "CheckpointConfig", "ConfigFields"]
 
 DEFAULT_WORKING_DIRECTORY = "~/pitchpipe-experiments"
-_CONFIDENCES = {"low": 0.25, "medium": 0.5, "high": 0.75}
-
-
-class Section(BaseModel):
-    """A part of the config: strict types, no unknown fields, no changes after it is made."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-
-    def canonical(self) -> dict[str, Any]:
-        """Return the section as JSON with camelCase keys, without fields that are not set."""
-        values = {name: getattr(self, name) for name in type(self).model_fields}
-        return {camel_case(name): _plain(value) for name, value in values.items() if value is not None}
-
-
-def camel_case(name: str) -> str:
-    """Return the canonical spelling of a field name.
-
-    >>> camel_case("max_trial_number")
-    'maxTrialNumber'
-    """
-    first, *others = name.split("_")
-    return first + "".join(map(str.capitalize, others))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Section):
-        return value.canonical()
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return str(value) if isinstance(value, Path) else copy.deepcopy(value)
-
-
-def _not_zero(seconds: float) -> float:
-    if seconds <= 0:
-        raise UnitError(f"must be more than 0 seconds, not {seconds:g}")
-    return seconds
-
-
-def _path(value: Any, info: ValidationInfo) -> Path:
-    """Return the absolute path; relative ones start from the folder `info.context["base"]`."""
-    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-        raise UnitError(f"must be a path, not {shown(value)}")
-    text = os.path.expanduser(os.fspath(value))
-    if "\0" in text:
-        raise UnitError("must be a path, but contains a NUL character")
-    base = (info.context or {}).get("base")
-    return Path(os.path.realpath(os.path.join(base, text))) if base is not None else Path(text)
-
-
-def _existing(kind: str, exists: Any) -> Any:
-    def check(path: Path, info: ValidationInfo) -> Path:
-        if (info.context or {}).get("check_files") and not exists(path):
-            raise UnitError(f"no such {kind}: {path}")
-        return path
-
-    return check
-
-
-def _directory(value: Any, info: ValidationInfo) -> Path:
-    return _existing("directory", os.path.isdir)(_path(value, info), info)
-
-
-def _file(value: Any, info: ValidationInfo) -> Path:
-    return _existing("file", os.path.isfile)(_path(value, info), info)
-
-
-def _working_directory(value: Any, info: ValidationInfo) -> Path:
-    path = _path(value, info)
-    if (info.context or {}).get("check_files") and os.path.exists(path) and not os.path.isdir(path):
-        raise UnitError(f"is not a directory: {path}")
-    return path
-
-
-def _gpu_number(value: Any) -> Any:
-    if isinstance(value, float) and value > 1 and value != int(value):
-        raise UnitError(f"must be a whole number or less than 1, not {shown(value)}")
-    return value
-
-
-def _log_level(value: Any) -> Any:
-    level = value.lower() if isinstance(value, str) else value
-    return "fatal" if level == "critical" else level
 
 
 def _experiment_type(value: Any) -> Any:
@@ -147,121 +50,6 @@ def _no_annotation(value: Any) -> Any:
     if value is True:
         raise UnitError("annotations are not supported", "call get_next_parameter() in the trial script")
     return value
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _environment_name(name: str) -> str:
-    if not name or "=" in name or "\0" in name:
-        raise UnitError(f"{shown(name)} is not the name of an environment variable")
-    return name
-
-
-def _environment_value(value: Any) -> Any:
-    return str(value) if _is_number(value) else value
-
-
-def _max_failures(value: Any) -> Any:
-    """Check a count for all kinds of failure together, or one for each kind."""
-    hint = "an integer for all kinds together, or a mapping such as {INFRA: 3, OOM: 1}"
-    if not isinstance(value, Mapping):
-        if not _is_count(value):
-            raise UnitError(
-                f"must be an integer of at least 0, -1 for no limit, or a mapping, not {shown(value)}", hint
-            )
-        return value
-    for kind, count in value.items():
-        if not isinstance(kind, str) or kind.upper() not in FailureKind.__members__:
-            known = ", ".join(FailureKind)
-            raise UnitError(
-                f"{shown(kind)} is not a kind of failure",
-                did_you_mean(str(kind).upper(), FailureKind.__members__) or f"the kinds are {known}",
-            )
-        if not _is_count(count):
-            raise UnitError(
-                f"{kind} must be an integer of at least 0, or -1 for no limit, not {shown(count)}", hint
-            )
-    return {kind.upper(): count for kind, count in value.items()}
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= -1
-
-
-def _confidence(value: Any) -> float:
-    known = _CONFIDENCES.get(value.lower(), math.nan) if isinstance(value, str) else value
-    if not _is_number(known) or not 0 <= known <= 1:
-        words = ", ".join(_CONFIDENCES)
-        hint = did_you_mean(value, _CONFIDENCES)
-        raise UnitError(f"must be {words}, or a number from 0 to 1, not {shown(value)}", hint)
-    return float(known)
-
-
-def _earlier_search(value: Any, info: ValidationInfo) -> str:
-    """Return an experiment's id or an Optuna study as it is, or the absolute path of a CSV file or a folder."""
-    if not isinstance(value, str) or not value:
-        raise UnitError(
-            f"must be an experiment's id or folder, a CSV file, or STORAGE:STUDY, not {shown(value)}"
-        )
-    if "://" in value:
-        if ":" not in value.partition("://")[2]:
-            raise UnitError(f"{value} names no study", f"{value}:NAME")
-        return value
-    if value.endswith(".csv"):
-        return str(_file(value, info))
-    return str(_directory(value, info)) if "/" in value or value.startswith("~") else value
-
-
-def _storage(value: Any, info: ValidationInfo) -> Any:
-    """Return a URL as it is, or the absolute path of a folder."""
-    if isinstance(value, str) and "://" in value:
-        return value
-    return str(_path(value, info))
-
-
-def _outcome_constraint(value: Any) -> str:
-    hint = 'such as "<= 20" or ">= 0.5, <= 1", in quotes'
-    if not isinstance(value, str):
-        raise UnitError(f"must be text, not {shown(value)}", hint)
-    try:
-        limits = constraint_limits(value)
-    except ValueError as error:
-        raise UnitError(str(error), hint) from error
-    if not any(map(math.isfinite, limits)):
-        raise UnitError(f"{shown(value)} is too large a number for a limit", hint)
-    return value.strip()
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-Duration = Annotated[float, BeforeValidator(parse_duration)]
-PositiveDuration = Annotated[float, BeforeValidator(lambda value: _not_zero(parse_duration(value)))]
-Memory = Annotated[int, BeforeValidator(parse_memory), Field(gt=0)]
-Directory = Annotated[Path, BeforeValidator(_directory)]
-ExistingFile = Annotated[Path, BeforeValidator(_file)]
-WorkingDirectory = Annotated[Path, BeforeValidator(_working_directory)]
-GpuNumber = Annotated[float, BeforeValidator(_gpu_number), Field(ge=0)]
-GpuIndices = Annotated[tuple[int, ...], BeforeValidator(parse_gpu_indices)]
-Text = Annotated[str, Field(min_length=1)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
-Environment = dict[
-    Annotated[str, AfterValidator(_environment_name)], Annotated[str, BeforeValidator(_environment_value)]
-]
-EarlierSearches = Annotated[
-    tuple[Annotated[str, BeforeValidator(_earlier_search)], ...], BeforeValidator(_tuple)
-]
-Points = Annotated[tuple[dict[str, Any], ...], BeforeValidator(_tuple)]
-Confidence = Annotated[float, BeforeValidator(_confidence)]
-MaxFailures = Annotated[int | dict[str, int], BeforeValidator(_max_failures)]
-Storage = Annotated[str, BeforeValidator(_storage)]
-OutcomeConstraint = Annotated[str, BeforeValidator(_outcome_constraint)]
-LogLevel = Annotated[
-    Literal["fatal", "error", "warning", "info", "debug", "trace"], BeforeValidator(_log_level)
-]
 
 
 class AlgorithmConfig(Section):
@@ -281,37 +69,6 @@ class AlgorithmConfig(Section):
     )
 
 
-class ObjectiveConfig(Section):
-    """A metric of the final result: optimised if it has a direction, limited if it has a constraint."""
-
-    name: Text = Field(default="default", description="The key of the metric in the reported dict.")
-    direction: Literal["minimize", "maximize"] | None = Field(
-        default=None, description="Which way is better; not set for a metric that is only limited."
-    )
-    constraint: OutcomeConstraint | None = Field(
-        default=None,
-        description='The limits that a good trial keeps: `"<= 20"`, `">= 0.5"` or both with a comma.',
-    )
-    reference: float | None = Field(
-        default=None,
-        description="A value that every useful trial beats; the hypervolume is measured from it.",
-    )
-
-    def parsed(self) -> Objective:
-        """Return it as the other rooms use it."""
-        return objectives_of([self.canonical()])[0]
-
-
-class PriorConfig(Section):
-    """Where good values of a parameter are expected, and how sure that is."""
-
-    centre: Any = Field(description="The best value that you expect; of a nested choice, its `_name`.")
-    confidence: Confidence = Field(
-        default=_CONFIDENCES["medium"],
-        description="`low` (0.25), `medium`, `high` (0.75), or a number from 0 to 1.",
-    )
-
-
 class CheckpointConfig(Section):
     """Checkpoints of trials: how many are kept, and when `Trainable` classes save one."""
 
@@ -326,42 +83,6 @@ class CheckpointConfig(Section):
     )
     at_end: bool = Field(
         default=False, description="`Trainable` classes also save a checkpoint when they end."
-    )
-
-
-class LocalConfig(Section):
-    """Trials run on this machine, without Ray."""
-
-    platform: Literal["local"] = Field(description="`local`")
-    use_active_gpu: bool = Field(default=False, description="Also use GPUs on which other programs run.")
-    max_trial_number_per_gpu: int = Field(
-        default=1, ge=1, description="Trials that share a GPU; more than 1 needs `trial_gpu_number`."
-    )
-    gpu_indices: GpuIndices | None = Field(
-        default=None, description="The GPUs to use; all of them when not set."
-    )
-    resources: dict[str, Annotated[float, Field(ge=0)]] = Field(
-        default_factory=dict, description="Custom resources of this machine: name and amount."
-    )
-    reuse_mode: bool = Field(default=False, description="Accepted and ignored.")
-
-
-class RayConfig(Section):
-    """Trials run on Ray workers."""
-
-    platform: Literal["ray"] = Field(description="`ray`")
-    address: Text | None = Field(
-        default=None, description="The cluster to join; a private Ray is started when not set."
-    )
-    idle_timeout: Duration = Field(
-        default=300.0, description="How long a private Ray keeps running after its last experiment."
-    )
-    runtime_env: dict[str, Any] | None = Field(
-        default=None, description="Ray's runtime environment, passed on unchanged."
-    )
-    reconnect_timeout: Duration = Field(
-        default=600.0,
-        description="How long to wait for a lost cluster; then the experiment stops, and can be resumed.",
     )
 
 
@@ -400,7 +121,7 @@ class ConfigFields(Section):
         description="Earlier searches whose best parameters are tried next: experiments (id or folder), CSV files,"
         " Optuna studies (`sqlite:///study.db:NAME`). See [starting points](#priors).",
     )
-    objectives: Annotated[tuple[ObjectiveConfig, ...], BeforeValidator(_tuple), Field(min_length=1)] = Field(
+    objectives: Objectives = Field(
         default=(ObjectiveConfig(direction="minimize"),),
         description="What to optimise, in which direction, and limits of other metrics; see [objectives](#objectives).",
     )

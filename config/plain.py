@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from .models import Section
 from .problems import Finding, Path
+from .section import Section
 
 __all__ = ["plain"]
 

@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from ..protocol import PARAMETERS_ENVIRONMENT
-from .models import ConfigFields, camel_case
+from .models import ConfigFields
 from .problems import Finding, Path
+from .section import camel_case
 
 __all__ = ["PluginCheck", "ask_dispatcher"]
 

@@ -69,7 +69,7 @@ def _query(sort: str, limit: int, statuses: tuple[str, ...], objective: dict[str
     result = f"value.{objective['name']}"
     field, descending = {
         "number": ("sequence_id", True),
-        "best": (result, objective["direction"] == "maximize"),
+        "best": ("best", False),
         "highest": (result, True),
         "lowest": (result, False),
         "longest": ("duration", True),

@@ -10,7 +10,7 @@ from ..errors import understood
 from .configuration import read_objectives
 from .database import Database
 from .front import Point, added, front_of, hypervolume, knee_of, reference_of
-from .trial_query import QueryError
+from .trial_query import QueryError, limit_broken
 from .trial_rows import rows_by_number
 
 __all__ = ["closest_to_limits", "limits_of", "read_best", "read_front", "read_history"]
@@ -103,12 +103,7 @@ def _goals(db: Database) -> list[Objective]:
 
 
 def _keeps_limits(db: Database, column: str = "o.sequence_id") -> tuple[str, list[Any]]:
-    """Return the SQL condition for trials that keep the limits, with its values."""
-    limits = [one for one in read_objectives(db) if one.is_limited]
-    if not limits:
-        return "1", []
-    broken = " OR ".join("name = ? AND value NOT BETWEEN ? AND ?" for _ in limits)
-    bound = [value for one in limits for value in (one.name, one.at_least, one.at_most)]
+    broken, bound = limit_broken(read_objectives(db))
     return f"{column} NOT IN (SELECT sequence_id FROM objective_values WHERE {broken})", bound
 
 

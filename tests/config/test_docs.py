@@ -10,7 +10,9 @@ import pytest
 
 from pitchpipe.config import load_config
 from pitchpipe.config.docs import render_reference
-from pitchpipe.config.models import AlgorithmConfig, ConfigFields, LocalConfig, ObjectiveConfig, RayConfig
+from pitchpipe.config.models import AlgorithmConfig, ConfigFields
+from pitchpipe.config.objectives import ObjectiveConfig
+from pitchpipe.config.platforms import LocalConfig, RayConfig
 
 PAGE = Path(__file__).parents[2] / "docs" / "config.md"
 
