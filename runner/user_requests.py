@@ -37,7 +37,7 @@ class UserRequests:
     def add(self, event: happened.TrialAddRequested) -> None:
         """Add a trial with the user's parameters."""
         if not self.why_not_add():
-            self._trials.add(None, event.record)
+            self._course.add(None, event.record)
             self._trials.start_waiting()  # the tuner is not asked: others that are added at once need the room
             self._course.settle()
 
@@ -67,6 +67,8 @@ class UserRequests:
             if trial.status is TrialStatus.FAILED:
                 retry_failed(trial, event.from_checkpoint)
                 self._trials.reopen(trial)
+                if (first := self._course.families.reopen(trial)) is not None:
+                    self._output.note(first)
         self._course.streak.clear()
         self._course.failures.clear()
         self._course.proceed()

@@ -124,7 +124,7 @@ class Dispatcher:
         """Replace the record by one that only holds the results so far."""
         runner = self._owner.settle()
         first = [self.initialize(), *history_of(runner)]
-        first += user_imports(self._store.commands(), runner.get_trials())
+        first += user_imports(self._store.commands(), runner.results())
         if missing := runner.ask_in_one():
             first.append(SendCommand(CommandType.RequestTrialJobs, str(missing)))
         records = [Command.numbered(n, command).record() for n, command in enumerate(first, start=1)]
