@@ -136,7 +136,7 @@ def plain_line(progress: Progress) -> str:
         parts.append(left_text(progress.remaining, progress.is_bound))
     if len(progress.best) == 1:
         best = progress.best[0]
-        parts.append(f"best {best.text} (trial {best.sequence_id}: {parameters_text(best.parameters)})")
+        parts.append(f"best {best.text} ({best.where}: {parameters_text(best.parameters)})")
     if progress.closest:
         parts.append(progress.closest)
     if progress.waiting_for:

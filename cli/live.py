@@ -177,7 +177,7 @@ def _best(best: tuple[Best, ...]) -> Iterable[Text]:
 
 
 def _parameters(best: Best) -> Text:
-    text = Text(f"trial {best.sequence_id}  ", style="not bold dim")
+    text = Text(f"{best.where}  ", style="not bold dim")
     for name, value in flat(best.parameters).items():
         text.append(f"{name.removesuffix('._name')} ", style="dim")
         text.append(f"{number_text(value)}  ", style="not dim")

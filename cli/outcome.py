@@ -22,6 +22,8 @@ from ..store.reading import (
     gains_over_defaults,
     hint_text,
     number_text,
+    repeats_text,
+    value_text,
 )
 
 __all__ = [
@@ -96,6 +98,7 @@ def _trial_object(trial: Mapping[str, Any], names: Sequence[str]) -> dict[str, A
         "sequence_id": trial["sequence_id"],
         "value": values if len(names) > 1 else values.get(names[0]),
         "parameters": trial["parameters"],
+        **({"repeats": trial["repeats"]} if "repeats" in trial else {}),
     }
 
 
@@ -136,12 +139,21 @@ def _best_lines(summary: Summary) -> Iterator[str]:
     if not summary["best"]:
         yield f"best: none, {_why_none(summary)}"
     for trial in summary["best"][:_MAX_BEST]:
-        yield f"best: {_values(summary, trial)} (trial {trial['sequence_id']}, {trial['trial_id']})"
+        yield f"best: {_values(summary, trial)} ({_named(trial)})"
         parameters = {name.removesuffix("._name"): value for name, value in flat(trial["parameters"]).items()}
         width = max(map(len, parameters), default=0)
         yield from (f"  {name:{width}}  {number_text(value)}" for name, value in parameters.items())
     if len(summary["best"]) > _MAX_BEST:
         yield f"and {len(summary['best']) - _MAX_BEST} more that no other beats in every objective"
+
+
+def _named(trial: Mapping[str, Any]) -> str:
+    repeats = repeats_text(trial)
+    return (
+        f"{repeats}, family {trial['sequence_id']}"
+        if repeats
+        else f"trial {trial['sequence_id']}, {trial['trial_id']}"
+    )
 
 
 def _why_none(summary: Summary) -> str:
@@ -152,7 +164,7 @@ def _why_none(summary: Summary) -> str:
 
 def _values(summary: Summary, trial: Mapping[str, Any]) -> str:
     names = list(dict.fromkeys([*(one["name"] for one in summary["objectives"]), *summary["outcome_limits"]]))
-    texts = [number_text(trial["values"][name]) for name in names]
+    texts = [value_text(trial, name) for name in names]
     return texts[0] if len(names) == 1 else ", ".join(map(" ".join, zip(names, texts, strict=True)))
 
 

@@ -2,40 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from ..manager import Manager
 from ..manager.control import RateMeter, forecast
 from ..protocol import parameters_of
-from ..runner import Trial, TrialRunner, TrialStatus
-from ..store.reading import FailedTrial, closest_text, number_text
+from ..runner import Trial, TrialRunner, TrialStatus, interval
+from ..store.reading import FailedTrial, closest_text, margin_text
 
 __all__ = ["Best", "Progress", "ProgressMeter"]
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """A best trial: `value` is a number, or one per objective and limited metric by name."""
+    """A best trial: `value` is a number, or one per objective and limited metric by name.
+
+    Of a family it is the mean of the `repeats`, whose margins (`interval`) are in the same order.
+    """
 
     trial_id: str
     sequence_id: int
     value: float | dict[str, float]
     parameters: dict[str, Any]
+    _: KW_ONLY
+    repeats: int = 0
+    intervals: tuple[float | None, ...] = ()
 
     @classmethod
-    def of(cls, trial: Trial, objectives: Iterable[str]) -> Best:
-        """Return a trial with values as a result."""
+    def of(cls, trial: Trial, objectives: Iterable[str], repeats: Sequence[Sequence[float]] = ()) -> Best:
+        """Return a trial with values as a result; of a family, with the values of its `repeats`."""
         values = dict(zip(objectives, trial.values or (), strict=True))
         value = next(iter(values.values())) if len(values) == 1 else values
-        return cls(trial.trial_id, trial.sequence_id, value, parameters_of(trial.record))
+        return cls(
+            trial.trial_id,
+            trial.sequence_id,
+            value,
+            parameters_of(trial.record),
+            repeats=len(repeats),
+            intervals=tuple(interval(column) for column in zip(*repeats, strict=True)),
+        )
 
     @property
     def text(self) -> str:
         """The value in words."""
-        values = self.value.items() if isinstance(self.value, dict) else [("", self.value)]
-        return "  ".join(f"{name} {number_text(value)}".strip() for name, value in values)
+        values = list(self.value.items()) if isinstance(self.value, dict) else [("", self.value)]
+        margins = self.intervals or (None,) * len(values)
+        return "  ".join(
+            f"{name} {margin_text(value, margin)}".strip()
+            for (name, value), margin in zip(values, margins, strict=True)
+        )
+
+    @property
+    def where(self) -> str:
+        """The trial, or the family, in words."""
+        return f"family {self.sequence_id}" if self.repeats else f"trial {self.sequence_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +113,7 @@ class ProgressMeter:
             elapsed=runner.elapsed(now),
             counts=counts,
             total=config.max_trial_number,
-            best=tuple(Best.of(trial, names) for trial in runner.best.front[:5]),
+            best=tuple(Best.of(trial, names, _repeats(runner, trial)) for trial in runner.best.front[:5]),
             closest="" if runner.best.closest is None else closest_text(runner.best.closest.sequence_id),
             failures=tuple(FailedTrial.of(trial) for trial in runner.failures),
             waiting_for=_waiting_for(runner),
@@ -121,6 +143,11 @@ class ProgressMeter:
             total=config.max_trial_number,
             waiting_for="Ray is starting" if config.training_service.platform == "ray" else "",
         )
+
+
+def _repeats(runner: TrialRunner, trial: Trial) -> Sequence[Sequence[float]]:
+    family = runner.families.of(trial)
+    return () if family is None else family.results
 
 
 def _waiting_for(runner: TrialRunner) -> str:

@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
 from .objectives import ObjectiveConfig
 from .platforms import PLATFORMS
+from .repeats import RepeatsConfig
 from .section import Section
 from .start_fields import Confidence, EarlierSearches, Points, PriorConfig
 from .values import (
@@ -115,6 +116,33 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   are weighted by the prior, less and less as results arrive, and not at all once the better results are elsewhere, so
   that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a prior are searched as usual. A
   nested parameter is named as in constraints: `layer.kernel`."""
+_REPEATS = """\
+Where a result depends on luck (a random initialisation, a shuffled data set, a simulation), one run says little about a
+configuration, and the best of many runs is mostly the luckiest:
+
+```yaml
+repeats: {count: 5, seed: true}          # repeats: 5 is short for {count: 5}
+```
+
+- The trials of one configuration are a family, named by the number of its first trial. Each is a trial like any other,
+  and `max_trial_number` counts trials. A family that is cut off by `max_trial_number` continues when the experiment is
+  resumed with more.
+- **Seeds** follow from the experiment's `seed`, so that a resumed experiment uses the same ones. A script calls
+  `pitchpipe.get_seed()`, one in another language reads `PITCHPIPE_SEED`.
+- **The race**: a family gets two repeats. Then, before each further one, its mean is compared with that of the best
+  complete family, by a one-sided t test at 5 % (of several objectives, it must be clearly worse in each of them).
+  A family that loses gets no further repeats. The idea is that of F-Race (Birattari et al., GECCO 2002).
+- **The tuner** learns one result for each family, the mean of each metric; one that has a method `receive_repeats` also
+  gets the single results.
+- **The best** is the family with the best mean, shown with the 95 % confidence interval of the mean (Student's t).
+  Families that still run, or were cut off, count only while no other has ended.
+- **Repeats that fail** are left out of the mean. A family none of whose first repeats succeeds has failed and gets no
+  further ones. The assessor judges each trial on its own; a family with a repeat that it stops gets no further ones,
+  and has no result. A repeat that you kill is left out of the mean, too.
+- **Defaults, initial points, warm starts and added trials** are families as well.
+
+Tuners that follow the intermediate results of single trials (Hyperband, ASHA, BOHB, DEHB, PBT, PB2) and advisors cannot
+be combined with repeats."""
 # Defaults that depend on other fields.
 _DEFAULTS_IN_WORDS = {"objectives": "direction of the tuner"}
 _SECTIONS: list[tuple[str, type[Section], str]] = [
@@ -126,6 +154,7 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
     ),
     ("objectives", ObjectiveConfig, _OBJECTIVES),
     ("priors", PriorConfig, _STARTING_POINTS),
+    ("repeats", RepeatsConfig, _REPEATS),
     ("checkpoint", CheckpointConfig, ""),
     *((f"training_service, platform: {name}", model, "") for name, model in PLATFORMS.items()),
 ]

@@ -15,6 +15,7 @@ from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
 from .objectives import ObjectiveConfig
 from .platforms import PLATFORMS
 from .problems import MISSING, Finding, Path, did_you_mean, nearest, shown
+from .repeats import RepeatsConfig
 from .section import camel_case
 from .start_fields import PriorConfig
 
@@ -119,6 +120,7 @@ def _settle(draft: Draft) -> None:
     _objectives(draft)
     _priors(draft)
     _checkpoint(draft)
+    _repeats(draft)
     _training_service(draft)
 
 
@@ -228,6 +230,14 @@ def _checkpoint(draft: Draft) -> None:
     value = draft.values.get("checkpoint")
     if isinstance(value, Mapping):
         draft.values["checkpoint"] = _section(draft, value, ("checkpoint",), CheckpointConfig.model_fields)
+
+
+def _repeats(draft: Draft) -> None:
+    value = draft.values.get("repeats")
+    if isinstance(value, Mapping):
+        draft.values["repeats"] = _section(draft, value, ("repeats",), RepeatsConfig.model_fields)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        draft.values["repeats"] = {"count": value}
 
 
 def _training_service(draft: Draft) -> None:

@@ -18,6 +18,7 @@ from .plain import plain
 from .platforms import LocalConfig
 from .plugins import PluginCheck, ask_dispatcher
 from .problems import ConfigError, ConfigProblem
+from .repeats import repeats_note, warnings_about_repeats
 from .source import read_source
 from .starting_points import StartingPoint, starting_points, warnings_about_start
 
@@ -79,7 +80,13 @@ class ExperimentConfig(ConfigFields):
         }
         endless = [] if self._has_end() else [_ENDLESS]
         without_effect = [f"{name} has no effect" for name, is_set in ignored.items() if is_set]
-        return [*without_effect, *warnings_about_start(self), *endless, *self.plugin_warnings]
+        return [
+            *without_effect,
+            *warnings_about_start(self),
+            *warnings_about_repeats(self.repeats, self.max_trial_number),
+            *endless,
+            *self.plugin_warnings,
+        ]
 
     @property
     def plugin_warnings(self) -> tuple[str, ...]:
@@ -100,6 +107,11 @@ class ExperimentConfig(ConfigFields):
     def goal(self) -> str:
         """What is optimised and limited, and where the direction comes from if the config names none."""
         return self._direction_note or objectives_text(self.objectives)
+
+    @property
+    def repeats_note(self) -> str:
+        """How often configurations are run, as a sentence; empty if each runs once."""
+        return repeats_note(self.repeats, self.max_trial_number)
 
     def with_plugins(self, checked: PluginCheck) -> ExperimentConfig:
         """Return the config with what a check of its plug-ins found: a direction where it has none, warnings."""

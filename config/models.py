@@ -15,6 +15,7 @@ from ..runner import FailureKind
 from .objectives import ObjectiveConfig, Objectives
 from .platforms import LocalConfig, RayConfig
 from .problems import shown
+from .repeats import RepeatsConfig
 from .section import Section
 from .start_fields import EarlierSearches, Points, PriorConfig
 from .units import UnitError
@@ -124,6 +125,10 @@ class ConfigFields(Section):
     objectives: Objectives = Field(
         default=(ObjectiveConfig(direction="minimize"),),
         description="What to optimise, in which direction, and limits of other metrics; see [objectives](#objectives).",
+    )
+    repeats: RepeatsConfig | None = Field(
+        default=None,
+        description="Run each configuration several times, because its result is noisy; see [repeats](#repeats).",
     )
     trial_command: Text | None = Field(default=None, description="The shell command of a trial. Required.")
     trial_code_directory: Directory = Field(

@@ -27,6 +27,8 @@ def check(config: Mapping[str, Any]) -> list[Problem]:
     problems, tuner = _loaded("tuner", settings.tuner, settings)
     if settings.assessor is not None:
         problems += _loaded("assessor", settings.assessor, settings)[0]
+    if tuner is not None and (config.get("repeats") or {}).get("count", 1) > 1:
+        problems += _problems_of_repeats(tuner)
     if tuner is not None and "searchSpace" in config and hasattr(tuner, "update_search_space"):
         problems += _space_problems(tuner, config["searchSpace"], settings.constraints)
     return problems
@@ -95,6 +97,17 @@ def _missing_methods(role: str, config: Mapping[str, Any], plugin: Any) -> list[
             (role, key), f"{cls} is not {'an' if role == 'assessor' else 'a'} {role}: it has no {wanted[0]}"
         )
     ]
+
+
+def _problems_of_repeats(tuner: Any) -> list[Problem]:
+    """Return a problem for a tuner that needs the single trials: of a repeated configuration it gets the mean."""
+    if (
+        not hasattr(tuner, "handle_request_trial_jobs")
+        and getattr(tuner, "wants_periodical", False) is not True
+    ):
+        return []
+    why = f"{type(tuner).__name__} follows single trials, and cannot take the mean of several"
+    return [Problem(("repeats",), why, "remove repeats, or use another tuner, such as Auto or TPE")]
 
 
 def _space_problems(tuner: Any, space: Any, constraints: tuple[str, ...]) -> list[Problem]:

@@ -183,6 +183,8 @@ class MsgDispatcher(MsgDispatcherBase):
     def handle_report_metric_data(self, data: dict[str, Any]) -> None:
         """Pass a final result to the tuner, and an intermediate one if it is routed here."""
         kind = data["type"]
+        if _is_of_later_repeat(data, kind):
+            return
         if kind == "FINAL":
             self._suggesting.final(data)
         elif kind == "PERIODICAL":
@@ -191,12 +193,22 @@ class MsgDispatcher(MsgDispatcherBase):
             _log.error("A metric of type %s is not supported (trial %s)", kind, data.get("trial_job_id"))
 
     def handle_trial_end(self, data: dict[str, Any]) -> None:
-        """Pass the end of a trial to the tuner."""
+        """Pass the end of a trial to the tuner, unless it is one of several repeats: their family ends later."""
+        if "repeat" in data:
+            return
         record = loads(data["hyper_params"]) if data.get("hyper_params") else {}
         event = data["event"]
         self._suggesting.trial_end(
             record, data["trial_job_id"], event == "SUCCEEDED", stopped=event in _STOPPED
         )
+
+
+def _is_of_later_repeat(data: Mapping[str, Any], kind: str) -> bool:
+    """Return whether only the assessor takes a result: of several repeats, the tuner gets the mean.
+
+    The intermediate results of the first repeat are those of the configuration.
+    """
+    return "repeat" in data and (kind == "FINAL" or data["repeat"] > 0)
 
 
 def _is_final(command: CommandType, data: Any) -> bool:

@@ -165,6 +165,9 @@ class Suggesting:
         elif parameter_id in self._parameters:
             parameters = self._parameters.pop(parameter_id)
             self._reported.add(parameter_id)
+            if "repeats" in data and self.plugin.has("receive_repeats"):
+                results = [with_default(result, self._objective) for result in data["repeats"]]
+                self.plugin.call("receive_repeats", parameter_id, parameters, results)
             self._deliver(parameter_id, parameters, value, customized=False, trial_job_id=trial_job_id)
         elif parameter_id in self._reported:
             _log.info("Trial %s reported its final result again; only the first counts", trial_job_id)

@@ -19,7 +19,9 @@ __all__ = ["EarlierResult", "UnreadableSource", "read_earlier"]
 
 
 # Of `pitchpipe export`; a parameter of such a name has the prefix `parameters.` there.
-_OTHER_COLUMNS = frozenset(("sequence_id", "id", "status", "start_time", "end_time", "reason"))
+_OTHER_COLUMNS = frozenset(
+    ("sequence_id", "id", "status", "start_time", "end_time", "reason", "family", "repeat", "seed")
+)
 
 
 class UnreadableSource(Exception):
@@ -59,7 +61,7 @@ def _of_experiment(source: str, objective: Objective, directory: Path) -> Iterat
             name = objective.name if objective.name in objectives else next(iter(objectives))
             if len(objectives) > 1 and name != objective.name:
                 raise UnreadableSource(f"it has no objective {objective.name}: {', '.join(objectives)}")
-            trials = view.trials(TrialQuery(limit=None)).trials
+            trials = view.families() or view.trials(TrialQuery(limit=None)).trials
     except (FolderError, StoreError) as error:
         raise UnreadableSource(str(error)) from error
     for trial in trials:

@@ -30,7 +30,7 @@ from ..store import ExperimentFolder, Mirror, Store, StoreError
 from .dispatcher_link import Dispatcher, DispatcherSetup, meaning_of
 from .event_log import EventLog
 from .hooks import Hooks, experiment_row
-from .settings import agent_timeout_of, limits_of, objectives_of, request_of, run_of
+from .settings import agent_timeout_of, limits_of, objectives_of, repeats_of, request_of, run_of
 from .timers import Timers
 from .turn import TurnLoop
 
@@ -72,7 +72,7 @@ class Manager:
         self.executor = executor
         self.hooks = hooks or Hooks()
         self.now = clock
-        self.notes = [config.goal, *notes]
+        self.notes = [config.goal, *filter(None, [config.repeats_note]), *notes]
         self._first_events = first_events
         self._dispatcher_command = dispatcher_command
         self._mirror = Mirror(folder, config.storage_path) if config.storage_path else None
@@ -238,7 +238,12 @@ class Manager:
         """Return the runner, restored from the store."""
         config = self.config
         runner = TrialRunner(
-            self.folder.experiment_id, limits_of(config), ledger, request_of(config), objectives_of(config)
+            self.folder.experiment_id,
+            limits_of(config),
+            ledger,
+            request_of(config),
+            objectives_of(config),
+            repeats=repeats_of(config),
         )
         runner.restore(self.store.trials(), snapshot, self.store.experiment().run_time)
         if self.folder.clock_jump:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 from ..config import ExperimentConfig
 from ..protocol import Objective, main_objective
-from ..runner import FailureKind, Limits, Request, Retries
+from ..runner import FailureKind, Limits, Repeats, Request, Retries
 from ..store import ExperimentFolder
 from ..trial_agent import Keeping, RunSpec
 
-__all__ = ["agent_timeout_of", "limits_of", "objectives_of", "request_of", "retries_of", "run_of"]
+__all__ = [
+    "agent_timeout_of",
+    "limits_of",
+    "objectives_of",
+    "repeats_of",
+    "request_of",
+    "retries_of",
+    "run_of",
+]
 
 
 def limits_of(config: ExperimentConfig) -> Limits:
@@ -43,6 +52,21 @@ def retries_of(max_failures: int | Mapping[str, int]) -> Retries:
 def objectives_of(config: ExperimentConfig) -> tuple[Objective, ...]:
     """Return what is optimised and limited."""
     return tuple(objective.parsed() for objective in config.objectives)
+
+
+def repeats_of(config: ExperimentConfig) -> Repeats:
+    """Return how often each configuration is run; the seeds follow from the seed of the experiment."""
+    repeats = config.repeats
+    if repeats is None:
+        return Repeats()
+    seeds = range(repeats.count) if repeats.seed else ()
+    return Repeats(repeats.count, [_seed(config.seed or 0, repeat) for repeat in seeds], repeats.race)
+
+
+def _seed(seed: int, repeat: int) -> int:
+    """Return the seed of a repeat: any 31 bits, which all libraries take."""
+    digest = hashlib.blake2b(f"{seed}/{repeat}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest) >> 1
 
 
 def request_of(config: ExperimentConfig) -> Request:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,17 +32,27 @@ _COLUMNS = (
     "reason",
     "failure_kind",
     "error",
+    "family",
+    "repeat",
+    "seed",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class BestTrial:
-    """A best trial; `value` is a number, or with several objectives a number for each by its name."""
+    """A best trial; `value` is a number, or with several objectives a number for each by its name.
+
+    Of a configuration that is run several times it is the mean of its `repeats`, those that succeeded, `trial_id` is
+    the first of them, and `interval` is half of the 95 % confidence interval, None if it is unknown.
+    """
 
     trial_id: str
     sequence_id: int
     value: float | dict[str, float]
     parameters: dict[str, Any]
+    _: KW_ONLY
+    repeats: int = 1
+    interval: float | dict[str, float | None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +85,18 @@ class ExperimentResult(Plots):
             found = view.trials(TrialQuery(limit=None), whole=True).trials
         return [_row(trial, list(self._directions)) for trial in found]
 
+    @cached_property
+    def families(self) -> list[Row]:
+        """The configurations that are run several times: rows like those of `trials`, with means and `repeats`.
+
+        `repeats` has the numbers of the `trials`, the `count` of those that succeeded, the `interval` of each mean
+        (half of the 95 % confidence interval) and how the family ended. Empty without `repeats` in the configuration.
+        """
+        from .store.reading import ExperimentView
+
+        with ExperimentView(self.folder) as view:
+            return [_family(one, list(self._directions)) for one in view.families()]
+
     def trial(self, trial_id: str) -> Row:
         """Return the trial with this id; raise `KeyError`."""
         for row in self.trials:
@@ -97,6 +119,8 @@ class ExperimentResult(Plots):
             )
         with ExperimentView(self.folder) as view:
             found = view.best(1, name)
+        if found and "repeats" in found[0]:
+            return _family(found[0], list(self._directions))
         return self.trial(found[0]["trial_id"]) if found else None
 
     @cached_property
@@ -134,6 +158,10 @@ def _row(trial: Row, objectives: Sequence[str]) -> Row:
     return {**found, "value": _value_of(trial, objectives), "failure_kind": trial["kind"]}
 
 
+def _family(family: Row, objectives: Sequence[str]) -> Row:
+    return {**_row(family, objectives), "repeats": family["repeats"]}
+
+
 def _value_of(trial: Row, objectives: Sequence[str]) -> Any:
     """Return the number of the only objective, a dict by name for several, None without a result."""
     values = trial["values"]
@@ -166,4 +194,9 @@ def result_of(folder: Path) -> ExperimentResult:
 
 
 def _best_of(trial: Row, names: Sequence[str]) -> BestTrial:
-    return BestTrial(trial["trial_id"], trial["sequence_id"], _value_of(trial, names), trial["parameters"])
+    first = trial["trial_id"], trial["sequence_id"], _value_of(trial, names), trial["parameters"]
+    if (repeats := trial.get("repeats")) is None:
+        return BestTrial(*first)
+    intervals = {name: repeats["interval"].get(name) for name in names}
+    interval = intervals if len(names) > 1 else intervals[names[0]]
+    return BestTrial(*first, repeats=repeats["count"], interval=interval)

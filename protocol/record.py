@@ -1,8 +1,9 @@
 """The parameter record: one parameter set of a trial, as JSON text that all processes pass on unchanged.
 
 `{"parameter_id": 3, "parameter_source": "algorithm", "parameters": {"x": 1}, "parameter_index": 0}`, and `budget`,
-`checkpoint_of` and `pauses_at_budget` if the tuner gives them. Only what needs a field parses the record,
-with the functions of this module.
+`checkpoint_of` and `pauses_at_budget` if the tuner gives them. Where configurations are repeated it also has `family`
+(the number of the first trial with these parameters), `repeat` (0, 1, 2 ...), `seed`, and, in the first trial's record
+once the family has ended, `family_end`. Only what needs a field parses the record, with the functions of this module.
 """
 
 from __future__ import annotations
@@ -17,9 +18,14 @@ __all__ = [
     "AddedSource",
     "added_record",
     "budget_and_donor",
+    "family_end_of",
     "is_starting_point",
     "parameters_of",
     "pauses_at_budget",
+    "repeat_of",
+    "repeated",
+    "seed_of_repeat",
+    "with_family_end",
     "with_parameters",
     "with_pause_at_budget",
 ]
@@ -100,3 +106,51 @@ def is_starting_point(record: str) -> bool:
     (True, False)
     """
     return loads(record).get("parameter_source") in STARTING_POINTS
+
+
+def repeated(record: str, family: int, repeat: int, seed: int | None = None) -> str:
+    """Return the record of one repeat of a family.
+
+    >>> repeated('{"parameter_id": 3, "parameters": {"x": 1}}', 7, 2, 41)
+    '{"parameter_id": 3, "parameters": {"x": 1}, "family": 7, "repeat": 2, "seed": 41}'
+    """
+    fields = {name: value for name, value in loads(record).items() if name not in ("seed", "family_end")}
+    return dumps(fields | {"family": family, "repeat": repeat} | ({} if seed is None else {"seed": seed}))
+
+
+def repeat_of(record: str) -> tuple[int, int] | None:
+    """Return the family and the number of a repeat; None for a trial that is not repeated.
+
+    >>> repeat_of('{"parameters": {"x": 1}, "family": 7, "repeat": 2}'), repeat_of('{"parameters": {"x": 1}}')
+    ((7, 2), None)
+    """
+    family = _field(record, "family")
+    return None if family is None else (family, loads(record)["repeat"])
+
+
+def seed_of_repeat(record: str) -> int | None:
+    """Return the seed of a repeat, if it has one.
+
+    >>> seed_of_repeat('{"parameters": {"seed": 1}, "seed": 41}'), seed_of_repeat('{"parameters": {"seed": 1}}')
+    (41, None)
+    """
+    return _field(record, "seed")
+
+
+def with_family_end(record: str, end: str) -> str:
+    """Return the record of a family's first trial that says how the family ended."""
+    return dumps({**loads(record), "family_end": end})
+
+
+def family_end_of(record: str) -> str | None:
+    """Return how the family of its first trial's record ended; None if it has not.
+
+    >>> family_end_of(with_family_end('{"parameters": {"x": 1}}', "raced"))
+    'raced'
+    """
+    return _field(record, "family_end")
+
+
+def _field(record: str, name: str) -> Any:
+    """Return a field that most records do not have."""
+    return loads(record).get(name) if f'"{name}"' in record else None

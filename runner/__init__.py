@@ -48,8 +48,10 @@ from .events import (
     TrialKillRequested,
 )
 from .experiment_status import ExperimentStatus
+from .families import Repeats
 from .ledger import Ledger, Request, Totals
 from .limits import Limits, Retries
+from .noise import interval, mean
 from .payloads import added_trial
 from .recording import event_of, recorded
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
@@ -91,6 +93,7 @@ __all__ = [
     "PauseTrial",
     "PauseVerdict",
     "RecordBegun",
+    "Repeats",
     "Reported",
     "Request",
     "ResourcesChanged",
@@ -116,8 +119,10 @@ __all__ = [
     "added_trial",
     "event_of",
     "fingerprint",
+    "interval",
     "is_no_room",
     "last_line",
+    "mean",
     "recorded",
     "signal_name",
     "warnings_of",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Sequence
 
-from ..protocol import CommandType, Objective
+from ..protocol import CommandType, Objective, is_starting_point
 from .effects import Finish
 from .experiment_status import ExperimentStatus
+from .families import Families, Family, Repeats
 from .objectives import BestTrials
 from .output import Output
+from .payloads import import_payload, metric_payload, trial_end_payload, with_results
 from .state import ExperimentState
 from .trial import Cause, Trial, TrialStatus, Verdict
 from .trials import Trials
@@ -26,11 +29,17 @@ class Course:
     """
 
     def __init__(
-        self, state: ExperimentState, trials: Trials, objectives: Sequence[Objective], output: Output
+        self,
+        state: ExperimentState,
+        trials: Trials,
+        objectives: Sequence[Objective],
+        output: Output,
+        repeats: Repeats,
     ) -> None:
         self.state = state
         self.trials = trials
         self.output = output
+        self.families = Families(repeats, objectives)
         self.requests = TunerRequests()
         self.best = BestTrials(objectives)
         self.failures: deque[Trial] = deque(maxlen=5)
@@ -40,10 +49,17 @@ class Course:
     def restore(self) -> None:
         """Rank the restored trials."""
         for trial in self.trials.all.values():
-            if trial.status is TrialStatus.SUCCEEDED:
-                self.best.add(trial)
+            self.families.add(trial)
+        self._rank()
         failed = [trial for trial in self.trials.all.values() if trial.status is TrialStatus.FAILED]
         self.failures.extend(sorted(failed, key=lambda trial: trial.end_time or 0.0)[-5:])
+
+    def _rank(self) -> None:
+        self.best.clear()
+        trials = [one for one in self.trials.all.values() if one.status is TrialStatus.SUCCEEDED]
+        for outcome in (family.outcome for family in self.families) if self.families.are_on else trials:
+            if outcome is not None:
+                self.best.add(outcome)
 
     @property
     def is_stalled(self) -> bool:
@@ -51,8 +67,14 @@ class Course:
         live, paused = self.trials.live, self.trials.counts[TrialStatus.PAUSED]
         return self.state.may_start and self.requests.total == 0 and 0 < paused == len(live)
 
+    def add(self, parameter_id: int | str | None, record: str) -> None:
+        """Add a trial; where configurations are repeated, it is the first of its family."""
+        record = self.families.first_record(record, self.trials.created)
+        self.families.add(self.trials.add(parameter_id, record))
+
     def proceed(self) -> None:
         """Start what can start, request more trials, and check whether the experiment is over."""
+        self.continue_families()
         self.trials.start_waiting()
         self.ask_for_more()
         self.settle()
@@ -67,13 +89,63 @@ class Course:
         if not self.state.may_start:
             return
         # A tuner that had nothing to propose is asked again after each end: some need results first.
-        trials, limits, requested = self.trials, self.state.limits, self.requests.total
-        missing = limits.trial_concurrency - requested - len(trials.live) + trials.counts[TrialStatus.PAUSED]
-        if limits.max_trial_number is not None:
-            missing = min(missing, limits.max_trial_number - trials.created - requested)
+        fewest = self.families.repeats.fewest
+        missing = -(-(self._free_slots() - self.requests.total * fewest) // fewest)
+        missing = min(missing, self._trials_left())
         if missing > 0:
             self.requests.ask(missing)
             self.output.send(CommandType.RequestTrialJobs, str(missing))
+
+    def _free_slots(self) -> int:
+        """Return for how many slots there is no trial."""
+        trials, limits = self.trials, self.state.limits
+        return limits.trial_concurrency - len(trials.live) + trials.counts[TrialStatus.PAUSED]
+
+    def _trials_left(self) -> int:
+        """Return how many more trials may be made or asked for."""
+        most = self.state.limits.max_trial_number
+        return sys.maxsize if most is None else most - self.trials.created - self.requests.total
+
+    # ------------------------------------------------------------------ families of repeats
+
+    def continue_families(self) -> None:
+        """End the families that need no further repeats; add repeats of the others where slots are free."""
+        if not self.families.are_on:
+            return
+        for family in self.families.take_ended(self.best.front):
+            self._end_family(family)
+        while self.state.may_start and self._free_slots() > 0 and self._trials_left() > 0:
+            found = self.families.take_next(self.best.front)
+            if found is None:
+                return
+            self.families.add(self.trials.add(*found))
+
+    def _end_family(self, family: Family) -> None:
+        """Send the mean of a family to the tuner, as the result of one trial, and then its end."""
+        first, report = family.first, self.families.report(family)
+        self.output.note(first)
+        self.requests.has_news = True
+        is_starting = first.parameter_id is None and is_starting_point(first.record)
+        if report is not None:
+            value, results = report
+            if family.is_late or is_starting:
+                self.output.send(CommandType.ImportData, import_payload(first.record, value))
+            else:
+                more = with_results(results)
+                payload = metric_payload(first.parameter_id, first.trial_id, "FINAL", 0, value, more)
+                self.output.send(CommandType.ReportMetricData, payload)
+        if not family.is_late:
+            payload = trial_end_payload(first.trial_id, family.status, first.record)
+            self.output.send(CommandType.TrialEnd, payload)
+        self._rank_family(family)
+
+    def _rank_family(self, family: Family) -> None:
+        if family.is_late:
+            self._rank()  # its earlier mean counts no more
+        elif (outcome := family.outcome) is not None:
+            self.best.add(outcome)
+
+    # ------------------------------------------------------------------ the course
 
     def settle(self) -> None:
         """Move the experiment to the status that follows from its trials and the tuner."""
@@ -114,7 +186,7 @@ class Course:
         """End a trial for good; its result counts, and its failure may end the experiment."""
         self.trials.end(trial, verdict)
         self.requests.has_news = True
-        if trial.status is TrialStatus.SUCCEEDED:
+        if trial.status is TrialStatus.SUCCEEDED and not self.families.are_on:
             self.best.add(trial)
         if trial.status is TrialStatus.FAILED:
             self._judge_failure(trial)

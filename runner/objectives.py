@@ -22,6 +22,10 @@ class BestTrials:
         numbered = list(enumerate(objectives))
         self._goals = tuple((place, one.sign) for place, one in numbered if one.direction is not None)
         self._limits = tuple((place, one) for place, one in numbered if one.is_limited)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all trials."""
         self._least_violation = math.inf
         self.front: list[Trial] = []
         self.closest: Trial | None = None

@@ -6,18 +6,25 @@ JSON text is not parsed and dumped again; NNI's format has a metric's value as J
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from ..protocol import AddedSource, added_record, parameters_of
+from ..protocol import AddedSource, added_record, parameters_of, repeat_of
 from .events import TrialAddRequested
 
-__all__ = ["added_trial", "import_payload", "metric_payload", "trial_end_payload"]
+__all__ = [
+    "added_trial",
+    "import_payload",
+    "metric_payload",
+    "of_repeat",
+    "trial_end_payload",
+    "with_results",
+]
 
 
 def metric_payload(
-    parameter_id: int | str | None, trial_id: str, kind: str, sequence: int, value: str
+    parameter_id: int | str | None, trial_id: str, kind: str, sequence: int, value: str, more: str = ""
 ) -> str:
     """Return the payload of ReportMetricData (PERIODICAL or FINAL).
 
@@ -26,17 +33,36 @@ def metric_payload(
     """
     return (
         f'{{"parameter_id": {_id(parameter_id)}, "trial_job_id": "{trial_id}", '
-        f'"type": "{kind}", "sequence": {sequence}, "value": {quoted(value)}}}'
+        f'"type": "{kind}", "sequence": {sequence}, "value": {quoted(value)}{more}}}'
     )
 
 
-def trial_end_payload(trial_id: str, status: str, record: str) -> str:
+def trial_end_payload(trial_id: str, status: str, record: str, more: str = "") -> str:
     """Return the payload of TrialEnd.
 
     >>> trial_end_payload("AbCdE", "SUCCEEDED", '{"parameter_id": 0}')
     '{"trial_job_id": "AbCdE", "event": "SUCCEEDED", "hyper_params": "{\\\\"parameter_id\\\\": 0}"}'
     """
-    return f'{{"trial_job_id": "{trial_id}", "event": "{status}", "hyper_params": {quoted(record)}}}'
+    return f'{{"trial_job_id": "{trial_id}", "event": "{status}", "hyper_params": {quoted(record)}{more}}}'
+
+
+def of_repeat(record: str) -> str:
+    """Return the field that marks a command about one repeat of a family; empty if the trial is not repeated.
+
+    >>> of_repeat('{"parameters": {"x": 1}, "family": 7, "repeat": 2}'), of_repeat('{"parameters": {"x": 1}}')
+    (', "repeat": 2', '')
+    """
+    found = repeat_of(record)
+    return "" if found is None else f', "repeat": {found[1]}'
+
+
+def with_results(results: Sequence[str]) -> str:
+    """Return the field with the results (JSON texts) of a family's repeats.
+
+    >>> with_results(["0.5", "0.25"])
+    ', "repeats": [0.5, 0.25]'
+    """
+    return f', "repeats": [{", ".join(results)}]'
 
 
 def import_payload(record: str, value: str) -> str:

@@ -12,7 +12,7 @@ from . import events as happened
 from .attempts import ends_rung, note_checkpoint
 from .changes import MetricRow
 from .course import Course
-from .payloads import import_payload, metric_payload
+from .payloads import import_payload, metric_payload, of_repeat
 from .trial import Cause, FailureKind, Trial, TrialStatus, Verdict
 from .verdicts import check_final, check_intermediate, judge_end
 
@@ -86,7 +86,9 @@ class Reports:
             return
         trial.final, trial.values = event.value, judged
         # For the dispatcher, a trial that users retry has ended already; it does not know the starting points.
-        if trial.user_retries or (trial.parameter_id is None and is_starting_point(trial.record)):
+        if self._course.families.of(trial) is not None:
+            self._send(trial, "FINAL", 0, event.value)
+        elif trial.user_retries or (trial.parameter_id is None and is_starting_point(trial.record)):
             self._output.send(CommandType.ImportData, import_payload(trial.record, event.value))
         else:
             self._send(trial, "FINAL", 0, event.value)
@@ -166,5 +168,6 @@ class Reports:
         )
 
     def _send(self, trial: Trial, kind: str, sequence: int, value: str) -> None:
-        payload = metric_payload(trial.parameter_id, trial.trial_id, kind, sequence, value)
+        of_one = of_repeat(trial.record)
+        payload = metric_payload(trial.parameter_id, trial.trial_id, kind, sequence, value, of_one)
         self._output.send(CommandType.ReportMetricData, payload, is_periodical=kind == "PERIODICAL")

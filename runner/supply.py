@@ -41,12 +41,14 @@ class Supply:
         if self._state.is_ending:
             return
         self._requests.has_more = True
-        self._trials.add(event.parameter_id, event.record)
+        self._course.add(event.parameter_id, event.record)
         self._course.proceed()
 
     def no_more(self, event: happened.NoMoreParameters) -> None:
         """Handle a tuner that has nothing to propose."""
         self._requests.exhausted()
+        self._course.continue_families()  # in the slots that were left for what it would propose
+        self._trials.start_waiting()
         if self._requests.may_ask_again:
             self._course.ask_for_more()  # it may have replied before it received the last results
         self._course.settle()

@@ -23,6 +23,7 @@ from .course import Course
 from .effects import AttemptOrder, CopyCheckpoint, Effect
 from .events import Event
 from .experiment_status import ExperimentStatus
+from .families import Repeats
 from .ledger import Ledger, Request
 from .limits import Limits
 from .output import Output
@@ -49,13 +50,15 @@ class TrialRunner:
         ledger: Ledger,
         request: Request | None = None,
         objectives: Sequence[Objective] = (Objective(),),
+        *,
+        repeats: Repeats | None = None,
     ) -> None:
         self.experiment_id = experiment_id
         self.objectives = tuple(objectives)
         self._output = Output()
         self._state = ExperimentState(experiment_id, limits)
         self._trials = Trials(self._state, ledger, request or Request(), self._output)
-        self._course = Course(self._state, self._trials, self.objectives, self._output)
+        self._course = Course(self._state, self._trials, self.objectives, self._output, repeats or Repeats())
         self._reports = Reports(self._course, self.objectives)
         self._supply = Supply(self._course)
         self._user = UserRequests(self._course, self._reports)
@@ -68,6 +71,7 @@ class TrialRunner:
         self.slots = self._trials.slots
         self.silent_agents = self._trials.silent_agents  # they give no sign of life
         self.best = self._course.best
+        self.families = self._course.families
         self.failures = self._course.failures  # the last five trials that failed
 
     def _table_of_handlers(self) -> dict[type[Event], Callable[[Any], None]]:
@@ -193,6 +197,13 @@ class TrialRunner:
     def get_trials(self) -> list[Trial]:
         """Return all trials, in the order in which they were created."""
         return list(self.trials.values())
+
+    def results(self) -> list[tuple[Trial, str]]:
+        """Return the trials with their final results as JSON text; of repeats the first trial, with the mean."""
+        if not self.families.are_on:
+            return [(trial, trial.final) for trial in self.trials.values() if trial.final is not None]
+        reports = [(family.first, self.families.report(family)) for family in self.families]
+        return [(first, report[0]) for first, report in reports if report is not None]
 
     def elapsed(self, now: float) -> float:
         """Return for how many seconds the experiment has run, over all its managers."""

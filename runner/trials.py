@@ -25,7 +25,7 @@ from .effects import AttemptOrder, CopyCheckpoint, PauseTrial, StartTrial, StopT
 from .events import AttemptEvent
 from .ledger import Assignment, Ledger, Request
 from .output import Output
-from .payloads import trial_end_payload
+from .payloads import of_repeat, trial_end_payload
 from .slots import Slots
 from .state import ExperimentState
 from .trial import Cause, Trial, TrialStatus, Verdict, new_trial_id
@@ -104,7 +104,7 @@ class Trials:
 
     # ------------------------------------------------------------------ from the proposal to the start
 
-    def add(self, parameter_id: int | str | None, record: str) -> None:
+    def add(self, parameter_id: int | str | None, record: str) -> Trial:
         """Create a trial, the last to wait."""
         trial_id = new_trial_id(self.state.experiment_id, self.created, self.all)
         trial = Trial(
@@ -127,6 +127,7 @@ class Trials:
         else:
             start_from(trial, donor)
             self.output.effects += _copy_for(trial)
+        return trial
 
     def start_waiting(self) -> None:
         """Start waiting trials, in order, until slots or resources run out."""
@@ -246,7 +247,7 @@ class Trials:
         self.deadlines.forget(trial)
         trial.verdict = trial.resume = trial.copy_of = None
         trial.story = ()  # only live trials can be asked to make a wrong move
-        payload = trial_end_payload(trial.trial_id, trial.status, trial.record)
+        payload = trial_end_payload(trial.trial_id, trial.status, trial.record, of_repeat(trial.record))
         self.output.send(CommandType.TrialEnd, payload)
 
     # ------------------------------------------------------------------ agents

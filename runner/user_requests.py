@@ -43,7 +43,7 @@ class UserRequests:
         if self.why_not_add():
             self._left_out.append(event.record)
             return
-        self._trials.add(None, event.record)
+        self._course.add(None, event.record)
         self._trials.start_waiting()  # the tuner is not asked: others that are added at once need the room
         self._course.settle()
 
@@ -73,6 +73,8 @@ class UserRequests:
             if trial.status is TrialStatus.FAILED:
                 retry_failed(trial, event.from_checkpoint)
                 self._trials.reopen(trial)
+                if (first := self._course.families.reopen(trial)) is not None:
+                    self._output.note(first)
         self._course.streak.clear()
         self._course.failures.clear()
         self._course.proceed()
@@ -87,7 +89,7 @@ class UserRequests:
         changed = {one.name: getattr(event, one.name) for one in fields(Limits) if hasattr(event, one.name)}
         self._state.limits = replace(self._state.limits, **changed)
         while self._left_out and not self.why_not_add():
-            self._trials.add(None, self._left_out.pop(0))
+            self._course.add(None, self._left_out.pop(0))
         self._course.proceed()
 
     def search_space(self, event: happened.SearchSpaceChanged) -> None:

@@ -51,6 +51,7 @@ ELSEWHERE = {
     "trial kill": "cli/test_background.py",
     "trial rerun": "cli/test_rerun.py",
     "ui": "server/ui/test_run.py",
+    "trials --families": "cli/test_repeats.py",
     "update": "cli/test_steering_verbs.py",
     "doctor --ray": "cli/test_doctor_and_try.py",
 }

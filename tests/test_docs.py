@@ -168,7 +168,7 @@ def test_every_variable_and_function_of_a_trial_is_on_the_page() -> None:
     page = text("docs/trial.md")
     names = [value for name, value in vars(environ).items() if name.isupper() and "PREFIX" not in name]
     names.remove(environ.TOKEN)
-    assert len(names) == 10
+    assert len(names) == 11
     assert [name for name in names if f"| `{name}` |" not in page] == []
     called = [name for name in pitchpipe.__all__ if inspect.isfunction(getattr(sdk, name, None))]
     assert [name for name in called if f"`{name}" not in page] == []

@@ -138,6 +138,20 @@ def test_limited_has_a_best_trial_that_keeps_the_limit(examples: Path, environme
     assert len(kept) + len(summary["front"]["infeasible"]) == len(trials) == 10
 
 
+def test_repeats_have_seeds_and_the_best_mean_wins(examples: Path, environment: dict[str, str]) -> None:
+    folder = examples / "repeats"
+    change(folder, max_trial_number="15")
+    summary, trials = tune(folder, environment)
+    best = summary["best"]
+    finals = {trial["sequence_id"]: trial["final"] for trial in trials}
+    of_best = [finals[number] for number in best["repeats"]["trials"]]
+    assert len(trials) == 15
+    assert best["value"] == pytest.approx(sum(of_best) / len(of_best))
+    assert best["repeats"]["interval"]["default"] > 0
+    seeds = {(trial["repeat"], trial["seed"]) for trial in trials}
+    assert len(seeds) == len(dict(seeds)) <= 5  # the same for each repeat of all configurations
+
+
 @pytest.mark.parametrize("platform", ["local", pytest.param("ray", marks=pytest.mark.ray)])
 def test_function_trial_prints_its_best_parameters(
     examples: Path, request: pytest.FixtureRequest, platform: str
@@ -169,6 +183,7 @@ def test_function_trial_prints_its_best_parameters(
         ("custom_tuner", "trial.py"),
         ("trade_off", "fit.py"),
         ("limited", "pack.py"),
+        ("repeats", "queue_cost.py"),
     ],
 )
 def test_script_runs_alone_and_prints_what_it_would_report(

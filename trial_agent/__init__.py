@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         get_experiment_id,
         get_next_parameter,
         get_next_parameters,
+        get_seed,
         get_sequence_id,
         get_trial_id,
         report_final_result,
@@ -75,7 +76,7 @@ _HOMES = {
     ".room": "no_room",
     ".sdk": (
         "TrialStopped get_budget get_checkpoint get_current_parameter get_experiment_id "
-        "get_next_parameter get_next_parameters get_sequence_id get_trial_id report_final_result "
+        "get_next_parameter get_next_parameters get_seed get_sequence_id get_trial_id report_final_result "
         "report_intermediate_result save_checkpoint"
     ),
     ".spool": "read_spool spool_name",
@@ -135,6 +136,7 @@ __all__ = [
     "get_experiment_id",
     "get_next_parameter",
     "get_next_parameters",
+    "get_seed",
     "get_sequence_id",
     "get_trial_id",
     "kill_all",

@@ -32,6 +32,7 @@ OUTPUT_DIRECTORY = "PITCHPIPE_OUTPUT_DIR"  # the trial's own folder
 CHECKPOINT = "PITCHPIPE_CHECKPOINT"  # path of the checkpoint from which the attempt continues
 CHECKPOINTS = "PITCHPIPE_CHECKPOINTS"  # path of the folder into which checkpoints are saved
 BUDGET = "PITCHPIPE_BUDGET"  # how long to train, in the unit of the tuner
+SEED = "PITCHPIPE_SEED"  # of this repeat of the configuration
 EXPERIMENT_ID = "PITCHPIPE_EXPERIMENT_ID"
 TRIAL_ID = "PITCHPIPE_TRIAL_ID"
 ATTEMPT = "PITCHPIPE_ATTEMPT"

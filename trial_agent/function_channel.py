@@ -42,6 +42,7 @@ class FunctionChannel:
         self.sequence_id = job.sequence_id
         self.checkpoint = job.checkpoint
         self.budget = job.budget
+        self.seed = job.seed
         self.stopped = False
         self.pausing = False
         self._job = job

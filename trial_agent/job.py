@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..protocol import CHECKPOINT_GONE
+from ..protocol import CHECKPOINT_GONE, seed_of_repeat
 from . import environ
 from .checkpoint_store import CheckpointStore
 from .requests import RunSpec, Start
@@ -43,6 +43,11 @@ class Job(Start):
     def pauses_at_budget(self) -> bool:
         """Whether the tuner pauses the trial when it has spent its budget."""
         return self.budget is not None and json.loads(self.parameters).get("pauses_at_budget") is True
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the trial, if it is one of several repeats with seeds."""
+        return seed_of_repeat(self.parameters)
 
     @property
     def folder(self) -> str:
@@ -91,6 +96,7 @@ class Job(Start):
             environ.CHECKPOINTS: self.checkpoint_folder,
             **({} if self.checkpoint is None else {environ.CHECKPOINT: self.checkpoint}),
             **({} if self.budget is None else {environ.BUDGET: repr(self.budget)}),
+            **({} if self.seed is None else {environ.SEED: str(self.seed)}),
             environ.EXPERIMENT_ID: self.run.experiment,
             environ.TRIAL_ID: self.trial,
             environ.ATTEMPT: str(self.attempt),

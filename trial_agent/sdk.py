@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         sequence_id: int
         checkpoint: str | None
         budget: float | None
+        seed: int | None
 
         def parameters(self) -> dict[str, Any]:
             """Return the trial's parameters."""
@@ -58,6 +59,7 @@ __all__ = [
     "get_experiment_id",
     "get_next_parameter",
     "get_next_parameters",
+    "get_seed",
     "get_sequence_id",
     "get_trial_id",
     "metric_text",
@@ -82,6 +84,7 @@ class StandaloneChannel:
     sequence_id = 0
     checkpoint: str | None = None
     budget: float | None = None
+    seed: int | None = None
 
     def __init__(self) -> None:
         self._index = 0
@@ -118,6 +121,8 @@ class SpoolChannel:
         self.checkpoint = environment.get(environ.CHECKPOINT)
         budget = environment.get(environ.BUDGET)
         self.budget = None if budget is None else float(budget)
+        seed = environment.get(environ.SEED)
+        self.seed = None if seed is None else int(seed)
         self._attempt = int(environment.get(environ.ATTEMPT, "1"))
         self._checkpoints = environment.get(environ.CHECKPOINTS, "checkpoints")
         self._parameters = environment.get(environ.PARAMETERS)
@@ -249,6 +254,17 @@ def get_budget() -> float | None:
     True
     """
     return current.find().budget
+
+
+def get_seed() -> int | None:
+    """Return the seed for this run of its parameters, None if the experiment has no `repeats` with seeds.
+
+    Repeat 0, 1, 2 ... of every configuration has the same seed, so that all are compared under the same conditions.
+
+    >>> import random
+    >>> random.seed(get_seed())
+    """
+    return current.find().seed
 
 
 def get_experiment_id() -> str:

@@ -29,6 +29,7 @@ class StepwiseRun:
     experiment_id = trial_id = "STANDALONE"
     sequence_id = 0
     budget: float | None = None
+    seed: int | None = None
 
     def __init__(self, function: Callable[[dict[str, Any]], Any], parameters: dict[str, Any]) -> None:
         self.checkpoint: str | None = None

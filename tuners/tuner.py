@@ -74,6 +74,9 @@ class Tuner(CheckpointFolder):
         """Learn the final result of a trial; `value` is what the trial reported."""
         raise NotImplementedError(f"{type(self).__name__} does not override receive_trial_result")
 
+    def receive_repeats(self, parameter_id: int, parameters: Any, values: Sequence[Any]) -> None:
+        """Learn the results of the repeats of a configuration; `receive_trial_result` with their mean follows."""
+
     def receive_intermediate_result(
         self, parameter_id: int, parameters: Any, value: Any, *, trial_job_id: str, sequence: int
     ) -> None:

@@ -48,6 +48,7 @@ def export(
     epoch, NaN and infinities are null.
     CSV: one row per trial with sequence_id, id, status, start_time, end_time, parameters, final, reason; nested
     parameters and results are flattened with dots, NaN is an empty cell.
+    With repeats, trials also have family, repeat and seed, and the experiment has its families.
     Optuna: a new SQLite file with one study, named after the experiment; trials that were stopped early are pruned.
     """
     folder = chosen_experiment(experiment, experiment_id, directory)

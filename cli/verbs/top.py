@@ -29,7 +29,9 @@ from ...store.reading import (
     left_text,
     parameters_text,
     rate_text,
+    repeats_text,
     result_text,
+    value_text,
 )
 from ..failures import Failure
 from ..finding import chosen_experiment
@@ -176,19 +178,28 @@ def _table(title: str, trials: list[dict[str, Any]], value: str) -> RenderableTy
     table = Table(
         title=f"{title} ({len(trials)})", title_justify="left", box=None, expand=True, pad_edge=False
     )
-    for name, width in (("#", 6), ("status", 13), ("result", 12), ("took", 10)):
+    has_repeats = any("repeats" in trial for trial in trials)
+    wide = 22 if has_repeats else 0
+    for name, width in (("#", 6), ("status", wide or 13), ("result", wide or 12), ("took", 10)):
         table.add_column(name, width=width, no_wrap=True)
     table.add_column("parameters", ratio=1, no_wrap=True, overflow="ellipsis")
     for trial in trials:
         began, end = trial["start_time"], trial["end_time"] or time.time()
-        shown = trial.get(value) if value == "last" else trial.get("values") or trial.get("value")
-        if isinstance(shown, dict) and len(shown) == 1:
-            shown = next(iter(shown.values()))
         table.add_row(
             str(trial["sequence_id"]),
-            trial["status"],
-            "" if shown is None else result_text(shown),
+            repeats_text(trial) or trial["status"],
+            _result(trial, value),
             "" if began is None else duration_text(max(0.0, end - began)),
             parameters_text(trial["parameters"]),
         )
     return table
+
+
+def _result(trial: Mapping[str, Any], value: str) -> str:
+    """Return the last intermediate result, or the final one; of repeats, the mean with its margin."""
+    if value == "last":
+        return "" if trial["last"] is None else result_text(trial["last"])
+    values = trial["values"]
+    if len(values) > 1:
+        return result_text(values)
+    return "".join(value_text(trial, name) for name in values)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ...store.reading import ExperimentView, TrialQuery, duration_text, number_text, parameters_text
+from ...store.reading import (
+    ExperimentView,
+    TrialQuery,
+    duration_text,
+    parameters_text,
+    repeats_text,
+    value_text,
+)
+from ..failures import Failure
 from ..finding import chosen_experiment
 from ..table import print_table
 from ..verb import experiment_options, verb
@@ -27,9 +36,20 @@ _STATUSES = (
 )
 _ORDERS = ("number", "best", "highest", "lowest", "longest", "latest")
 _HEAD = ("#", "id", "status", "result", "took", "parameters", "reason")
+_HEAD_OF_REPEATS = ("#", "id", "family", "status", "result", "took", "parameters", "reason")
+_END_WORDS = {
+    "raced": "clearly worse than the best: it got no further repeats",
+    "stopped": "a repeat was stopped early",
+    "failed": "no repeat succeeded",
+}
 
 
-@verb("trials", "pitchpipe trials", "pitchpipe trials k3x9a2bq --sort best --limit 10 --status SUCCEEDED")
+@verb(
+    "trials",
+    "pitchpipe trials",
+    "pitchpipe trials k3x9a2bq --sort best --limit 10 --status SUCCEEDED",
+    "pitchpipe trials --families --sort best",
+)
 @experiment_options
 @click.option(
     "--sort", type=click.Choice(_ORDERS), default="number", show_default=True,
@@ -46,6 +66,9 @@ _HEAD = ("#", "id", "status", "result", "took", "parameters", "reason")
     "--status", "statuses", multiple=True, type=click.Choice(_STATUSES, case_sensitive=False),
     help="Show only trials with this status; may be repeated.",
 )  # fmt: skip
+@click.option(
+    "--families", is_flag=True, help="Where configurations are run several times: one line for each, with the mean."
+)  # fmt: skip
 def trials(
     experiment: str | None,
     experiment_id: str | None,
@@ -53,21 +76,58 @@ def trials(
     sort: str,
     limit: int,
     statuses: tuple[str, ...],
+    families: bool,
 ) -> None:
     """List the trials of an experiment with results, parameters and why they failed."""
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
-        names = view.metric_names()
-        page = view.trials(_query(sort, limit, statuses, view.objectives()[0]))
-    # By number, the newest are the ones to see; in every other order, the first.
-    shown = page.trials[::-1] if sort == "number" else page.trials
-    print_table(_HEAD, [_row(trial, names) for trial in shown], _HEAD.index("parameters"))
-    if len(shown) < page.total:
-        click.echo(f"{len(shown)} of {page.total} trials; --limit 0 shows all", err=True)
+        names, objective = view.metric_names(), view.objectives()[0]
+        if families:
+            found = _families(view, sort, statuses, objective)
+            shown, total = _portion(found, sort, limit), len(found)
+        else:
+            page = view.trials(_query(sort, limit, statuses, objective))
+            # By number, the newest are the ones to see; in every other order, the first.
+            shown, total = page.trials[::-1] if sort == "number" else page.trials, page.total
+    head = _HEAD_OF_REPEATS if any(trial["family"] is not None for trial in shown) else _HEAD
+    print_table(head, [_row(trial, names, head) for trial in shown], head.index("parameters"))
+    if len(shown) < total:
+        click.echo(
+            f"{len(shown)} of {total} {'families' if families else 'trials'}; --limit 0 shows all", err=True
+        )
+
+
+def _families(
+    view: ExperimentView, sort: str, statuses: tuple[str, ...], objective: dict[str, str]
+) -> list[dict[str, Any]]:
+    """Return the families in order; those without a value come last."""
+    found = view.families()
+    if not found:
+        raise Failure("the configurations of this experiment run once: it has no repeats")
+    field, descending = _order(sort, objective)
+    chosen = [one for one in found if not statuses or one["status"] in statuses]
+    values = [
+        one["values"].get(objective["name"]) if field.startswith("value.") else one[field] for one in chosen
+    ]
+    known = [(value, one) for value, one in zip(values, chosen, strict=True) if value is not None]
+    ordered = sorted(known, key=lambda pair: pair[0], reverse=descending and sort != "number")
+    return [one for _, one in ordered] + [
+        one for value, one in zip(values, chosen, strict=True) if value is None
+    ]
+
+
+def _portion(found: list[dict[str, Any]], sort: str, limit: int) -> list[dict[str, Any]]:
+    return found if not limit else found[-limit:] if sort == "number" else found[:limit]
 
 
 def _query(sort: str, limit: int, statuses: tuple[str, ...], objective: dict[str, str]) -> TrialQuery:
+    field, descending = _order(sort, objective)
+    return TrialQuery(statuses=statuses, sort=field, descending=descending, limit=limit or None)
+
+
+def _order(sort: str, objective: dict[str, str]) -> tuple[str, bool]:
+    """Return the field to sort by, and whether the largest comes first."""
     result = f"value.{objective['name']}"
-    field, descending = {
+    return {
         "number": ("sequence_id", True),
         "best": ("best", False),
         "highest": (result, True),
@@ -75,17 +135,18 @@ def _query(sort: str, limit: int, statuses: tuple[str, ...], objective: dict[str
         "longest": ("duration", True),
         "latest": ("end_time", True),
     }[sort]
-    return TrialQuery(statuses=statuses, sort=field, descending=descending, limit=limit or None)
 
 
-def _row(trial: dict[str, Any], names: list[str]) -> tuple[str, ...]:
+def _row(trial: dict[str, Any], names: list[str], head: Sequence[str]) -> tuple[str, ...]:
     begin, end = trial["start_time"], trial["end_time"] or time.time()
-    return (
-        str(trial["sequence_id"]),
-        trial["trial_id"],
-        trial["status"],
-        " ".join(number_text(trial["values"][name]) for name in names if name in trial["values"]),
-        "" if begin is None else duration_text(max(0.0, end - begin)),
-        parameters_text(trial["parameters"]),
-        trial["reason"],
-    )
+    cells = {
+        "#": str(trial["sequence_id"]),
+        "id": trial["trial_id"],
+        "family": repeats_text(trial) or f"{trial['family']}, repeat {trial['repeat']}",
+        "status": trial["status"],
+        "result": " ".join(value_text(trial, name) for name in names if name in trial["values"]),
+        "took": "" if begin is None else duration_text(max(0.0, end - begin)),
+        "parameters": parameters_text(trial["parameters"]),
+        "reason": _END_WORDS.get(trial["family_end"], "") if "repeats" in trial else trial["reason"],
+    }
+    return tuple(cells[name] for name in head)

@@ -126,7 +126,7 @@ class Dispatcher:
         self._owner.post([RecordBegun(self._clock(), cause="dispatcher")])
         runner = self._owner.settle()
         first = [self.initialize(), *history_of(runner)]
-        first += user_imports(self._store.commands(), runner.get_trials())
+        first += user_imports(self._store.commands(), runner.results())
         if runner.requested:
             first.append(SendCommand(CommandType.RequestTrialJobs, str(runner.requested)))
         records = [Command.numbered(n, command).record() for n, command in enumerate(first, start=1)]

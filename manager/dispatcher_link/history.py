@@ -14,26 +14,24 @@ __all__ = ["history_of", "user_imports"]
 
 def history_of(runner: TrialRunner) -> list[SendCommand]:
     """Return the commands that pass on all results and the parameter ids in use."""
-    trials = runner.get_trials()
     results = [
-        {"parameter": parameters_of(trial.record), "value": trial.final, "trialJobId": trial.trial_id}
-        for trial in trials
-        if trial.final is not None
+        {"parameter": parameters_of(trial.record), "value": value, "trialJobId": trial.trial_id}
+        for trial, value in runner.results()
     ]
-    records = [json.loads(trial.record) for trial in trials]
+    records = [json.loads(trial.record) for trial in runner.get_trials()]
     return [
         SendCommand(CommandType.ImportData, json.dumps(results)),
         SendCommand(CommandType.AddCustomizedTrialJob, json.dumps(records)),
     ]
 
 
-def user_imports(commands: Iterable[Record], trials: Iterable[Trial]) -> list[SendCommand]:
-    """Return the commands that pass on what users imported, except results of `trials` themselves."""
+def user_imports(commands: Iterable[Record], results: Iterable[tuple[Trial, str]]) -> list[SendCommand]:
+    """Return the commands that pass on what users imported, except the `results` of trials themselves."""
     code = CommandType.ImportData.value.decode()
     payloads = [json.loads(payload) for _, sent, payload in commands if sent == code]
     rows = [row for rows in payloads for row in rows if "trialJobId" not in row]
     if not rows:
         return []
-    own = {dumps([parameters_of(trial.record), trial.final]) for trial in trials if trial.final is not None}
+    own = {dumps([parameters_of(trial.record), value]) for trial, value in results}
     imported = [row for row in rows if dumps([row["parameter"], row["value"]]) not in own]
     return [SendCommand(CommandType.ImportData, dumps(imported))] if imported else []

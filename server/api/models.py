@@ -129,14 +129,29 @@ class Imported(BaseModel):
     imported: int
 
 
+class Repeats(BaseModel):
+    """The repeats of a configuration, of which the results of a family are the means."""
+
+    trials: list[int] = Field(description="Their numbers.")
+    count: int = Field(description="How many have a result.")
+    of: int = Field(description="How many there may be.")
+    interval: dict[str, float | None] = Field(description="Half of the 95 % confidence interval, by metric.")
+    end: str | None = Field(description="`complete`, `raced`, `stopped` or `failed`; null while it runs.")
+
+
 class Trial(BaseModel):
-    """A trial in a table; times are seconds since the epoch."""
+    """A trial in a table, or a family of repeats among the best; times are seconds since the epoch."""
 
     sequence_id: int
     trial_id: str
     status: Status
     parameters: Any
     parameter_source: str | None
+    family: int | None = Field(description="The number of the first trial with these parameters, of repeats.")
+    repeat: int | None
+    seed: int | None
+    family_end: str | None
+    repeats: Repeats | None = None
     value: float | None = Field(description="Of the main objective.")
     values: dict[str, float | None] = Field(description="By objective.")
     final: Any = Field(description="The final result as it was reported.")

@@ -10,7 +10,15 @@ from importlib.metadata import version
 from typing import Any
 
 from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView, FailureGroup, closest_text, duration_text, gain_text
+from ...store.reading import (
+    ExperimentView,
+    FailureGroup,
+    closest_text,
+    duration_text,
+    gain_text,
+    repeats_text,
+    value_text,
+)
 from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers, value_name, written
 from .secrecy import hidden
 
@@ -26,11 +34,12 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class BestTrial:
-    """One of the best trials: its number, its results, its parameters."""
+    """One of the best trials: its number, its results, its parameters; of a family, how many `repeats`."""
 
     number: int
     values: Pairs
     parameters: Pairs
+    repeats: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +134,13 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, front: Mapping[
     pairs = [("Status", summary["status"])]
     for row in summary["best"][:1] if len(table.objectives) == 1 else []:
         one = table.objectives[0]
-        pairs.append((f"Best {value_name(one)}", f"{written(row['values'].get(one.name))}"))
-        pairs.append(("Best trial", str(row["sequence_id"])))
+        pairs.append((f"Best {value_name(one)}", _value(row, one.name)))
+        repeats = repeats_text(row)
+        pairs.append(
+            ("Best family", f"{row['sequence_id']}, {repeats}")
+            if repeats
+            else ("Best trial", str(row["sequence_id"]))
+        )
     pairs += _front(front, len(table.objectives))
     if summary["closest"] is not None:
         pairs.append(("Best trial", closest_text(summary["closest"])))
@@ -160,8 +174,15 @@ def _front(front: Mapping[str, Any], objectives: int) -> Pairs:
 
 def _best(row: Mapping[str, Any], table: ExperimentTable) -> BestTrial:
     shown = dict.fromkeys([*table.objectives, *table.limits])
-    values = [(value_name(one), written(row["values"].get(one.name))) for one in shown]
-    return BestTrial(row["sequence_id"], values, _parameters(row["parameters"], table))
+    values = [(value_name(one), _value(row, one.name)) for one in shown]
+    return BestTrial(row["sequence_id"], values, _parameters(row["parameters"], table), repeats_text(row))
+
+
+def _value(row: Mapping[str, Any], name: str) -> str:
+    """Return a result; the mean of repeats with half of its confidence interval."""
+    value = row["values"].get(name)
+    has_margin = (row.get("repeats") or {}).get("interval", {}).get(name) is not None
+    return value_text(row, name) if has_margin else written(value)
 
 
 def _parameters(parameters: Any, table: ExperimentTable) -> Pairs:

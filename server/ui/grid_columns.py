@@ -71,6 +71,7 @@ def columns_of(config: Mapping[str, Any], metrics: Sequence[str]) -> list[Column
     """Return all columns, in the order in which they are shown."""
     return [
         Column(field="sequence_id", head="Trial", kind="number", width=90),
+        *_family_columns(config),
         Column(field="status", head="Status", kind="", width=130),
         *_metric_columns(metrics),
         Column(field="last", head="Last result", kind="number"),
@@ -84,6 +85,13 @@ def columns_of(config: Mapping[str, Any], metrics: Sequence[str]) -> list[Column
         Column(field="attempt", head="Attempt", kind="number", width=100, hidden=True),
         Column(field="agent", head="Where", kind="text", width=140, hidden=True),
     ]
+
+
+def _family_columns(config: Mapping[str, Any]) -> Iterator[Column]:
+    """Yield the columns that tell repeats of a configuration apart."""
+    if (config.get("repeats") or {}).get("count", 1) > 1:
+        for field in ("family", "repeat"):
+            yield Column(field=field, head=field.capitalize(), kind="number", width=90)
 
 
 def _metric_columns(metrics: Sequence[str]) -> Iterator[Column]:

@@ -19,6 +19,8 @@ from ...store.reading import (
     left_text,
     number_text,
     rate_text,
+    repeats_text,
+    value_text,
 )
 from ..experiments import Experiments
 from ..figures import Objective, ThemeName
@@ -186,12 +188,16 @@ class _Overview:
 
 def _best_trial(trial: dict[str, Any], where: Where) -> None:
     values = ", ".join(
-        number_text(value) if name == "default" else f"{name} {number_text(value)}"
-        for name, value in trial["values"].items()
+        value_text(trial, name) if name == "default" else f"{name} {value_text(trial, name)}"
+        for name in trial["values"]
     )
+    repeats = repeats_text(trial)
     with html.div().classes("pp-row").style("margin-bottom: .4rem"):
-        html.a(f"Trial {trial['sequence_id']}", href=where.path(f"trials/{trial['sequence_id']}"))
+        kind = "Family" if repeats else "Trial"
+        html.a(f"{kind} {trial['sequence_id']}", href=where.path(f"trials/{trial['sequence_id']}"))
         html.strong(values).classes("pp-mono")
+        if repeats:
+            html.span(repeats).classes("pp-dim")
     parameter_facts(trial["parameters"])
 
 

@@ -21,11 +21,14 @@ from .words import (
     front_lines,
     left_text,
     length_text,
+    margin_text,
     moment_text,
     number_text,
     parameters_text,
     rate_text,
+    repeats_text,
     result_text,
+    value_text,
 )
 
 __all__ = [
@@ -54,12 +57,15 @@ __all__ = [
     "knee_of",
     "left_text",
     "length_text",
+    "margin_text",
     "moment_text",
     "number_text",
     "parameters_text",
     "plain",
     "rate_text",
+    "repeats_text",
     "result_text",
     "to_json",
     "trial_object",
+    "value_text",
 ]

@@ -7,18 +7,15 @@ from typing import Any
 
 from ...protocol import Objective
 from ..errors import understood
-from .configuration import read_objectives
+from .configuration import read_objectives, read_repeats
 from .database import Database
+from .families import outcomes_of, read_families
 from .front import Point, added, front_of, hypervolume, knee_of, reference_of
 from .trial_query import QueryError, limit_broken
 from .trial_rows import rows_by_number
 
 __all__ = ["closest_to_limits", "limits_of", "read_best", "read_front", "read_history"]
 
-_VALUES = (
-    "SELECT t.sequence_id, t.end_time, o.value FROM objective_values o JOIN trials t USING (sequence_id)"
-    " WHERE o.name = ? AND t.status = 'SUCCEEDED'"
-)
 # Of so many moments the hypervolume is computed: with more objectives each one takes longer.
 _MOMENTS = {2: 200, 3: 50}
 _FEWEST_MOMENTS = 10
@@ -31,13 +28,22 @@ def read_best(db: Database, count: int, by: str | None = None) -> list[dict[str,
     """
     goals = _goals(db)
     if by is not None:
-        return rows_by_number(db, _chosen(db, goals, by)[:count])
+        return _rows(db, _chosen(db, goals, by)[:count])
     if len(goals) > 1:
-        return rows_by_number(db, list(front_of(_points(db))))
+        return _rows(db, list(front_of(_points(db))))
     keeps, bound = _keeps_limits(db)
     order = "DESC" if goals[0].direction == "maximize" else "ASC"
-    statement = f"{_VALUES} AND {keeps} ORDER BY o.value {order}, t.sequence_id LIMIT ?"
-    return rows_by_number(db, [row[0] for row in db.rows(statement, (goals[0].name, *bound, count))])
+    statement = f"{_values(db)} AND {keeps} ORDER BY value {order}, sequence_id LIMIT ?"
+    return _rows(db, [row[0] for row in db.rows(statement, (goals[0].name, *bound, count))])
+
+
+def _rows(db: Database, numbers: Sequence[int]) -> list[dict[str, Any]]:
+    return read_families(db, numbers) if read_repeats(db) > 1 else rows_by_number(db, numbers)
+
+
+def _values(db: Database) -> str:
+    """Return the SQL query of the results for one metric."""
+    return f"SELECT sequence_id, end_time, value FROM ({outcomes_of(db)}) WHERE name = ?"
 
 
 def read_history(db: Database) -> list[dict[str, Any]]:
@@ -46,11 +52,11 @@ def read_history(db: Database) -> list[dict[str, Any]]:
     The best is None until a trial keeps the limits.
     """
     goal = _goals(db)[0]
-    keeps, bound = _keeps_limits(db, "sequence_id")
+    keeps, bound = _keeps_limits(db)
     best = f"{'max' if goal.direction == 'maximize' else 'min'}(CASE WHEN {keeps} THEN value END)"
     rows = db.rows(
         f"SELECT sequence_id, end_time, value, {best} OVER (ORDER BY end_time, sequence_id ROWS UNBOUNDED"
-        f" PRECEDING) FROM ({_VALUES}) ORDER BY end_time, sequence_id",
+        f" PRECEDING) FROM ({_values(db)}) ORDER BY end_time, sequence_id",
         (*bound, goal.name),
     )
     return [dict(zip(("sequence_id", "time", "value", "best"), row, strict=True)) for row in rows]
@@ -93,7 +99,7 @@ def closest_to_limits(db: Database) -> int | None:
     violations = dict[int, float]()
     for one in read_objectives(db):
         if one.is_limited:
-            for number, _, value in db.rows(_VALUES, (one.name,)):
+            for number, _, value in db.rows(_values(db), (one.name,)):
                 violations[number] = violations.get(number, 0.0) + one.violation(value)
     return min(violations, key=lambda number: (violations[number], number), default=None)
 
@@ -102,14 +108,15 @@ def _goals(db: Database) -> list[Objective]:
     return [one for one in read_objectives(db) if one.direction is not None]
 
 
-def _keeps_limits(db: Database, column: str = "o.sequence_id") -> tuple[str, list[Any]]:
+def _keeps_limits(db: Database) -> tuple[str, list[Any]]:
+    """Return the SQL condition for trials that keep the limits, with its values."""
     broken, bound = limit_broken(read_objectives(db))
-    return f"{column} NOT IN (SELECT sequence_id FROM objective_values WHERE {broken})", bound
+    return f"sequence_id NOT IN (SELECT sequence_id FROM ({outcomes_of(db)}) WHERE {broken})", bound
 
 
 def _infeasible(db: Database) -> list[int]:
-    keeps, bound = _keeps_limits(db, "sequence_id")
-    rows = db.rows(f"SELECT sequence_id FROM trials WHERE status = 'SUCCEEDED' AND NOT {keeps}", bound)
+    keeps, bound = _keeps_limits(db)
+    rows = db.rows(f"SELECT DISTINCT sequence_id FROM ({outcomes_of(db)}) WHERE NOT {keeps}", bound)
     return [number for (number,) in rows]
 
 
@@ -120,7 +127,7 @@ def _points(db: Database) -> dict[int, Point]:
     points: dict[int, Point] = {}
     with understood(db.path, "objective_values"):
         for one in goals:
-            statement = f"{_VALUES} AND {keeps} ORDER BY t.end_time, t.sequence_id"
+            statement = f"{_values(db)} AND {keeps} ORDER BY end_time, sequence_id"
             for sequence_id, _, value in db.rows(statement, (one.name, *bound)):
                 points[sequence_id] = (*points.get(sequence_id, ()), one.sign * value)
     return {number: point for number, point in points.items() if len(point) == len(goals)}
@@ -148,6 +155,6 @@ def _volumes(db: Database, points: dict[int, Point], reference: Point) -> Iterat
             fronts.append((number, grown))
     most = _MOMENTS.get(len(reference), _FEWEST_MOMENTS)
     thin = max(1, -(-len(fronts) // most))
-    times = dict(db.rows("SELECT sequence_id, end_time FROM trials WHERE status = 'SUCCEEDED'"))
+    times = dict(db.rows(f"SELECT DISTINCT sequence_id, end_time FROM ({outcomes_of(db)})"))
     for number, known in fronts[::-1][::thin][::-1]:
         yield {"sequence_id": number, "time": times[number], "hypervolume": hypervolume(known, reference)}

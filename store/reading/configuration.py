@@ -9,7 +9,7 @@ from ..errors import empty, understood
 from .database import Database
 from .json_values import parsed
 
-__all__ = ["main_name", "read_config", "read_objectives"]
+__all__ = ["main_name", "read_config", "read_objectives", "read_repeats"]
 
 
 def read_config(db: Database) -> dict[str, Any]:
@@ -37,6 +37,15 @@ def read_objectives(db: Database) -> tuple[Objective, ...]:
                 raise KeyError("direction")
         db.objectives = objectives
     return db.objectives
+
+
+def read_repeats(db: Database) -> int:
+    """Return how often each configuration is run."""
+    if db.repeats is None:
+        found = read_config(db).get("repeats") or {}
+        with understood(db.path, "repeats"):
+            db.repeats = int(found.get("count", 1))
+    return db.repeats
 
 
 def main_name(db: Database) -> str:

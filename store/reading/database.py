@@ -19,6 +19,7 @@ from ..errors import StoreError, check_wal, empty, explain
 from ..folder import ExperimentFolder, FolderError
 from ..schema import SCHEMA_VERSION
 from ..store import Store
+from .family_functions import add_functions
 
 __all__ = ["Database"]
 
@@ -36,6 +37,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.objectives: tuple[Objective, ...] | None = None  # read once: they never change
+        self.repeats: int | None = None  # the same
         self._free: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
         for _ in range(_CONNECTIONS):
             self._free.put(None)  # made when it is needed
@@ -123,6 +125,7 @@ class Database:
             raise StoreError(
                 f"{self.path} was written by a newer Pitchpipe: upgrade with pip install -U pitchpipe"
             )
+        add_functions(db)
         return db
 
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...runner import TrialStatus
+from .configuration import read_repeats
 from .database import Database
+from .families import read_families
 from .trial_rows import rows_by_number
 from .words import STATUS_WORDS, number_text
 
@@ -19,7 +21,7 @@ def read_defaults(db: Database, config: Mapping[str, Any]) -> dict[str, Any] | N
     """Return the trial of the defaults, None without defaults or before it was made: it is the first."""
     if config.get("defaults") is None:
         return None
-    first = next(iter(rows_by_number(db, [0])), None)
+    first = next(iter(read_families(db, [0]) if read_repeats(db) > 1 else rows_by_number(db, [0])), None)
     return first if first is not None and first["parameter_source"] == "defaults" else None
 
 

@@ -25,6 +25,8 @@ _PORTION = 500
 # Columns of the CSV before and after parameters and results: names in `trial_object`.
 _FIRST = ("sequence_id", "id", "status", "start_time", "end_time")
 _LAST = ("reason",)
+_REPEAT = ("family", "repeat", "seed")  # only where configurations are run several times
+_OF_FAMILY = ("sequence_id", "status", "parameters", "values", "repeats")
 _HEAD = ("id", "name", "status", "reason", "folder", "created", "end_time", "run_time")
 
 
@@ -32,6 +34,8 @@ def json_lines(view: ExperimentView) -> Iterator[bytes]:
     """Yield the experiment and its trials as one JSON object."""
     summary = view.summary()
     head = {name: summary[name] for name in _HEAD} | {"front": view.front()}
+    if families := view.families():
+        head["families"] = [{name: one[name] for name in _OF_FAMILY} for one in families]
     yield b'{"experiment":' + to_json({**head, "config": view.config()}) + b',"trials":['
     between = b"\n"
     for portion in _portions(view):
@@ -58,17 +62,19 @@ def trial_object(trial: dict[str, Any], intermediate: list[Any]) -> dict[str, An
         "kind": trial["kind"],
         "exit_code": trial["exit_code"],
         "attempts": trial["attempt"],
+        **({} if trial["family"] is None else {name: trial[name] for name in _REPEAT}),
     }
 
 
 def csv_lines(view: ExperimentView) -> Iterator[bytes]:
     """Yield a header and one row per trial; a parameter named like another column gets the prefix `parameters.`"""
     parameters, finals = _columns(view)
-    taken = {*_FIRST, *finals, *_LAST}
+    last = (*_LAST, *_REPEAT) if view.repeats() > 1 else _LAST
+    taken = {*_FIRST, *finals, *last}
     head = [f"parameters.{name}" if name in taken else name for name in parameters]
-    yield _csv([[*_FIRST, *head, *finals, *_LAST]])
+    yield _csv([[*_FIRST, *head, *finals, *last]])
     for portion in _portions(view):
-        yield _csv([_row(trial, parameters, finals) for trial in portion])
+        yield _csv([_row(trial, parameters, finals, last) for trial in portion])
 
 
 def _portions(view: ExperimentView) -> Iterator[list[dict[str, Any]]]:
@@ -88,9 +94,9 @@ def _columns(view: ExperimentView) -> tuple[list[str], list[str]]:
     return list(parameters), list(finals)
 
 
-def _row(trial: dict[str, Any], parameters: list[str], finals: list[str]) -> list[Any]:
+def _row(trial: dict[str, Any], parameters: list[str], finals: list[str], after: Sequence[str]) -> list[Any]:
     exported, values, results = trial_object(trial, []), flat(trial["parameters"]), _flat_final(trial)
-    first, last = ([exported[name] for name in names] for names in (_FIRST, _LAST))
+    first, last = ([exported.get(name) for name in names] for names in (_FIRST, after))
     return [*first, *map(values.get, parameters), *map(results.get, finals), *last]
 
 

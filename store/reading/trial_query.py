@@ -34,6 +34,8 @@ _COLUMNS: Mapping[str, str] = MappingProxyType(
         "attempt": "t.attempt",
         "agent": "t.agent",
         "intermediate_results": "t.next_sequence",
+        "family": "family_of(t.record)",
+        "repeat": "repeat_of(t.record)",
     }
 )
 _LONGEST_FIELD = 500

@@ -169,6 +169,8 @@ def _trial(row: dict[str, Any], values: dict[str, float], main: str) -> dict[str
     row["status"] = TrialStatus(row["status"]).value
     row["parameters"] = record["parameters"]
     row["parameter_source"] = record.get("parameter_source")
+    for name in ("family", "repeat", "seed", "family_end"):
+        row[name] = record.get(name)
     row["final"] = parsed(row["final"])
     row["values"] = {name: _number(value) for name, value in values.items()}
     row["value"] = values.get(main)

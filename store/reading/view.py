@@ -15,7 +15,7 @@ from typing import Any
 
 from ..folder import ExperimentFolder
 from .best_trials import read_best, read_front, read_history
-from .configuration import main_name, read_config, read_objectives
+from .configuration import main_name, read_config, read_objectives, read_repeats
 from .curves import (
     Curve,
     NewResults,
@@ -27,6 +27,7 @@ from .curves import (
 )
 from .database import Database
 from .failures import FailureGroup, read_failures, read_retries
+from .families import read_families
 from .feed import EventPage, Feed
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
 from .overview import read_everything, read_experiment, read_summary
@@ -122,6 +123,18 @@ class ExperimentView:
         With `by`, the first `count` of the front by an objective, or its `knee`; raise `QueryError` for an unknown one.
         """
         return read_best(self.database, count, by)
+
+    def repeats(self) -> int:
+        """Return how often each configuration is run."""
+        return read_repeats(self.database)
+
+    def families(self) -> list[dict[str, Any]]:
+        """Return the configurations that are run several times, each like a trial with the means of its repeats.
+
+        `repeats` has their `trials` (numbers), the `count` of those that succeeded, `of` how many at most, the
+        `interval` of each mean (half of the 95 % confidence interval, None if unknown) and how the family ended.
+        """
+        return read_families(self.database)
 
     def front(self) -> dict[str, Any]:
         """Return the Pareto front: `trials`, `knee`, `hypervolume` with its `reference` and `history`, `infeasible`."""

@@ -17,11 +17,14 @@ __all__ = [
     "front_lines",
     "left_text",
     "length_text",
+    "margin_text",
     "moment_text",
     "number_text",
     "parameters_text",
     "rate_text",
+    "repeats_text",
     "result_text",
+    "value_text",
 ]
 
 STATUS_WORDS: Mapping[str, str] = MappingProxyType(
@@ -47,6 +50,39 @@ def number_text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def margin_text(value: object, margin: float | None) -> str:
+    """Return a result, and half of the 95 % confidence interval of a mean, if there is one.
+
+    >>> margin_text(0.123456789, 0.0123), margin_text(512.5, 123.4), margin_text(0.5, None)
+    ('0.123457 ± 0.012', '512.5 ± 120', '0.5')
+    """
+    return number_text(value) if margin is None else f"{number_text(value)} ± {float(f'{margin:.2g}'):g}"
+
+
+def value_text(trial: Mapping[str, Any], name: str) -> str:
+    """Return one metric of a trial or, with its margin, of a family.
+
+    >>> value_text({"values": {"ms": 2.5}, "repeats": {"interval": {"ms": 0.5}}}, "ms")
+    '2.5 ± 0.5'
+    """
+    interval = (trial.get("repeats") or {}).get("interval", {})
+    return margin_text(trial["values"][name], interval.get(name))
+
+
+def repeats_text(trial: Mapping[str, Any]) -> str:
+    """Return of how many repeats the result of a family is the mean; empty for a trial.
+
+    >>> repeats_text({"repeats": {"count": 5, "of": 5}}), repeats_text({"repeats": {"count": 1, "of": 5}})
+    ('mean of 5 repeats', '1 of 5 repeats')
+    """
+    if (repeats := trial.get("repeats")) is None:
+        return ""
+    count, of = repeats["count"], repeats["of"]
+    if count < 2:
+        return f"{count} of {of} repeats"
+    return f"mean of {count} repeats" if count == of else f"mean of {count} of {of} repeats"
 
 
 def result_text(value: object) -> str:

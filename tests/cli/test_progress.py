@@ -208,6 +208,7 @@ def manager(trial_of: Callable[..., Any]) -> Any:
     """Return the progress that a meter reads from a manager with one best trial."""
     best = trial_of(3, "SUCCEEDED", {"x": 1}, 0.5)
     runner = SimpleNamespace(
+        families=SimpleNamespace(of=lambda trial: None),
         status=TrialStatus.RUNNING, reason="", counts={TrialStatus.RUNNING: 1, TrialStatus.FAILED: 0},
         failures=[],
         objectives=(Objective(name="default", direction="minimize"),), waiting=[],

@@ -1,0 +1,248 @@
+"""Families: the trials of one configuration, which is run several times because its result is noisy.
+
+The tuner proposes one configuration and learns one result, the mean. A family is known by the number of its first
+trial; each trial's record says which repeat of which family it is, and the first trial's how the family ended. So the
+trials in the store restore all of this.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ..protocol import Objective, dumps, family_end_of, repeat_of, repeated, with_family_end
+from .noise import is_clearly_worse, mean
+from .trial import Trial, TrialStatus
+
+__all__ = ["Families", "Family", "FamilyEnd", "Repeats"]
+
+_BEFORE_THE_RACE = 2  # repeats of each configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """How often each configuration is run: `seeds` are those of its repeats, none without seeds.
+
+    In a `race`, configurations that are clearly worse than the best get fewer repeats.
+    """
+
+    count: int = 1
+    seeds: Sequence[int] = ()
+    race: bool = True
+
+    @property
+    def fewest(self) -> int:
+        """How many repeats every configuration gets."""
+        return min(_BEFORE_THE_RACE, self.count) if self.race else self.count
+
+
+class FamilyEnd(StrEnum):
+    """How a family ended, as the record of its first trial says."""
+
+    COMPLETE = "complete"  # all repeats have ended, and some succeeded
+    RACED = "raced"  # clearly worse than the best: it gets no further repeats
+    STOPPED = "stopped"  # a repeat was stopped early
+    FAILED = "failed"  # none of its repeats succeeded
+    REOPENED = "reopened"  # it had ended, and a failed repeat is retried
+
+
+class Family:
+    """The trials of one configuration, by the number of their repeat.
+
+    A repeat that the end of the experiment cancelled is replaced. `first` is the first trial of all. `is_late` says
+    that the tuner knows the family as ended.
+    """
+
+    def __init__(self, first: Trial) -> None:
+        self.first = first
+        self.trials: dict[int, Trial] = {}
+        end = family_end_of(first.record)
+        self.is_late = end == FamilyEnd.REOPENED
+        self.end = None if end is None or self.is_late else FamilyEnd(end)
+
+    @property
+    def number(self) -> int:
+        """The number of its first trial."""
+        return self.first.sequence_id
+
+    @property
+    def ended(self) -> list[Trial]:
+        """The repeats that have ended, except those that the end of the experiment cancelled."""
+        cancelled = TrialStatus.SYS_CANCELED
+        return [one for one in self.trials.values() if one.status.is_final and one.status is not cancelled]
+
+    @property
+    def results(self) -> list[tuple[float, ...]]:
+        """The values of the repeats that succeeded, in the order of the repeats."""
+        return [
+            one.values
+            for _, one in sorted(self.trials.items())
+            if one.status is TrialStatus.SUCCEEDED and one.values is not None
+        ]
+
+    @property
+    def means(self) -> tuple[float, ...] | None:
+        """The mean of each metric over the repeats that succeeded; None without one."""
+        found = tuple(map(mean, zip(*self.results, strict=True)))
+        return None if not found or any(map(math.isnan, found)) else found
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a repeat has not ended."""
+        return any(not one.status.is_final for one in self.trials.values())
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether a repeat was stopped early."""
+        return any(one.status is TrialStatus.EARLY_STOPPED for one in self.trials.values())
+
+    @property
+    def outcome(self) -> Trial | None:
+        """The first trial with the means as its values; None without a result."""
+        if self.end in (None, FamilyEnd.STOPPED) or (means := self.means) is None:
+            return None
+        return replace(self.first, values=means)
+
+    @property
+    def status(self) -> TrialStatus:
+        """How the tuner sees a family that has ended."""
+        if self.was_stopped:
+            return TrialStatus.EARLY_STOPPED
+        if self.means is not None:
+            return TrialStatus.SUCCEEDED
+        killed = TrialStatus.USER_CANCELED
+        return killed if all(one.status is killed for one in self.ended) else TrialStatus.FAILED
+
+
+class Families:
+    """All families of one experiment; decides which repeat is next and when a family ends."""
+
+    def __init__(self, repeats: Repeats, objectives: Sequence[Objective]) -> None:
+        self.repeats = repeats
+        self._names = tuple(one.name for one in objectives)
+        self._goals = tuple((place, one.sign) for place, one in enumerate(objectives) if one.direction)
+        self._all: dict[int, Family] = {}
+        self._open: dict[int, Family] = {}
+
+    def __iter__(self) -> Iterator[Family]:
+        return iter(self._all.values())
+
+    @property
+    def are_on(self) -> bool:
+        """Whether configurations are repeated."""
+        return self.repeats.count > 1
+
+    def of(self, trial: Trial) -> Family | None:
+        """Return the family of a trial; None if it is not repeated."""
+        found = repeat_of(trial.record) if self.are_on else None
+        return None if found is None else self._all.get(found[0])
+
+    def first_record(self, record: str, number: int) -> str:
+        """Return the record of the first trial of a new configuration, which gets this number."""
+        return self._record(record, number, 0) if self.are_on else record
+
+    def _record(self, record: str, family: int, repeat: int) -> str:
+        seeds = self.repeats.seeds
+        return repeated(record, family, repeat, seeds[repeat] if repeat < len(seeds) else None)
+
+    def add(self, trial: Trial) -> None:
+        """Add a trial, new or restored, to its family; the first trial of a family comes first."""
+        found = repeat_of(trial.record) if self.are_on else None
+        if found is None:
+            return
+        family = self._all.get(found[0])
+        if family is None:
+            family = self._all[found[0]] = Family(trial)
+            if family.end is None:
+                self._open[family.number] = family
+        family.trials[found[1]] = trial
+
+    def reopen(self, trial: Trial) -> Trial | None:
+        """Let a family continue whose failed repeat is retried; return its first trial if it had ended."""
+        family = self.of(trial)
+        if family is None or family.end is None:
+            return None
+        family.is_late, family.end = True, None
+        self._open[family.number] = family
+        family.first.record = with_family_end(family.first.record, FamilyEnd.REOPENED)
+        return family.first
+
+    def take_ended(self, rivals: Iterable[Trial]) -> list[Family]:
+        """Return the families that end now; `rivals` are the best outcomes. Their records say how they ended."""
+        best = self._losses_of(rivals)
+        ended = []
+        for family in [*self._open.values()]:
+            if (end := self._end_of(family, best)) is not None:
+                family.end = end
+                family.first.record = with_family_end(family.first.record, end)
+                del self._open[family.number]
+                ended.append(family)
+        return ended
+
+    def _end_of(self, family: Family, best: _Losses) -> FamilyEnd | None:
+        if family.is_live:
+            return None
+        if family.was_stopped:
+            return FamilyEnd.STOPPED
+        ended = len(family.ended)
+        if ended >= self.repeats.fewest and family.means is None:
+            return FamilyEnd.FAILED
+        if ended >= self.repeats.count:
+            return FamilyEnd.COMPLETE
+        return FamilyEnd.RACED if self._is_lost(family, best) else None
+
+    def take_next(self, rivals: Iterable[Trial]) -> tuple[int | str | None, str] | None:
+        """Return the parameter id and the record of the next repeat: of the oldest family that may continue."""
+        best = self._losses_of(rivals)
+        for family in self._open.values():
+            repeat = self._missing(family)
+            if repeat is not None and self._may_run(family, repeat, best):
+                first = family.first
+                return first.parameter_id, self._record(first.record, family.number, repeat)
+        return None
+
+    def _missing(self, family: Family) -> int | None:
+        """Return the first repeat that never ran, or that the end of the experiment cancelled."""
+        for repeat in range(self.repeats.count):
+            trial = family.trials.get(repeat)
+            if trial is None or trial.status is TrialStatus.SYS_CANCELED:
+                return repeat
+        return None
+
+    def _may_run(self, family: Family, repeat: int, best: _Losses) -> bool:
+        if family.was_stopped:
+            return False
+        if repeat < self.repeats.fewest:
+            return True
+        has_begun = len(family.ended) >= self.repeats.fewest and family.means is not None
+        return has_begun and not self._is_lost(family, best)
+
+    def _is_lost(self, family: Family, best: _Losses) -> bool:
+        """Return whether one of the best is clearly better in every objective."""
+        if not self.repeats.race or len(family.ended) < self.repeats.fewest or not family.results:
+            return False
+        own = self._losses(family)
+        return any(all(map(is_clearly_worse, own, other)) for other in best)
+
+    def _losses_of(self, rivals: Iterable[Trial]) -> _Losses:
+        return [self._losses(self._all[one.sequence_id]) for one in rivals if one.sequence_id in self._all]
+
+    def _losses(self, family: Family) -> list[list[float]]:
+        """Return the losses of a family's repeats, by objective."""
+        return [[sign * values[place] for values in family.results] for place, sign in self._goals]
+
+    def report(self, family: Family) -> tuple[str, list[str]] | None:
+        """Return the mean as a trial would report it, and the repeats' results likewise; None without a result."""
+        outcome = family.outcome
+        if outcome is None or outcome.values is None:
+            return None
+        return self._written(outcome.values), [self._written(values) for values in family.results]
+
+    def _written(self, values: Sequence[float]) -> str:
+        names = self._names
+        return dumps(values[0] if len(names) == 1 else dict(zip(names, values, strict=True)))
+
+
+_Losses = Sequence[Sequence[Sequence[float]]]  # of families, by objective, of each repeat

@@ -1,0 +1,120 @@
+"""Families: configurations that are run several times, each like a trial with the means of its repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...runner import TrialStatus, interval, mean
+from .configuration import main_name, read_repeats
+from .database import Database
+from .trial_rows import rows_by_number
+
+__all__ = ["outcomes_of", "read_families"]
+
+_RESULTS = (
+    "SELECT {number} AS sequence_id, {time} AS end_time, o.name AS name, {value} AS value"
+    " FROM objective_values o JOIN trials t USING (sequence_id) WHERE t.status = 'SUCCEEDED'"
+)
+_SINGLE = _RESULTS.format(number="t.sequence_id", time="t.end_time", value="o.value")
+_MEANS = _RESULTS.format(number="family_of(t.record)", time="max(t.end_time)", value="mean_of(o.value)")
+_ENDED = "SELECT sequence_id FROM trials WHERE family_end_of(record) IN ('complete', 'raced')"
+_BEGUN = (
+    "SELECT sequence_id FROM trials WHERE family_of(record) = sequence_id"
+    " AND coalesce(family_end_of(record), '') NOT IN ('stopped', 'failed')"
+)
+
+
+def outcomes_of(db: Database) -> str:
+    """Return the SQL query of all results: `sequence_id`, `end_time`, `name` and `value`.
+
+    Of repeats these are the means of the families that have ended, or, before the first one has, of all.
+    """
+    if read_repeats(db) < 2:
+        return _SINGLE
+    counted = _BEGUN if db.row(f"{_ENDED} LIMIT 1") is None else _ENDED
+    return (
+        f"{_MEANS} AND family_of(t.record) IN ({counted}) GROUP BY family_of(t.record), o.name"
+        " HAVING mean_of(o.value) IS NOT NULL"
+    )
+
+
+def read_families(db: Database, numbers: Sequence[int] | None = None) -> list[dict[str, Any]]:
+    """Return the families with these numbers, or all by number, like trials in a page of the table."""
+    if read_repeats(db) < 2:
+        return []
+    members = dict[int, list[_Repeat]]()
+    for family, *repeat in db.rows(_MEMBERS):
+        if numbers is None or family in numbers:
+            members.setdefault(family, []).append(_Repeat(*repeat))
+    values = _values_of(db, [one.number for repeats in members.values() for one in repeats])
+    firsts = rows_by_number(db, sorted(members) if numbers is None else numbers)
+    return [_family(db, first, members.get(first["sequence_id"], []), values) for first in firsts]
+
+
+class _Repeat(NamedTuple):
+    """A trial of a family."""
+
+    number: int
+    status: str
+    end_time: float | None
+
+
+# Those that the end of an experiment cancelled are replaced.
+_MEMBERS = (
+    "SELECT family_of(record), sequence_id, status, end_time FROM trials"
+    " WHERE family_of(record) IS NOT NULL AND status <> 'SYS_CANCELED' ORDER BY sequence_id"
+)
+
+
+def _values_of(db: Database, numbers: Iterable[int]) -> dict[int, dict[str, float]]:
+    """Return the values of trials by number and metric."""
+    wanted, found = set(numbers), dict[int, dict[str, float]]()
+    for number, name, value in db.rows("SELECT sequence_id, name, value FROM objective_values"):
+        if number in wanted:
+            found.setdefault(number, {})[name] = value
+    return found
+
+
+def _family(
+    db: Database, first: dict[str, Any], members: Sequence[_Repeat], values: Mapping[int, dict[str, float]]
+) -> dict[str, Any]:
+    """Return the row of a family: that of its first trial, with the means, their intervals and its repeats."""
+    succeeded = [
+        one.number for one in members if one.status == TrialStatus.SUCCEEDED and one.number in values
+    ]
+    columns = {
+        name: [values[one][name] for one in succeeded] for name in (values[succeeded[0]] if succeeded else ())
+    }
+    means = {name: mean(column) for name, column in columns.items()}
+    ended = [one.end_time for one in members if one.end_time is not None]
+    return {
+        **first,
+        "status": _status(first["family_end"], members),
+        "values": means,
+        "value": means.get(main_name(db)),
+        "end_time": max(ended, default=None),
+        "repeats": {
+            "trials": [one.number for one in members],
+            "count": len(succeeded),
+            "of": read_repeats(db),
+            "interval": {name: interval(column) for name, column in columns.items()},
+            "end": first["family_end"],
+        },
+    }
+
+
+def _status(end: str | None, members: Iterable[_Repeat]) -> str:
+    """Return the status of a family in the words for trials."""
+    if end in _STATUSES:
+        return _STATUSES[end].value
+    is_live = any(not TrialStatus(one.status).is_final for one in members)
+    return (TrialStatus.RUNNING if is_live else TrialStatus.WAITING).value
+
+
+_STATUSES = {
+    "complete": TrialStatus.SUCCEEDED,
+    "raced": TrialStatus.SUCCEEDED,
+    "stopped": TrialStatus.EARLY_STOPPED,
+    "failed": TrialStatus.FAILED,
+}

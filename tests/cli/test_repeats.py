@@ -1,0 +1,71 @@
+"""Repeats on the command line: families in tables, the best mean with its margin, exports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pitchpipe.protocol import repeated, with_family_end
+
+HEAD = ["#", "id", "family", "status", "result", "took", "parameters", "reason"]
+
+
+@pytest.fixture
+def repeating(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> None:
+    """Store two families that have ended: the mean of the second is the best, the first has the best run."""
+    trials = []
+    plan = [(0, 0, 0.9, "raced"), (0, 1, 0.1, ""), (2, 0, 0.6, "complete"), (2, 1, 0.7, ""), (2, 2, None, "")]
+    for number, (family, repeat, value, end) in enumerate(plan):
+        trial = trial_of(number, "SUCCEEDED" if value is not None else "FAILED", {"lr": family / 10}, value)
+        trial.record = repeated(trial.record, family, repeat, 40 + repeat)
+        trial.record = with_family_end(trial.record, end) if end else trial.record
+        trials.append(trial)
+    stored(more={"trialCommand": "true", "repeats": {"count": 3}}).write("e", trials)
+
+
+def test_status_names_the_family_with_the_best_mean(repeating: None, call: Callable[..., Any]) -> None:
+    assert "best: 0.65 ± 0.64 (mean of 2 of 3 repeats, family 2)" in call("status", "e").out
+    best = json.loads(call("status", "e", "--json").out)["best"]
+    assert (best["sequence_id"], best["value"]) == (2, pytest.approx(0.65))
+    assert (best["repeats"]["trials"], best["repeats"]["count"]) == ([2, 3, 4], 2)
+
+
+def test_trials_are_shown_with_their_family_or_as_families(repeating: None, call: Callable[..., Any]) -> None:
+    lines = call("trials", "e").out.splitlines()
+    assert lines[0].split() == HEAD
+    assert "2, repeat 1" in lines[4]
+    lines = call("trials", "e", "--families", "--sort", "best").out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["2", "0"]
+    assert "mean of 2 of 3 repeats" in lines[1]
+    assert "0.65 ± 0.64" in lines[1]
+    assert "clearly worse than the best: it got no further repeats" in lines[2]
+    lines = call("trials", "e", "--families", "--limit", "1").out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["2"]
+
+
+def test_families_of_an_experiment_without_repeats_are_an_error(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    stored().write("e", [trial_of(0, "SUCCEEDED", None, 0.5)])
+    failed = call("trials", "e", "--families")
+    assert failed.code == 2
+    assert "the configurations of this experiment run once: it has no repeats" in failed.err
+    assert "family" not in call("export", "e", "--format", "csv").out
+
+
+def test_exports_have_the_repeats(repeating: None, call: Callable[..., Any]) -> None:
+    rows = list(csv.DictReader(io.StringIO(call("export", "e", "--format", "csv").out)))
+    assert list(rows[0])[-3:] == ["family", "repeat", "seed"]
+    assert [(row["family"], row["repeat"], row["seed"]) for row in rows[2:]] == [
+        ("2", "0", "40"),
+        ("2", "1", "41"),
+        ("2", "2", "42"),
+    ]
+    whole = json.loads(call("export", "e").out)
+    assert [one["sequence_id"] for one in whole["experiment"]["families"]] == [0, 2]
+    assert (whole["trials"][3]["family"], whole["trials"][3]["repeat"]) == (2, 1)

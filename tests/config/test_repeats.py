@@ -1,0 +1,79 @@
+"""Repeats of each configuration: what may be written, and what is said about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pitchpipe.config import ConfigError, ExperimentConfig, with_plugins_checked
+from pitchpipe.config.repeats import repeats_note, warnings_about_repeats
+
+
+def made(**fields: Any) -> ExperimentConfig:
+    data = {"search_space": {"x": {"_type": "uniform", "_value": [0, 1]}}, "trial_command": "true"}
+    return ExperimentConfig.from_dict({**data, **fields})
+
+
+def test_number_is_short_for_a_count() -> None:
+    config = made(repeats=5)
+    assert config.repeats is not None
+    assert (config.repeats.count, config.repeats.seed, config.repeats.race) == (5, True, True)
+    assert ExperimentConfig.from_canonical(config.canonical()) == config
+    assert made(Repeats={"Count": 5}).repeats == config.repeats
+    assert made().repeats is None
+
+
+@pytest.mark.parametrize(
+    ("repeats", "problem"),
+    [
+        ({"count": 0}, "repeats.count: must be at least 1, not 0"),
+        (-2, "repeats.count: must be at least 1, not -2"),
+        ({"count": 2.5}, "repeats.count: must be an integer, not 2.5"),
+        ({"count": "five"}, 'repeats.count: must be an integer, not "five"'),
+        ({"seed": True}, "repeats.count: required field is missing"),
+        ({"count": 3, "seed": 7}, "repeats.seed: must be true or false, not 7"),
+        ({"count": 3, "sead": True}, "repeats.sead: unknown field (did you mean seed?)"),
+        (True, "repeats: must be a mapping, not true"),
+    ],
+)
+def test_bad_repeats_are_named(repeats: Any, problem: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        made(repeats=repeats)
+    assert [str(one) for one in error.value.problems] == [problem]
+
+
+@pytest.mark.parametrize(
+    ("repeats", "most", "note"),
+    [
+        (None, 20, ""),
+        (1, 20, ""),
+        ({"count": 2, "seed": False}, None, "2 repeats of each configuration"),
+        (
+            5,
+            20,
+            "5 repeats of each configuration, with a seed for each, fewer of one that is clearly worse than the best"
+            " (at least 2); max_trial_number counts trials: 20 are 4 to 10 configurations",
+        ),
+    ],
+)
+def test_start_says_how_often_configurations_run(repeats: Any, most: int | None, note: str) -> None:
+    config = made(repeats=repeats, max_trial_number=most)
+    assert config.repeats_note == repeats_note(config.repeats, most) == note
+
+
+def test_repeats_without_an_effect_or_without_room_are_warned_of() -> None:
+    assert warnings_about_repeats(made(repeats=5).repeats, 20) == []
+    assert "repeats has no effect: with count 1 each configuration runs once" in made(repeats=1).warnings
+    few = "max_trial_number (4) counts trials: no configuration gets its 5 repeats"
+    assert few in made(repeats=5, max_trial_number=4).warnings
+
+
+def test_tuner_that_follows_single_trials_is_refused() -> None:
+    given = made(repeats=3, tuner={"name": "ASHA"})
+    with pytest.raises(ConfigError) as error:
+        with_plugins_checked(given)
+    (problem,) = error.value.problems
+    assert problem.path == ("repeats",)
+    assert "follows single trials, and cannot take the mean of several" in problem.message
+    assert "another tuner, such as Auto or TPE" in problem.hint

@@ -1,0 +1,161 @@
+"""Repeats of each configuration: seeds, the race, one result for the tuner, wherever the manager is killed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.config import ExperimentConfig
+from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.experiments import create_experiment, resume_experiment
+from pitchpipe.manager.manager import Manager
+from pitchpipe.protocol import repeat_of, seed_of_repeat
+from pitchpipe.runner.experiment_status import ExperimentStatus
+from pitchpipe.store.folder import ExperimentFolder
+from pitchpipe.store.store import Store
+
+from .test_exact_resume import CopyingStore, run, story
+
+# Proposes 5, 3, 4 and 0, and writes down what it learns.
+TUNER = """
+from pathlib import Path
+from pitchpipe import Tuner
+
+class Listing(Tuner):
+    def update_search_space(self, search_space):
+        self.heard = []
+
+    def generate_parameters(self, parameter_id, **kwargs):
+        return {"x": [5, 3, 4, 0][parameter_id % 4]}
+
+    def receive_repeats(self, parameter_id, parameters, values):
+        self.heard.append(("repeats", parameter_id, values))
+        self.write()
+
+    def receive_trial_result(self, parameter_id, parameters, value, **kwargs):
+        self.heard.append(("result", parameter_id, parameters["x"], value))
+        self.write()
+
+    def trial_end(self, parameter_id, success, **kwargs):
+        self.heard.append(("end", parameter_id, success))
+        self.write()
+
+    def import_data(self, data):
+        self.heard.append(("import", [row["value"] for row in data]))
+        self.write()
+
+    def write(self):
+        Path(__file__).with_name("heard.txt").write_text(repr(self.heard))
+"""
+
+
+def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
+    x = parameters["x"]
+    return SimulatedRun(float(x), [x + 1.0], step=1.0 + x / 4, error="no luck" if x == 3 else None)
+
+
+def manager_of(directory: Path, now: float = 1000.0, config: ExperimentConfig | None = None) -> Manager:
+    clock = VirtualClock(now)
+    executor = SimulatedTrialExecutor(behave, clock)
+    if config is None:
+        found = ExperimentFolder.find(directory, "exp")
+        return resume_experiment(found, executor=executor, clock=clock)
+    return create_experiment(config, directory=directory, experiment_id="exp", executor=executor, clock=clock)
+
+
+def config(directory: Path, **fields: Any) -> ExperimentConfig:
+    (directory / "code").mkdir()
+    (directory / "code" / "listing.py").write_text(TUNER)
+    data = {
+        "search_space": {"x": {"_type": "randint", "_value": [0, 10]}},
+        "tuner": {"class_name": "listing.Listing", "code_directory": str(directory / "code")},
+        "repeats": {"count": 3},
+        "seed": 1,
+        "max_trial_number": 11,
+        "trial_concurrency": 2,
+        **fields,
+    }
+    return ExperimentConfig.from_dict(data, needs_command=False)
+
+
+def heard(directory: Path) -> list[Any]:
+    return eval((directory / "code" / "heard.txt").read_text())
+
+
+def made(directory: Path) -> list[tuple[Any, int | None, str]]:
+    """Return repeat, seed and status of all trials."""
+    store = Store.view(directory / "exp" / "experiment.db")
+    found = [(repeat_of(one.record), seed_of_repeat(one.record), one.status.value) for one in store.trials()]
+    store.close()
+    return found
+
+
+def test_tuner_learns_one_result_for_each_configuration(tmp_path: Path) -> None:
+    assert run(manager_of(tmp_path, config=config(tmp_path, trial_concurrency=1))) is ExperimentStatus.DONE
+    assert heard(tmp_path) == [
+        ("repeats", 0, [5.0, 5.0, 5.0]),
+        ("result", 0, 5, 5.0),
+        ("end", 0, True),
+        ("end", 1, False),  # both of its first repeats have failed
+        ("repeats", 2, [4.0, 4.0, 4.0]),
+        ("result", 2, 4, 4.0),
+        ("end", 2, True),
+        ("repeats", 3, [0.0, 0.0, 0.0]),
+        ("result", 3, 0, 0.0),
+        ("end", 3, True),
+    ]
+    trials = made(tmp_path)
+    assert [repeat for repeat, _, _ in trials] == [
+        *[(0, 0), (0, 1), (0, 2)],
+        *[(3, 0), (3, 1)],
+        *[(5, 0), (5, 1), (5, 2)],
+        *[(8, 0), (8, 1), (8, 2)],
+    ]
+    seeds = {repeat[1]: seed for repeat, seed, _ in trials}
+    assert len(set(seeds.values())) == 3
+    assert all(seeds[repeat[1]] == seed for repeat, seed, _ in trials)
+
+
+def test_no_repeat_gets_its_seed_from_chance(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        (tmp_path / name).mkdir()
+        given = config(tmp_path / name, seed=seed, max_trial_number=3)
+        run(manager_of(tmp_path / name, config=given))
+    first, same, other = ([seed for _, seed, _ in made(tmp_path / name)] for name in "abc")
+    assert first == same
+    assert not set(first) & set(other)
+
+
+def test_assessor_judges_each_repeat_on_its_own(tmp_path: Path) -> None:
+    class_args = {"start_step": 1}
+    given = config(
+        tmp_path,
+        assessor={"name": "Medianstop", "class_args": class_args},
+        trial_concurrency=1,
+        max_trial_number=6,
+    )
+    manager = manager_of(tmp_path, config=given)
+    assert run(manager) is ExperimentStatus.DONE
+    assert {status for _, _, status in made(tmp_path)} <= {"SUCCEEDED", "FAILED", "EARLY_STOPPED"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)  # only bounds a hang: each of the copies starts a dispatcher
+def test_killed_at_any_commit_no_repeat_runs_twice_and_none_is_lost(tmp_path: Path) -> None:
+    given = config(tmp_path, defaults={"x": 2}, max_trial_number=10)
+    manager = manager_of(tmp_path, config=given)
+    store = CopyingStore(manager, tmp_path / "copies")
+    manager.store = store  # type: ignore[assignment]
+    assert run(manager) is ExperimentStatus.DONE
+    expected = story(tmp_path)
+    imported = [json.loads(row[2]) for row in expected["commands"] if row[1] == "FD"]
+    assert [[one["parameter"]["x"] for one in rows] for rows in imported] == [[2]]
+    assert len(store.copies) > 20
+    for when, directory, now in store.copies:
+        assert run(manager_of(directory, now)) is ExperimentStatus.DONE, when
+        for table, rows in story(directory).items():
+            assert rows == expected[table], f"killed {when}: {table}"

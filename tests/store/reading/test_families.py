@@ -1,0 +1,146 @@
+"""Families of repeats as the read model shows them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.protocol import repeated, with_family_end
+from pitchpipe.runner.trial import Trial
+from pitchpipe.store.reading.view import ExperimentView
+
+from ...server.made_stores import MadeExperiment, a_config, a_trial
+
+
+def a_repeat(number: int, family: int, repeat: int, value: Any = None, end: str = "", **fields: Any) -> Trial:
+    """Return a trial of a family; without a value it failed."""
+    status = fields.pop("status", "FAILED" if value is None else "SUCCEEDED")
+    if isinstance(value, tuple):
+        fields |= {"values": value, "final": "{}", "finals": 1}
+        value = None
+    made = a_trial(number, status, value, parameters={"lr": family / 10, "units": 16}, **fields)
+    made.record = repeated(made.record, family, repeat, 40 + repeat)
+    made.record = with_family_end(made.record, end) if end else made.record
+    return made
+
+
+def repeating(path: Path, **fields: Any) -> MadeExperiment:
+    return MadeExperiment(path / "k3x9a2bq", a_config(repeats={"count": 3}, **fields))
+
+
+def test_best_is_the_best_mean_and_not_the_luckiest_run(tmp_path: Path) -> None:
+    made = repeating(tmp_path)
+    lucky = [a_repeat(0, 0, 0, 0.0, "complete"), a_repeat(1, 0, 1, 0.9), a_repeat(2, 0, 2, 0.9)]
+    good = [a_repeat(3, 3, 0, 0.2, "complete"), a_repeat(4, 3, 1), a_repeat(5, 3, 2, 0.4)]
+    open_family = [a_repeat(6, 6, 0, 0.01), a_repeat(7, 6, 1, status="RUNNING")]
+    made.commit(*lucky, *good, *open_family)
+    with ExperimentView(made.folder) as view:
+        (best,) = view.summary()["best"]
+        history = view.history()
+        families = view.families()
+    assert (best["sequence_id"], best["value"], best["status"]) == (3, pytest.approx(0.3), "SUCCEEDED")
+    assert best["repeats"] == {
+        "trials": [3, 4, 5],
+        "count": 2,
+        "of": 3,
+        "interval": {"default": pytest.approx(12.706 * 0.1, rel=1e-3)},
+        "end": "complete",
+    }
+    assert best["end_time"] == 115.0
+    assert [(one["sequence_id"], one["value"]) for one in history] == [
+        (0, pytest.approx(0.6)),
+        (3, pytest.approx(0.3)),
+    ]
+    assert [one["sequence_id"] for one in families] == [0, 3, 6]
+    assert (families[2]["status"], families[2]["value"], families[2]["repeats"]["count"]) == (
+        "RUNNING",
+        0.01,
+        1,
+    )
+
+
+def test_families_that_have_not_ended_count_only_while_no_other_has(tmp_path: Path) -> None:
+    made = repeating(tmp_path)
+    made.commit(
+        a_repeat(0, 0, 0, 0.5), a_repeat(1, 0, 1, 0.3), a_repeat(2, 2, 0, 0.1, "stopped"), a_repeat(3, 2, 1)
+    )
+    with ExperimentView(made.folder) as view:
+        (best,) = view.best()
+        assert (best["sequence_id"], best["value"], best["repeats"]["end"]) == (0, pytest.approx(0.4), None)
+        assert best["status"] == "WAITING"
+        made.commit(a_repeat(4, 4, 0, 0.9, "raced"), a_repeat(5, 4, 1, 0.9))
+        assert [one["sequence_id"] for one in view.best()] == [4]
+
+
+def test_cancelled_repeat_that_was_replaced_does_not_count(tmp_path: Path) -> None:
+    made = repeating(tmp_path)
+    made.commit(
+        a_repeat(0, 0, 0, end="complete", status="SYS_CANCELED"),
+        a_repeat(1, 0, 1, 0.5),
+        a_repeat(2, 0, 0, 0.1),
+    )
+    with ExperimentView(made.folder) as view:
+        (best,) = view.best()
+    assert (best["sequence_id"], best["value"], best["repeats"]["trials"]) == (0, 0.3, [1, 2])
+
+
+def test_front_and_limits_are_those_of_the_means(tmp_path: Path) -> None:
+    objectives = [
+        {"name": "loss", "direction": "minimize"},
+        {"name": "ms", "direction": "minimize"},
+        {"name": "memory", "constraint": "<= 10"},
+    ]
+    made = repeating(tmp_path, objectives=objectives)
+    made.commit(
+        a_repeat(0, 0, 0, (0.0, 5.0, 1.0), "complete"),
+        a_repeat(1, 0, 1, (0.4, 7.0, 1.0)),
+        a_repeat(2, 2, 0, (0.9, 1.0, 1.0), "complete"),
+        a_repeat(3, 2, 1, (0.9, 1.0, 1.0)),
+        a_repeat(4, 4, 0, (0.0, 0.0, 9.0), "complete"),
+        a_repeat(5, 4, 1, (0.0, 0.0, 15.0)),
+    )
+    with ExperimentView(made.folder) as view:
+        front, best = view.front(), view.best()
+    assert (front["trials"], front["infeasible"]) == ([0, 2], [4])
+    assert [one["values"]["loss"] for one in best] == [0.2, 0.9]
+    assert [point["time"] for point in front["history"]] == [111.0, 113.0]
+
+
+def test_family_without_a_result_has_no_mean(tmp_path: Path) -> None:
+    made = repeating(tmp_path)
+    made.commit(a_repeat(0, 0, 0, end="failed"), a_repeat(1, 0, 1))
+    with ExperimentView(made.folder) as view:
+        assert view.best() == []
+        (family,) = view.families()
+    assert (family["status"], family["value"], family["values"]) == ("FAILED", None, {})
+    assert family["repeats"]["interval"] == {}
+
+
+def test_defaults_are_compared_by_their_mean(tmp_path: Path) -> None:
+    made = repeating(tmp_path, defaults={"lr": 0.0, "units": 16})
+    first = a_repeat(0, 0, 0, 0.4, "complete")
+    first.record = first.record.replace("algorithm", "defaults")
+    made.commit(first, a_repeat(1, 0, 1, 0.6))
+    with ExperimentView(made.folder) as view:
+        defaults = view.summary()["defaults"]
+    assert (defaults["value"], defaults["status"]) == (0.5, "SUCCEEDED")
+
+
+def test_experiment_without_repeats_has_no_families(made: MadeExperiment) -> None:
+    made.commit(a_trial(0, value=0.5))
+    with ExperimentView(made.folder) as view:
+        assert view.families() == []
+        (best,) = view.best()
+    assert (best["family"], best["repeat"]) == (None, None)
+    assert "repeats" not in best
+
+
+def test_infinite_repeats(tmp_path: Path) -> None:
+    made = repeating(tmp_path)
+    made.commit(a_repeat(0, 0, 0, math.inf, "complete"), a_repeat(1, 0, 1, 1.0))
+    with ExperimentView(made.folder) as view:
+        (best,) = view.best()
+    assert (best["value"], best["repeats"]["interval"]) == (math.inf, {"default": None})
