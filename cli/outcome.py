@@ -13,6 +13,7 @@ from ..store.reading import (
     ExperimentView,
     FailedTrial,
     FailureGroup,
+    closeness_lines,
     closest_text,
     counts_text,
     duration_text,
@@ -82,6 +83,9 @@ def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
         gains = gains_over_defaults(summary)
         gain = gains[names[0]] if gains and len(names) == 1 else gains
         found["defaults"] = {**_trial_object(defaults, names), "status": defaults["status"], "gain": gain}
+    if (closest := view.closest_to_defaults()) is not None:
+        trials = {name: _trial_object(closest[name], names) for name in ("trial", "best")}
+        found["closest_to_defaults"] = {**closest, **trials}
     if failures := view.failures():
         found["failures"] = [_failure_object(group) for group in failures]
     if retries := view.retries():
@@ -130,6 +134,7 @@ def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         yield from front_lines(view.front())
     if gain := gain_text(summary):
         yield gain
+    yield from closeness_lines(view.closest_to_defaults())
 
 
 def _best_lines(summary: Summary) -> Iterator[str]:

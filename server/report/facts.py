@@ -10,7 +10,14 @@ from importlib.metadata import version
 from typing import Any
 
 from ...runner import ExperimentStatus
-from ...store.reading import ExperimentView, FailureGroup, closest_text, duration_text, gain_text
+from ...store.reading import (
+    ExperimentView,
+    FailureGroup,
+    closeness_lines,
+    closest_text,
+    duration_text,
+    gain_text,
+)
 from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers, value_name, written
 from .secrecy import hidden
 
@@ -91,7 +98,7 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
         state=_state(summary, moment),
         reason=summary["reason"] or "",
         error=hidden(summary["error"] or ""),
-        summary=_summary(summary, table, view.front()),
+        summary=_summary(summary, table, view),
         counts=[
             (look.name, look.color, summary["counts"][status])
             for status, look in STATUS_LOOKS.items()
@@ -119,7 +126,7 @@ def _state(summary: Mapping[str, Any], now: float) -> str:
     return ""
 
 
-def _summary(summary: Mapping[str, Any], table: ExperimentTable, front: Mapping[str, Any]) -> Pairs:
+def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: ExperimentView) -> Pairs:
     counts = summary["counts"]
     planned = summary["limits"]["max_trial_number"]
     pairs = [("Status", summary["status"])]
@@ -127,11 +134,14 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, front: Mapping[
         one = table.objectives[0]
         pairs.append((f"Best {value_name(one)}", f"{written(row['values'].get(one.name))}"))
         pairs.append(("Best trial", str(row["sequence_id"])))
-    pairs += _front(front, len(table.objectives))
+    pairs += _front(view.front(), len(table.objectives))
     if summary["closest"] is not None:
         pairs.append(("Best trial", closest_text(summary["closest"])))
     if gain := gain_text(summary):
         pairs.append(("Defaults", gain))
+    for line in closeness_lines(view.closest_to_defaults()):
+        name, _, text = line.partition(": ")
+        pairs.append((name[0].upper() + name[1:], text))
     pairs += [
         ("Trials", f"{summary['trials']:,}" + (f" of {planned:,}" if planned else "")),
         ("Failed", f"{counts.get('FAILED', 0):,}"),

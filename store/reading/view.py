@@ -15,6 +15,7 @@ from typing import Any
 
 from ..folder import ExperimentFolder
 from .best_trials import read_best, read_front, read_history
+from .closeness import read_closest_to_defaults
 from .configuration import main_name, read_config, read_objectives
 from .curves import (
     Curve,
@@ -122,6 +123,10 @@ class ExperimentView:
         With `by`, the first `count` of the front by an objective, or its `knee`; raise `QueryError` for an unknown one.
         """
         return read_best(self.database, count, by)
+
+    def closest_to_defaults(self) -> dict[str, Any] | None:
+        """Return the trial that changes the defaults least of the nearly equal ones, for `keep_close`; else None."""
+        return read_closest_to_defaults(self.database)
 
     def front(self) -> dict[str, Any]:
         """Return the Pareto front: `trials`, `knee`, `hypervolume` with its `reference` and `history`, `infeasible`."""
