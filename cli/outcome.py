@@ -168,7 +168,7 @@ def _trials(summary: Summary) -> str:
 
 
 def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
-    """Yield what was run again, and in which ways trials failed: kind, reason, last lines of a traceback."""
+    """Yield what was run again, in which ways trials failed (kind, reason, last lines of a traceback), and where."""
     if retries := view.retries():
         yield "run again: " + ", ".join(
             f"{count} {kind} {'attempt' if count == 1 else 'attempts'}" for kind, count in retries.items()
@@ -190,6 +190,7 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     if len(groups) > _MAX_KINDS:
         more = sum(group.count for group in groups[_MAX_KINDS:])
         yield f"{more} more trials failed in {len(groups) - _MAX_KINDS} other ways"
+    yield from view.failure_regions()
 
 
 def _next_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:

@@ -30,13 +30,14 @@ def metric_payload(
     )
 
 
-def trial_end_payload(trial_id: str, status: str, record: str) -> str:
-    """Return the payload of TrialEnd.
+def trial_end_payload(trial_id: str, status: str, record: str, kind: str | None = None) -> str:
+    """Return the payload of TrialEnd; `kind` is that of a failure.
 
     >>> trial_end_payload("AbCdE", "SUCCEEDED", '{"parameter_id": 0}')
     '{"trial_job_id": "AbCdE", "event": "SUCCEEDED", "hyper_params": "{\\\\"parameter_id\\\\": 0}"}'
     """
-    return f'{{"trial_job_id": "{trial_id}", "event": "{status}", "hyper_params": {quoted(record)}}}'
+    cause = "" if kind is None else f', "failure_kind": "{kind}"'
+    return f'{{"trial_job_id": "{trial_id}", "event": "{status}", "hyper_params": {quoted(record)}{cause}}}'
 
 
 def import_payload(record: str, value: str) -> str:

@@ -242,7 +242,7 @@ class Trials:
         self.deadlines.forget(trial)
         trial.verdict = trial.resume = trial.copy_of = None
         trial.story = ()  # only live trials can be asked to make a wrong move
-        payload = trial_end_payload(trial.trial_id, trial.status, trial.record)
+        payload = trial_end_payload(trial.trial_id, trial.status, trial.record, trial.kind)
         self.output.send(CommandType.TrialEnd, payload)
 
     # ------------------------------------------------------------------ agents

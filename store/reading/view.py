@@ -27,6 +27,7 @@ from .curves import (
     read_step,
 )
 from .database import Database
+from .failure_regions import read_failure_regions
 from .failures import FailureGroup, read_failures, read_retries
 from .feed import EventPage, Feed
 from .log_files import FilePiece, LogFile, NoSuchFile, list_files, read_piece, read_tail, safe_path
@@ -139,6 +140,10 @@ class ExperimentView:
     def failures(self) -> list[FailureGroup]:
         """Return the ways in which trials failed, the most frequent first."""
         return read_failures(self.database)
+
+    def failure_regions(self) -> list[str]:
+        """Return a sentence for each kind of failure that most trials with some values of a parameter have."""
+        return read_failure_regions(self.database)
 
     def retries(self) -> dict[str, int]:
         """Return how many failed attempts were run again, by kind of failure."""

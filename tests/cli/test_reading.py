@@ -285,6 +285,14 @@ def test_trials_are_sorted_filtered_and_limited(
     assert "2 of 5 trials" in call("trials", "e", "--limit", "2").err
 
 
+def test_region_where_most_trials_fail_is_named(directory: Path, call: Callable[..., Any]) -> None:
+    experiment = MadeExperiment(directory / "oom", status="DONE")
+    good = [a_trial(n, value=0.5) for n in range(8)]
+    experiment.commit(*good, *(a_trial(n, "FAILED", kind=FailureKind.OOM) for n in range(8, 14)))
+    lines = call("status", "oom").out.splitlines()
+    assert "most trials with lr above 0.7 fail (out of memory); the search avoids them" in lines
+
+
 @pytest.mark.parametrize("word", ["1", "T0001"])
 def test_trial_show_tells_a_trial_by_number_or_id(
     word: str, three: list[Any], call: Callable[..., Any]
