@@ -13,6 +13,7 @@ from ..store.reading import (
     ExperimentView,
     FailedTrial,
     FailureGroup,
+    closeness_lines,
     closest_text,
     counts_text,
     duration_text,
@@ -84,6 +85,9 @@ def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
         gains = gains_over_defaults(summary)
         gain = gains[names[0]] if gains and len(names) == 1 else gains
         found["defaults"] = {**_trial_object(defaults, names), "status": defaults["status"], "gain": gain}
+    if (closest := view.closest_to_defaults()) is not None:
+        trials = {name: _trial_object(closest[name], names) for name in ("trial", "best")}
+        found["closest_to_defaults"] = {**closest, **trials}
     if failures := view.failures():
         found["failures"] = [_failure_object(group) for group in failures]
     if retries := view.retries():
@@ -133,6 +137,7 @@ def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
         yield from front_lines(view.front())
     if gain := gain_text(summary):
         yield gain
+    yield from closeness_lines(view.closest_to_defaults())
 
 
 def _best_lines(summary: Summary) -> Iterator[str]:
@@ -175,7 +180,7 @@ def _trials(summary: Summary) -> str:
 
 
 def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
-    """Yield what was run again, and in which ways trials failed: kind, reason, last lines of a traceback."""
+    """Yield what was run again, in which ways trials failed (kind, reason, last lines of a traceback), and where."""
     if retries := view.retries():
         yield "run again: " + ", ".join(
             f"{count} {kind} {'attempt' if count == 1 else 'attempts'}" for kind, count in retries.items()
@@ -197,6 +202,7 @@ def failure_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
     if len(groups) > _MAX_KINDS:
         more = sum(group.count for group in groups[_MAX_KINDS:])
         yield f"{more} more trials failed in {len(groups) - _MAX_KINDS} other ways"
+    yield from view.failure_regions()
 
 
 def _next_lines(folder: ExperimentFolder, summary: Summary) -> Iterator[str]:

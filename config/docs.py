@@ -103,6 +103,13 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   count as trials, and every tuner that learns gets their results. A point that repeats an earlier one runs once.
   `pitchpipe status`, the end of a run, the report, the pages and `Experiment` say how much better the best trial is
   than the defaults.
+- **`keep_close: true`** asks for a small change: beside the best trial, the same places then name the one that changes
+  the defaults least, of those nearly equal to the best, which lose at most 5 % of what the best gains over the defaults
+  (of what it is ahead of the median, if the defaults have no result). Changes are added up over the parameters, each
+  in the units of its range, on a logarithmic scale if it is searched on one; another option of a choice counts 1. With
+  10 results or more, a Gaussian process of the results also says which changes matter, in that trial and in the best
+  one: those without which it expects to lose more than the same 5 %, or to violate a limit. With several objectives the
+  best trial is the knee of the front, and the range of the front takes the place of the gain. It needs `defaults`.
 - **`warm_start`** names earlier searches for a similar problem. Of each, the three best configurations that fit this
   search space are tried after the initial points: the best of each source first, then the second best; in all at most a
   quarter of `max_trial_number`. Parameters are matched by name, nested ones by their path (`layer.kernel`). A result

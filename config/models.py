@@ -109,6 +109,11 @@ class ConfigFields(Section):
         description="Your present parameters. They run as trial 0, and reports compare the best trial with them; see"
         " [starting points](#priors).",
     )
+    keep_close: bool = Field(
+        default=False,
+        description="Also propose, of nearly equal trials, the one that changes `defaults` least; see [starting"
+        " points](#priors).",
+    )
     initial_points: Points = Field(
         default=(), description="Parameters to try first, in this order, after `defaults`."
     )

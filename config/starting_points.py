@@ -28,6 +28,9 @@ class StartingPoint:
 def check_starting_points(config: ConfigFields) -> list[Finding]:
     """Return the problems of defaults, initial points and priors in a valid search space."""
     points = dict(_points(config))
+    if config.keep_close and config.defaults is None:
+        message = "needs `defaults`: the parameters to which the proposal is to be close"
+        return [Finding(path=("keep_close",), message=message, at_key=True)]
     if not points and not config.priors:
         return []
     from ..search_space import SearchSpace

@@ -20,6 +20,7 @@ __all__ = ["MsgDispatcher"]
 _SPACES = (CommandType.Initialize, CommandType.UpdateSearchSpace)
 
 _STOPPED = ("EARLY_STOPPED", "USER_CANCELED")  # ends for which the parameters are not to blame
+_CANCELED = ("USER_CANCELED", "SYS_CANCELED")
 
 _log = logging.getLogger(__name__)
 
@@ -198,8 +199,9 @@ class MsgDispatcher(MsgDispatcherBase):
             return
         record = loads(data["hyper_params"]) if data.get("hyper_params") else {}
         event = data["event"]
+        cause = event if event in _CANCELED else data.get("failure_kind", "")
         self._suggesting.trial_end(
-            record, data["trial_job_id"], event == "SUCCEEDED", stopped=event in _STOPPED
+            record, data["trial_job_id"], event == "SUCCEEDED", stopped=event in _STOPPED, cause=cause
         )
 
 

@@ -192,12 +192,18 @@ class Suggesting:
         )
 
     def trial_end(
-        self, record: dict[str, Any], trial_job_id: str, success: bool, stopped: bool = False
+        self,
+        record: dict[str, Any],
+        trial_job_id: str,
+        success: bool,
+        stopped: bool = False,
+        cause: str = "",
     ) -> None:
         """Take the end of the trial that ran a parameter record; the tuner receives each end once.
 
         `stopped` says that the assessor, the tuner or the user ended it: `trial_stopped` of the tuner is called first,
-        unless there is a final result.
+        unless there is a final result. So is its `trial_end_cause` with the kind of failure, or the status of a trial
+        that was cancelled.
         """
         parameter_id = record.get("parameter_id")
         if record.get("parameter_source") in STARTING_POINTS:
@@ -207,6 +213,8 @@ class Suggesting:
         elif parameter_id in self._parameters or parameter_id in self._reported:
             if stopped and parameter_id in self._parameters and self.plugin.has("trial_stopped"):
                 self.plugin.call("trial_stopped", parameter_id)
+            if cause and parameter_id in self._parameters and self.plugin.has("trial_end_cause"):
+                self.plugin.call("trial_end_cause", parameter_id, cause)
             self._parameters.pop(parameter_id, None)
             self._reported.discard(parameter_id)
             self._ids.pop(trial_job_id, None)

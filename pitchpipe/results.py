@@ -134,6 +134,21 @@ class ExperimentResult(Plots):
         with ExperimentView(self.folder) as view:
             return view.front()
 
+    @cached_property
+    def closest_to_defaults(self) -> Row | None:
+        """Of the trials nearly equal to the best the one that changes `defaults` least; None without `keep_close`.
+
+        A dict with `trial` and `best`, the `changes` that matter in the trial (`parameter`, `default`, `value`), the
+        number of the others (`unimportant`), and `best_changes` and `best_unimportant`, the same of the best trial.
+        """
+        from .store.reading import ExperimentView
+
+        with ExperimentView(self.folder) as view:
+            found = view.closest_to_defaults()
+        if found is None:
+            return None
+        return {**found, **{name: self.trial(found[name]["trial_id"]) for name in ("trial", "best")}}
+
     def dataframe(self) -> Any:
         """Return the trials as a pandas DataFrame: one row each, nested columns as `parameters.x`; needs pandas."""
         try:

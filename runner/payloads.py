@@ -37,13 +37,16 @@ def metric_payload(
     )
 
 
-def trial_end_payload(trial_id: str, status: str, record: str, more: str = "") -> str:
-    """Return the payload of TrialEnd.
+def trial_end_payload(
+    trial_id: str, status: str, record: str, more: str = "", kind: str | None = None
+) -> str:
+    """Return the payload of TrialEnd; `kind` is that of a failure.
 
     >>> trial_end_payload("AbCdE", "SUCCEEDED", '{"parameter_id": 0}')
     '{"trial_job_id": "AbCdE", "event": "SUCCEEDED", "hyper_params": "{\\\\"parameter_id\\\\": 0}"}'
     """
-    return f'{{"trial_job_id": "{trial_id}", "event": "{status}", "hyper_params": {quoted(record)}{more}}}'
+    cause = "" if kind is None else f', "failure_kind": "{kind}"'
+    return f'{{"trial_job_id": "{trial_id}", "event": "{status}", "hyper_params": {quoted(record)}{cause}{more}}}'
 
 
 def of_repeat(record: str) -> str:

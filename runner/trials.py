@@ -247,7 +247,8 @@ class Trials:
         self.deadlines.forget(trial)
         trial.verdict = trial.resume = trial.copy_of = None
         trial.story = ()  # only live trials can be asked to make a wrong move
-        payload = trial_end_payload(trial.trial_id, trial.status, trial.record, of_repeat(trial.record))
+        more = of_repeat(trial.record)
+        payload = trial_end_payload(trial.trial_id, trial.status, trial.record, more, trial.kind)
         self.output.send(CommandType.TrialEnd, payload)
 
     # ------------------------------------------------------------------ agents

@@ -64,7 +64,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "trial_agent": frozenset({"psutil", "orjson", "cloudpickle", "inotify_simple"}),
     "runner": frozenset(),
     "dispatcher": frozenset({"cloudpickle", "orjson", "psutil", "numpy"}),
-    "store": frozenset({"orjson", "psutil", "fsspec", "filelock"}),
+    "store": frozenset({"orjson", "psutil", "fsspec", "filelock", "numpy"}),  # numpy: for `keep_close` only
     "config": frozenset({"pydantic", "pydantic_core", "ruamel"}),
     "executors": frozenset({"psutil", "orjson", "filelock"}),
     "manager": frozenset(

@@ -103,11 +103,15 @@ def test_best_is_what_the_tuner_searches_for_by_default(
 
 
 def test_best_is_compared_with_the_defaults(tmp_path: Path) -> None:
-    points: Any = {"defaults": {"x": 3}, "initial_points": [{"x": 1}]}
+    points: Any = {"defaults": {"x": 3}, "initial_points": [{"x": 1}], "keep_close": True}
     result = experiment(lambda parameters: parameters["x"] ** 2, tmp_path, max_trial_number=2, **points).run()
     assert result.defaults is not None
     assert (result.defaults.parameters, result.defaults.value, result.gain) == ({"x": 3}, 9.0, 8.0)
     assert [row["parameters"]["x"] for row in result.trials] == [3, 1]
+    closest = result.closest_to_defaults
+    assert closest is not None
+    assert closest["trial"] == closest["best"] == result.trials[1]
+    assert closest["changes"] == [{"parameter": "x", "default": 3, "value": 1}]
 
 
 def test_command_is_tried(tmp_path: Path) -> None:

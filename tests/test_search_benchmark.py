@@ -33,12 +33,12 @@ def module(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_every_synthetic_task_takes_every_point_and_none_is_below_its_best(module: Any) -> None:
     tasks = module("tasks")
-    for name in (name for name in tasks.names() if name[0] in "sp"):
+    for name in (name for name in tasks.names() if name[0] in "spd"):
         task = tasks.make(name)
         space, rng = SearchSpace.parse(task.space), np.random.default_rng(0)
         values = [task.truth(space.sample(rng)) for _ in range(300)]
         finite = [value for value in values if not math.isnan(value)]
-        assert len(finite) > 200, name
+        assert len(finite) > (100 if name.startswith("d") else 200), name
         assert task.best is None or min(finite) >= task.best, name
 
 

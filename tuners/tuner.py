@@ -88,6 +88,13 @@ class Tuner(CheckpointFolder):
     def trial_stopped(self, parameter_id: int) -> None:
         """Note that a trial that is about to end without a final result was stopped and did not fail."""
 
+    def trial_end_cause(self, parameter_id: int, cause: str) -> None:
+        """Note why a trial that is about to end without a final result did so.
+
+        `cause` is its kind of failure (`OOM`, `TIMEOUT`, `NAN`, `IMPORT`, `USER_ERROR`, `KILLED`, `INFRA`), or its
+        status if it was cancelled (`USER_CANCELED`, `SYS_CANCELED`).
+        """
+
     def import_data(self, data: list[Any]) -> None:
         """Learn from items with `parameter` and `value`, measured elsewhere or by an earlier run."""
 

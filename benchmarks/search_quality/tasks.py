@@ -103,6 +103,7 @@ def plateaus() -> list[str]:
 
 
 def _makers() -> dict[str, Callable[[], Task]]:
+    import failing
     import plateaus
     import synthetic
     import training
@@ -129,4 +130,6 @@ def _makers() -> dict[str, Callable[[], Task]]:
         "p6": plateaus.steep_mixed,
         "p7": plateaus.flat,
         "p8": plateaus.flat_tree,
+        "d1": failing.out_of_memory,
+        "d2": failing.diverging_and_large,
     }

@@ -13,6 +13,7 @@ from ...runner import ExperimentStatus
 from ...store.reading import (
     ExperimentView,
     FailureGroup,
+    closeness_lines,
     closest_text,
     duration_text,
     gain_text,
@@ -100,7 +101,7 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
         state=_state(summary, moment),
         reason=summary["reason"] or "",
         error=hidden(summary["error"] or ""),
-        summary=_summary(summary, table, view.front()),
+        summary=_summary(summary, table, view),
         counts=[
             (look.name, look.color, summary["counts"][status])
             for status, look in STATUS_LOOKS.items()
@@ -128,7 +129,7 @@ def _state(summary: Mapping[str, Any], now: float) -> str:
     return ""
 
 
-def _summary(summary: Mapping[str, Any], table: ExperimentTable, front: Mapping[str, Any]) -> Pairs:
+def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: ExperimentView) -> Pairs:
     counts = summary["counts"]
     planned = summary["limits"]["max_trial_number"]
     pairs = [("Status", summary["status"])]
@@ -141,11 +142,14 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, front: Mapping[
             if repeats
             else ("Best trial", str(row["sequence_id"]))
         )
-    pairs += _front(front, len(table.objectives))
+    pairs += _front(view.front(), len(table.objectives))
     if summary["closest"] is not None:
         pairs.append(("Best trial", closest_text(summary["closest"])))
     if gain := gain_text(summary):
         pairs.append(("Defaults", gain))
+    for line in closeness_lines(view.closest_to_defaults()):
+        name, _, text = line.partition(": ")
+        pairs.append((name[0].upper() + name[1:], text))
     pairs += [
         ("Trials", f"{summary['trials']:,}" + (f" of {planned:,}" if planned else "")),
         ("Failed", f"{counts.get('FAILED', 0):,}"),

@@ -44,6 +44,7 @@ def notices_of(summary: dict[str, Any], view: ExperimentView) -> list[Notice]:
             )
         ]
     found = [Notice(warning) for warning in _warnings(summary, view)]
+    found += [Notice(f"{region[0].upper()}{region[1:]}.") for region in view.failure_regions()]
     if reason and status != "RUNNING":
         found.append(Notice(f"It ended early: {reason}."))
     return found

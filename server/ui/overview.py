@@ -12,6 +12,7 @@ from nicegui import html, ui
 from ...store.reading import (
     ExperimentView,
     FailureGroup,
+    closeness_lines,
     closest_text,
     duration_text,
     front_lines,
@@ -50,6 +51,7 @@ class _Snapshot:
     summary: dict[str, Any]
     history: list[dict[str, Any]] | None
     front: dict[str, Any] | None
+    closeness: list[str]
     failures: list[FailureGroup]
     notices: list[Notice]
 
@@ -62,6 +64,7 @@ class _Snapshot:
             summary=summary,
             history=history,
             front=view.front() if has_front else None,
+            closeness=list(closeness_lines(view.closest_to_defaults())),
             failures=view.failures(),
             notices=notices_of(summary, view),
         )
@@ -109,7 +112,7 @@ class _Overview:
         self._show_notices(found.notices)
         self._show_boxes(summary)
         self._show_counts(summary["counts"])
-        self._show_best(summary, found.front)
+        self._show_best(summary, found.front, found.closeness)
         self._failures.show(found.failures, summary["counts"].get("FAILED", 0))
         if found.history is None:
             return
@@ -165,8 +168,8 @@ class _Overview:
                     with html.a(href=address).style("text-decoration: none"):
                         badge(f"{counts[status]} {trial_word(status)}", TRIAL_TONES.get(status, ""))
 
-    def _show_best(self, summary: dict[str, Any], front: dict[str, Any] | None) -> None:
-        shown = (summary["best"], summary["closest"], summary["defaults"], front)
+    def _show_best(self, summary: dict[str, Any], front: dict[str, Any] | None, closeness: list[str]) -> None:
+        shown = (summary["best"], summary["closest"], summary["defaults"], front, closeness)
         if shown == self._shown_best:
             return
         self._shown_best = shown
@@ -184,6 +187,8 @@ class _Overview:
                 html.p(f"and {len(summary['best']) - 10} more on the Pareto front: see Plots")
             if gain := gain_text(summary):
                 html.p(gain).classes("pp-dim")
+            for line in closeness:
+                html.p(line[0].upper() + line[1:])
 
 
 def _best_trial(trial: dict[str, Any], where: Where) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .closeness import closeness_lines
 from .curves import Curve
 from .defaults import gain_text, gains_over_defaults
 from .exporting import csv_lines, json_lines, trial_object
@@ -43,6 +44,7 @@ __all__ = [
     "Follow",
     "QueryError",
     "TrialQuery",
+    "closeness_lines",
     "closest_text",
     "counts_text",
     "csv_lines",

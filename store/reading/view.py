@@ -15,6 +15,7 @@ from typing import Any
 
 from ..folder import ExperimentFolder
 from .best_trials import read_best, read_front, read_history
+from .closeness import read_closest_to_defaults
 from .configuration import main_name, read_config, read_objectives, read_repeats
 from .curves import (
     Curve,
@@ -26,6 +27,7 @@ from .curves import (
     read_step,
 )
 from .database import Database
+from .failure_regions import read_failure_regions
 from .failures import FailureGroup, read_failures, read_retries
 from .families import read_families
 from .feed import EventPage, Feed
@@ -136,6 +138,10 @@ class ExperimentView:
         """
         return read_families(self.database)
 
+    def closest_to_defaults(self) -> dict[str, Any] | None:
+        """Return the trial that changes the defaults least of the nearly equal ones, for `keep_close`; else None."""
+        return read_closest_to_defaults(self.database)
+
     def front(self) -> dict[str, Any]:
         """Return the Pareto front: `trials`, `knee`, `hypervolume` with its `reference` and `history`, `infeasible`."""
         return read_front(self.database)
@@ -147,6 +153,10 @@ class ExperimentView:
     def failures(self) -> list[FailureGroup]:
         """Return the ways in which trials failed, the most frequent first."""
         return read_failures(self.database)
+
+    def failure_regions(self) -> list[str]:
+        """Return a sentence for each kind of failure that most trials with some values of a parameter have."""
+        return read_failure_regions(self.database)
 
     def retries(self) -> dict[str, int]:
         """Return how many failed attempts were run again, by kind of failure."""

@@ -17,6 +17,8 @@ import pytest
 from pitchpipe.runner.changes import AttemptRow, MetricRow
 from pitchpipe.runner.trial import FailureKind
 
+from ..server.made_stores import MadeExperiment, a_config, a_trial
+
 NESTED = {"lr": 0.1, "solver": {"_name": "sgd", "momentum": 0.9}}
 
 
@@ -123,6 +125,22 @@ def test_status_as_json_is_the_object_of_run(
         "retries": {"USER_ERROR": 1},
         "running": False,
     }
+
+
+def test_status_shows_what_is_closest_to_the_defaults(directory: Path, call: Callable[..., Any]) -> None:
+    defaults = {"lr": 0.5, "units": 16}
+    experiment = MadeExperiment(directory / "near", a_config(defaults=defaults, keep_close=True), "DONE")
+    experiment.commit(
+        a_trial(0, value=1.0, parameters=defaults, source="defaults"),
+        a_trial(1, value=0.01, parameters={"lr": 0.6, "units": 16}),
+        a_trial(2, value=0.0, parameters={"lr": 0.1, "units": 32}),
+    )
+    lines = call("status", "near").out.splitlines()
+    assert "closest to your defaults: trial 1, 0.01 (best: 0, trial 2); changes: lr 0.5 -> 0.6" in lines
+    found = json.loads(call("status", "near", "--json").out)["closest_to_defaults"]
+    assert (found["trial"]["trial_id"], found["trial"]["value"]) == ("T0001", 0.01)
+    assert found["changes"] == [{"parameter": "lr", "default": 0.5, "value": 0.6}]
+    assert [change["parameter"] for change in found["best_changes"]] == ["lr", "units"]
 
 
 def test_best_of_several_objectives_is_a_list(
@@ -280,6 +298,14 @@ def test_best_trials_keep_the_limits(
     stored(objectives=limited).write("e", trials)
     lines = call("trials", "e", "--sort", "best").out.splitlines()[1:]
     assert [line.split()[0] for line in lines] == ["2", "0", "1", "3", "4"]
+
+
+def test_region_where_most_trials_fail_is_named(directory: Path, call: Callable[..., Any]) -> None:
+    experiment = MadeExperiment(directory / "oom", status="DONE")
+    good = [a_trial(n, value=0.5) for n in range(8)]
+    experiment.commit(*good, *(a_trial(n, "FAILED", kind=FailureKind.OOM) for n in range(8, 14)))
+    lines = call("status", "oom").out.splitlines()
+    assert "most trials with lr above 0.7 fail (out of memory); the search avoids them" in lines
 
 
 @pytest.mark.parametrize("word", ["1", "T0001"])

@@ -147,3 +147,10 @@ def test_stored_points_survive_another_search_space() -> None:
     canonical = config(defaults=GOOD, priors={"lr": 0.01}).canonical()
     changed = {**canonical, "searchSpace": {"x": {"_type": "uniform", "_value": [0, 1]}}}
     assert ExperimentConfig.from_canonical(changed).defaults == GOOD
+
+
+def test_closeness_needs_defaults() -> None:
+    assert problems_of(keep_close=True) == [
+        "keep_close: needs `defaults`: the parameters to which the proposal is to be close"
+    ]
+    assert config(keep_close=True, defaults=GOOD).keep_close

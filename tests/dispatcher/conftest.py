@@ -64,10 +64,17 @@ class Manager:
         self.metric(trial, 0, value, "FINAL", parameter_id=parameter_id, **more)
 
     def end(
-        self, parameter_id: int | None, event: str = "SUCCEEDED", trial: str = "trial", **record: Any
+        self,
+        parameter_id: int | None,
+        event: str = "SUCCEEDED",
+        trial: str = "trial",
+        kind: str | None = None,
+        **record: Any,
     ) -> None:
         hyper_params = dumps({"parameter_id": parameter_id, **record})
         payload = {"trial_job_id": trial, "event": event, "hyper_params": hyper_params}
+        if kind is not None:
+            payload["failure_kind"] = kind
         self.send(CommandType.TrialEnd, payload)
 
 

@@ -285,6 +285,32 @@ def test_tuner_hears_whether_a_trial_was_stopped(host, event, times):
     assert [call for call in tuner.calls if call[0] == "stopped"] == [("stopped", 0)] * times
 
 
+@pytest.mark.parametrize(
+    ("event", "kind", "causes"),
+    [
+        ("FAILED", "OOM", ["OOM"]),
+        ("USER_CANCELED", None, ["USER_CANCELED"]),
+        ("SYS_CANCELED", None, ["SYS_CANCELED"]),
+        ("FAILED", None, []),
+        ("EARLY_STOPPED", None, []),
+        ("SUCCEEDED", None, []),
+    ],
+)
+def test_tuner_learns_why_a_trial_ended_without_a_result(host, event, kind, causes):
+    class Curious(Recorder):
+        def trial_end_cause(self, parameter_id, cause):
+            self.note("cause", cause)
+
+    tuner = Curious()
+    one = host(tuner)
+    one.request(2)
+    one.final(1, 0.4, trial="u")
+    one.end(0, event, trial="t", kind=kind)
+    one.end(1, event, trial="u", kind=kind)
+    one.terminate()
+    assert [cause for name, cause in (call[:2] for call in tuner.calls) if name == "cause"] == causes
+
+
 @pytest.mark.parametrize("threads", [0, 3])
 def test_calls_of_a_plug_in_never_overlap(host, threads):
     overlaps: list[str] = []

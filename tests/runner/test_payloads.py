@@ -31,6 +31,10 @@ def test_end_of_a_trial_has_its_parameter_record_as_text(record: str) -> None:
     assert payload == {"trial_job_id": "AbCdE", "event": "FAILED", "hyper_params": record}
 
 
+def test_end_of_a_failed_trial_has_the_kind_of_failure() -> None:
+    assert json.loads(trial_end_payload("AbCdE", "FAILED", "{}", "OOM"))["failure_kind"] == "OOM"
+
+
 def test_parameters_of_an_added_trial_come_back_when_its_result_is_imported() -> None:
     event = added_trial({"x": 0.5, "name": "\u00e9"}, 12.5)
     assert json.loads(import_payload(event.record, "1")) == [

@@ -54,6 +54,13 @@ def test_lost_trial_is_run_again_by_another_agent_from_the_beginning() -> None:
     assert sent(driver.effects, CommandType.TrialEnd) == []
 
 
+def test_dispatcher_learns_how_a_trial_failed() -> None:
+    driver = Driver()
+    trial = driver.running_trial()
+    (end,) = sent(driver.end(trial, exit_code=1, error="CUDA out of memory"), CommandType.TrialEnd)
+    assert end["failure_kind"] == "OOM"
+
+
 def test_retried_trial_starts_before_new_ones() -> None:
     driver = Driver(Request(cpus=1.0), Totals({"CPU": 1.0}))
     trial = driver.running_trial()

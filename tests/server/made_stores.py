@@ -66,7 +66,8 @@ class MadeExperiment:
 def a_trial(number: int, status: str = "SUCCEEDED", value: float | None = None, **fields: Any) -> Trial:
     """Return a trial that began at second 100 + number; its learning rate is number / 10."""
     parameters = fields.pop("parameters", {"lr": number / 10, "units": 16})
-    record = json.dumps({"parameter_id": number, "parameter_source": "algorithm", "parameters": parameters})
+    source = fields.pop("source", "algorithm")
+    record = json.dumps({"parameter_id": number, "parameter_source": source, "parameters": parameters})
     is_over = status not in ("WAITING", "RUNNING", "PAUSED")
     times = {"start_time": 100.0 + number, "end_time": 110.0 + number if is_over else None}
     if value is not None:

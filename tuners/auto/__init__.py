@@ -2,6 +2,7 @@
 
     tuner            what to suggest next: the first design, the model, a branch, the trust region, a small change
     model            Gaussian processes of the warped losses, and the candidates' expected improvement
+    failure_model    where trials fail
     settings         one number or switch for each ingredient
     initial_design   the first suggestions
     trust_region     how far from the best point to look

@@ -57,6 +57,9 @@ class LearningCurves:
     def __len__(self) -> int:
         return len(self._latest)
 
+    def __contains__(self, row: int) -> bool:
+        return row in self._latest
+
     @property
     def unfinished(self) -> int:
         """The number of trials without a final result, as of the last call of `comparable`."""

@@ -49,5 +49,6 @@ class Settings:
         0.1,
         1.0,
     )  # they take turns: the reference point beyond the front, in its ranges
+    failure_model: bool = True  # weigh by the probability that a trial does not fail
     climbers: int = 6  # best results to search around
     climb_rounds: int = 4

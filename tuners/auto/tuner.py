@@ -17,6 +17,7 @@ import numpy as np
 from ..base import Embedding, Floats, Ints, LearningTuner, Outcomes, ready
 from ..moves import Box, Branch, Everywhere, Region, climb, mutants, neglected_branch, principal_axes
 from .earlier import EarlierSearches
+from .failure_model import FailureModel
 from .initial_design import initial_design
 from .learning_curves import KnownLosses, LearningCurves
 from .model import Acquisition, AutoModel
@@ -32,6 +33,9 @@ _MOST_PENDING = 100  # running trials that the model takes into account
 # Trials without a final result at which half of the share of random suggestions is reached.
 _MANY_UNFINISHED = 20
 _FEWEST = 4  # results that a model needs
+_MANY = 20  # random points, of which one where trials hardly fail is chosen
+_UNLIKELY = math.log(0.5)
+_CAUTION = 2.0  # the power of the probability not to fail: a trial that fails says little about the objective
 
 
 class AutoTuner(LearningTuner):
@@ -58,6 +62,7 @@ class AutoTuner(LearningTuner):
         space = ready(self._explored).space
         self._embedding = Embedding.of(space, ordered_choices=s.ordered_choices, shared_names=s.shared_names)
         self._model = AutoModel(self._embedding, s)
+        self._failures = FailureModel(self._embedding, s)
         outcomes = self._outcomes
         self._outcome_model = None if outcomes is None else OutcomeModel(self._embedding, s, outcomes)
         self._trust = TrustRegion(self._layout.dimension)
@@ -108,14 +113,34 @@ class AutoTuner(LearningTuner):
         s = self.settings
         self._is_local = False
         known = self._known()
+        if s.failure_model and self._failed:
+            known = self._without_chance_failures(known)
         if self._history.count < s.design_points or np.isfinite(known.losses).sum() < _FEWEST:
             planned = next(self._design, None)
-            return [] if planned is None else [planned]
+            if planned is None:
+                return self._random(_MANY) if self._failed else []
+            return [planned]
         if len(self._curves) and self._rng.random() < self._cheap_share():
-            return self._embedding.snap(self._rng.random((1, self._layout.dimension)))
+            return self._random(1)
         if self._rng.random() < s.model_free_share:
             return self._model_free_step(known)
         return self._model_based(known)
+
+    def _without_chance_failures(self, known: KnownLosses) -> KnownLosses:
+        """Learn where trials fail; leave out the failures that the other trials do not confirm."""
+        rows = np.sort(known.rows)
+        kinds = [self._failed.get(row) for row in rows.tolist()]
+        confirmed = self._failures.learn(self._history.units(rows), kinds, self._history.count)
+        chance = rows[[kind is not None for kind in kinds] & ~confirmed]
+        return known.take(np.flatnonzero(~np.isin(known.rows, chance)))
+
+    def _random(self, count: int) -> Floats:
+        """Return random points, shape (count, d), those where trials hardly fail first."""
+        return self._likely_first(self._embedding.snap(self._rng.random((count, self._layout.dimension))))
+
+    def _likely_first(self, units: Floats) -> Floats:
+        """Return points, shape (m, d), with those where most trials fail at the end."""
+        return units[np.argsort(self._failures.log_success(units) < _UNLIKELY, kind="stable")]
 
     def _cheap_share(self) -> float:
         """Return the share of random suggestions, which cost little when bad trials are stopped early."""
@@ -127,7 +152,9 @@ class AutoTuner(LearningTuner):
             self._tried[row] = float(self._history.losses[0]) if self._history.finished else math.inf
 
     def _settled(self, row: int) -> None:
-        if row not in self._stopped and self._history.loss(row) == math.inf:
+        if row in self._stopped:
+            self._failed.pop(row, None)
+        elif self._history.loss(row) == math.inf:
             self._curves.forget(row)  # it failed
         best = self._tried.pop(row, None)
         if best is not None:
@@ -139,7 +166,8 @@ class AutoTuner(LearningTuner):
         """Change one of the best results a little, as simulated annealing does."""
         place = min(int(self._rng.geometric(0.4)), int(np.isfinite(known.losses).sum())) - 1
         ties = known.rows[known.losses == known.losses[place]]
-        return mutants(self._rng, self._embedding, self._history.units(self._any_of(ties)), 10)
+        units = self._history.units(self._any_of(ties))
+        return self._likely_first(mutants(self._rng, self._embedding, units, 10))
 
     def _any_of(self, rows: Ints) -> Ints:
         """Return one of the rows, shape (1,): of equal results, the first is no better than the others."""
@@ -165,16 +193,16 @@ class AutoTuner(LearningTuner):
         return climb(self._rng, self._embedding, region, self._weighted(acquisition), best, s.climb_rounds)
 
     def _weighted(self, acquisition: Acquisition | OutcomeAcquisition) -> Callable[[Floats], Floats]:
-        """Return the logarithm of the acquisition function, with the prior and the models of earlier searches."""
+        """Return the logarithm of the acquisition function, failures, the prior and earlier searches included."""
         ranked, losses = self._history.units(self._history.ranked), self._history.losses
         prior, weight = self._prior, self._prior.weight(ranked, losses)
         earlier = self._earlier
         weights = np.empty(0) if earlier is None else earlier.weights(ranked, losses)
-        if not weight and not weights.any():
-            return acquisition.score
 
         def score(units: Floats) -> Floats:
-            found = acquisition.score(units) + weight * prior.log_density(units)
+            found = acquisition.score(units) + _CAUTION * self._failures.log_success(units)
+            if weight:
+                found += weight * prior.log_density(units)
             return found if earlier is None else found + earlier.bonus(weights, units)
 
         return score
@@ -237,7 +265,9 @@ class AutoTuner(LearningTuner):
         """Return final losses, and those that learning curves predict, best first."""
         ranked, losses = self._history.ranked, self._history.losses
         if not len(self._curves):
-            return KnownLosses(ranked, losses)
+            unknown = [row for row in self._stopped if not any(row in one for one in self._outcome_curves)]
+            is_known = np.isfinite(losses) | ~np.isin(ranked, unknown)
+            return KnownLosses(ranked[is_known], losses[is_known])
         results = dict(zip(ranked.tolist(), losses.tolist(), strict=True))
         finals = {row: loss for row, loss in results.items() if loss < math.inf}
         known = self._curves.comparable(finals)

@@ -21,14 +21,16 @@ from .search_prior import SearchPrior
 __all__ = ["LearningTuner", "latin_hypercube"]
 
 _HUGE = 1e300
+_NOT_TO_BLAME = ("INFRA", "USER_CANCELED", "SYS_CANCELED")
 
 
 class LearningTuner(Tuner):
     """Keeps every point and its loss in a history; a subclass overrides `_proposals`.
 
-    Lower losses are better; a failed trial and NaN have the loss inf, all others are finite. A suggestion is the first
-    proposal that is new and meets the constraints, or else such a random point. When the space changes, results that
-    are points of the new one are kept.
+    Lower losses are better; a failed trial and NaN have the loss inf, all others are finite. A trial that was cancelled
+    or whose machine was lost has none: that says nothing about its parameters. A suggestion is the first proposal that
+    is new and meets the constraints, or else such a random point. When the space changes, results that are points of
+    the new one are kept.
 
     >>> class Middle(LearningTuner):
     ...     def _proposals(self): yield np.full(self._layout.dimension, 0.5)
@@ -46,6 +48,8 @@ class LearningTuner(Tuner):
         self._outcomes: Outcomes | None = None  # of several objectives, or of limits
         self._is_ranked = True
         self._priors: Mapping[str, Mapping[str, Any]] = {}
+        self._failed: dict[int, str] = {}  # how trials failed, by row of the history
+        self._causes: dict[int, str] = {}  # of trials that are about to end, by parameter id
 
     def update_priors(self, priors: Mapping[str, Mapping[str, Any]]) -> None:
         """Take the priors of an experiment, as in its configuration, before the search space.
@@ -95,12 +99,15 @@ class LearningTuner(Tuner):
         self._history = self._new_history(self._layout)
         self._rows: dict[int, int] = {}  # of every suggestion, for late and second results
         self._running: dict[int, int] = {}  # rows of running trials, by parameter id
+        failed, self._failed = self._failed, {}
         self._begin()
         for old_row, parameters, loss in earlier:
             if not space.validate(parameters):
                 row = self._history.add(space.encode(parameters))
                 if outcomes is not None and self._outcomes is not None:
                     self._outcomes.take(row, outcomes, old_row)
+                if old_row in failed:
+                    self._failed[row] = failed[old_row]
                 self._settle(row, loss)
 
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
@@ -130,13 +137,22 @@ class LearningTuner(Tuner):
         else:
             loss = self._outcome(row, value)
             self._running.pop(parameter_id, None)
+            self._failed.pop(row, None)
+            if loss == math.inf:
+                self._failed[row] = "NAN"
             self._settle(row, loss)
 
+    def trial_end_cause(self, parameter_id: int, cause: str) -> None:
+        """Note why a trial is about to end."""
+        self._causes[parameter_id] = cause
+
     def trial_end(self, parameter_id: int, success: bool, **kwargs: Any) -> None:
-        """Rank a trial that ended without a result as the worst."""
-        row = self._running.pop(parameter_id, None)
-        if row is not None:
-            self._settle(row, math.inf)
+        """Rank a trial that ended without a result as the worst, unless its parameters are not to blame."""
+        row, cause = self._running.pop(parameter_id, None), self._causes.pop(parameter_id, "")
+        if row is None or cause in _NOT_TO_BLAME:
+            return
+        self._failed[row] = cause
+        self._settle(row, math.inf)
 
     def import_data(self, data: list[Any]) -> None:
         """Learn results from elsewhere; skip items that are not points of the space or lack a value."""

@@ -234,6 +234,14 @@ def test_several_objectives_have_a_front(tmp_path: Path) -> None:
     assert any(attrs.get("data-figure") == "pareto" for _, attrs in page.elements)
 
 
+def test_trial_that_is_closest_to_the_defaults_is_named(tmp_path: Path) -> None:
+    config = a_config(defaults={"lr": 0.5, "units": 16}, keep_close=True)
+    experiment = MadeExperiment(tmp_path / "exps" / "near", config)
+    experiment.commit(a_trial(0, value=1.0), a_trial(1, value=0.01), a_trial(4, value=0.0))
+    text = page_of(experiment).text
+    assert "Closest to your defaults trial 4, 0 (the best trial); changes: lr 0.5 -> 0.4" in text
+
+
 def test_limits_and_the_trials_that_violate_them_are_named(tmp_path: Path) -> None:
     objectives = [{"name": "loss", "direction": "minimize"}, {"name": "ms", "constraint": "<= 20"}]
     experiment = MadeExperiment(tmp_path / "exps" / "limited", a_config(objectives=objectives))

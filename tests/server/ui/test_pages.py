@@ -50,7 +50,8 @@ def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], st
     metrics = [row for trial in trials for row in results(trial, [0.1 * step for step in range(5)])]
     made.commit(*trials, metrics=metrics, end_time=200.0, run_time=100.0)
     (made.folder.logs / "manager.log").write_text("2026-01-01 INFO the manager said so\n")
-    lost = MadeExperiment(directory / "lost", status="RUNNING")
+    near = a_config(defaults={"lr": 0.0, "units": 16}, keep_close=True)
+    lost = MadeExperiment(directory / "lost", near, status="RUNNING")
     lost.commit(a_trial(0, value=0.5))
     for experiment in (made, lost):
         experiment.store.close()
@@ -183,6 +184,8 @@ def test_experiment_without_its_manager_says_how_to_continue(
 ) -> None:
     page = open_page(f"{gallery}/lost")
     page.get_by_text("pitchpipe resume lost resumes the experiment.").wait_for()
+    best = page.get_by_role("region", name="Best trial")
+    best.get_by_text("Closest to your defaults: trial 0, 0.5 (the best trial); no changes").wait_for()
     assert page.get_by_role("status").get_by_text("ABANDONED").is_visible()
 
 

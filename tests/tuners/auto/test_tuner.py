@@ -126,6 +126,34 @@ def test_a_region_of_failures_is_left() -> None:
     assert failures < 15
 
 
+@pytest.mark.parametrize("cause", ["USER_CANCELED", "INFRA"])
+def test_cancelled_and_lost_trials_change_no_suggestion(cause: str) -> None:
+    one, other = started(PLANE), started(PLANE)
+    for tuner in (one, other):
+        losses(tuner, plane, 12)
+        tuner.generate_parameters(50)
+    for tuner in (one, other):
+        tuner.trial_end_cause(50, cause)
+        if tuner is one:
+            tuner.trial_end(50, False)
+        else:
+            tuner._running.pop(50)  # as if it had never run
+    assert one.generate_parameters(51) == other.generate_parameters(51)
+
+
+def test_failures_at_random_do_not_hide_the_best_region() -> None:
+    rng, tuner, distances = np.random.default_rng(2), started(PLANE), list[float]()
+    for i in range(60):
+        point = tuner.generate_parameters(i)
+        distances.append(plane(point))
+        if rng.random() < 0.4:
+            tuner.trial_end_cause(i, "USER_ERROR")
+            tuner.trial_end(i, False)
+        else:
+            tuner.receive_trial_result(i, point, plane(point))
+    assert np.median(distances[40:]) < 0.1
+
+
 def test_a_stopped_trial_is_neither_failed_nor_finished() -> None:
     tuner = started(PLANE)
     losses(tuner, plane, 12)

@@ -106,6 +106,20 @@ def test_failures_and_nan_are_the_worst_in_either_direction(mode: str, best: int
     assert tuner._running_rows().tolist() == [4]
 
 
+@pytest.mark.parametrize(
+    ("cause", "losses"),
+    [("OOM", [math.inf]), ("", [math.inf]), ("INFRA", []), ("USER_CANCELED", []), ("SYS_CANCELED", [])],
+)
+def test_what_does_not_depend_on_the_parameters_is_not_learned(cause: str, losses: list[float]) -> None:
+    tuner = started()
+    point = tuner.generate_parameters(0)
+    tuner.trial_end_cause(0, cause)
+    tuner.trial_end(0, False)
+    assert tuner._history.losses.tolist() == losses
+    assert tuner._running_rows().tolist() == []
+    assert tuner.generate_parameters(1) != point
+
+
 def test_results_of_another_space_are_kept_where_they_fit() -> None:
     tuner = started([0.9, 0.9], [0.1, 0.1])
     for i in range(2):

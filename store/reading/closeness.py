@@ -1,0 +1,315 @@
+"""Of nearly equal trials the one that changes least from the `defaults` of the configuration, and what matters in it.
+
+A trial is nearly equal to the best one if it loses at most 5 % of what the best one gains over the defaults. (If the
+defaults have no result: of what the best one is ahead of the median.) With several objectives the knee of the front
+is the best one, and the range of the front takes the place of the gain. Changes are measured in the unit interval of
+each parameter; another option of a choice counts 1.
+
+A change matters if a model of the results expects to lose more than the same 5 % without it, or to violate a limit.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...protocol import Objective
+from ...search_space import SearchSpace
+from ..errors import understood
+from .configuration import read_config, read_objectives
+from .database import Database
+from .effects import Effects, differences
+from .front import Point, front_of, knee_of
+from .trial_rows import rows_by_number
+from .words import number_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Closeness", "changes_text", "closeness_lines", "read_closest_to_defaults"]
+
+_TOLERANCE = 0.05
+_FEWEST = 10  # results that a model needs
+_MOST = 150  # results that it learns from
+
+Row = dict[str, Any]
+
+
+def read_closest_to_defaults(db: Database) -> Row | None:
+    """Return the trial that is closest to the defaults of the nearly equal ones, if `keep_close` asks for it.
+
+    It has `trial`, `best` (the trial it is compared with), `changes` and `best_changes` (those that matter, each with
+    `parameter`, `default` and `value`), and `unimportant` and `best_unimportant` (the number of the others). Without a
+    model, which needs 10 results, all changes count as important. None before a trial has succeeded.
+    """
+    config = read_config(db)
+    if not config.get("keepClose") or config.get("defaults") is None:
+        return None
+    with understood(db.path, "keepClose"):
+        space = SearchSpace.parse(config["searchSpace"], config.get("constraints") or ())
+        if space.validate(config["defaults"]):
+            return None  # the search space has changed since
+        objectives = read_objectives(db)
+        values = _read_values(db, [one.name for one in objectives])
+        search = Closeness(
+            space, config["defaults"], objectives, values, lambda numbers: rows_by_number(db, numbers)
+        )
+        return search.found()
+
+
+class Closeness:
+    """The results of an experiment: `values` by number of the trial; `rows` returns trials by their numbers."""
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        defaults: Mapping[str, Any],
+        objectives: Sequence[Objective],
+        values: Mapping[int, Mapping[str, float]],
+        rows: Callable[[Sequence[int]], list[Row]],
+    ) -> None:
+        import numpy as np
+
+        self._space, self._values, self._rows = space, values, rows
+        self._defaults, self._start = defaults, space.encode(dict(defaults))
+        self._choices = np.array([one.categorical for one in space.parameters], dtype=bool)
+        self._goals = [one for one in objectives if one.direction is not None]
+        self._limits = [one for one in objectives if one.is_limited]
+        self._points = {
+            number: tuple(one.sign * values[one.name] for one in self._goals)
+            for number, values in self._values.items()
+            if all(one.violation(values[one.name]) == 0 for one in self._limits)
+        }
+
+    def found(self) -> Row | None:
+        """Return what `read_closest_to_defaults` does."""
+        if not self._points:
+            return None
+        best, scale = self._best(), self._scale()
+        units = self._units({best, *self._near(self._points[best], scale)})
+        if best not in units:
+            return None  # the search space has changed since
+        sizes = {number: float(self._differences(place).sum()) for number, place in units.items()}
+        closest = min(sizes, key=lambda number: (sizes[number], self._points[number], number))
+        models = self._models(self._points[best], scale)
+        rows = {row["sequence_id"]: row for row in self._rows([closest, best])}
+        changes, unimportant = self._changes(rows[closest], models)
+        best_changes, best_unimportant = self._changes(rows[best], models)
+        return {
+            "trial": rows[closest],
+            "best": rows[best],
+            "changes": changes,
+            "unimportant": unimportant,
+            "best_changes": best_changes,
+            "best_unimportant": best_unimportant,
+        }
+
+    def _near(self, target: Point, scale: Point) -> list[int]:
+        """Return the trials that are nearly equal to the best."""
+        bounds = [aim + _TOLERANCE * unit for aim, unit in zip(target, scale, strict=True)]
+        return [
+            number
+            for number, point in self._points.items()
+            if all(value <= bound for value, bound in zip(point, bounds, strict=True))
+        ]
+
+    def _best(self) -> int:
+        if len(self._goals) == 1:
+            return min(self._points, key=lambda number: (self._points[number], number))
+        front = front_of(self._points)
+        knee = knee_of(front)
+        return next(iter(front)) if knee is None else knee
+
+    def _scale(self) -> Point:
+        """Return, for each objective, the distance of which a twentieth makes no difference."""
+        if len(self._goals) > 1:
+            columns = zip(*front_of(self._points).values(), strict=True)
+            return tuple(max(column) - min(column) for column in columns)
+        losses = [loss for (loss,) in self._points.values()]
+        first = next(iter(self._rows([0])), None)
+        is_default = first is not None and first["parameter_source"] == "defaults"
+        base = self._points[0][0] if is_default and 0 in self._points else statistics.median(losses)
+        return (base - min(losses),)
+
+    def _units(self, numbers: Iterable[int]) -> dict[int, Floats]:
+        """Return the vectors of trials; those of an earlier search space may be missing."""
+        return {
+            row["sequence_id"]: self._space.encode(row["parameters"])
+            for row in self._rows(sorted(numbers))
+            if not self._space.validate(row["parameters"])
+        }
+
+    def _models(self, target: Point, scale: Point) -> list[tuple[Effects, bool]]:
+        """Return a model of each objective, in units of its scale, and of each limit; True for a limit."""
+        import numpy as np
+
+        units = self._units(self._chosen())
+        if len(units) < _FEWEST or not all(scale):
+            return []
+        points, values = np.array(list(units.values())), [self._values[number] for number in units]
+
+        def model(numbers: Sequence[float]) -> Effects:
+            return Effects(points, _compressed(np.array(numbers)), self._choices)
+
+        goals = [
+            model([(one.sign * value[one.name] - aim) / unit for value in values])
+            for one, aim, unit in zip(self._goals, target, scale, strict=True)
+        ]
+        limits = [model(_excesses(one, values)) for one in self._limits]
+        return [*((one, False) for one in goals), *((one, True) for one in limits)]
+
+    def _chosen(self) -> list[int]:
+        """Return the trials that a model learns from: the better half of the most, and some of the others."""
+        ranked = sorted(self._values, key=lambda number: self._points.get(number, (math.inf,)))
+        best, others = ranked[: _MOST // 2], ranked[_MOST // 2 :]
+        step = -(-len(others) // (_MOST - _MOST // 2))
+        return [*best, *others[:: max(step, 1)]]
+
+    def _changes(self, trial: Row, models: Sequence[tuple[Effects, bool]]) -> tuple[list[Row], int]:
+        """Return the changes of a trial that matter, and the number of the others."""
+        point = self._space.encode(trial["parameters"])
+        before = self._differences(point).nonzero()[0].tolist()
+        changed = self._important(point, before, models) if models else before
+        described = [
+            self._described(trial["parameters"], place)
+            for axis in changed
+            for place in (axis, *self._below(axis))
+            if not math.isnan(point[place])
+        ]
+        return described, len(before) - len(changed)
+
+    def _differences(self, point: Floats) -> Floats:
+        """Return how far each parameter is from the defaults; those below a choice that differs belong to it."""
+        return differences(point, self._start, self._choices)
+
+    def _important(
+        self, point: Floats, changed: list[int], models: Sequence[tuple[Effects, bool]]
+    ) -> list[int]:
+        """Return the changes that are left when one after the other is undone, that with the smallest effect first."""
+        import numpy as np
+
+        own = [float(model.predicted(point[None])[0]) for model, _ in models]
+        # A limit may be reached; an objective may lose what makes no difference.
+        bounds = [
+            max(value, 0.0) if is_limit else value + _TOLERANCE
+            for value, (_, is_limit) in zip(own, models, strict=True)
+        ]
+        while changed:
+            options = np.array([self._undone(point, axis) for axis in changed])
+            over = np.array(
+                [model.predicted(options) - bound for (model, _), bound in zip(models, bounds, strict=True)]
+            )
+            smallest = int(over.max(axis=0).argmin())
+            if over[:, smallest].max() > 0:
+                break
+            point = options[smallest]
+            changed = self._differences(point).nonzero()[0].tolist()
+        return changed
+
+    def _undone(self, point: Floats, axis: int) -> Floats:
+        """Return a point with the default of one parameter, and of those below it."""
+        undone, axes = point.copy(), [axis, *self._below(axis)]
+        undone[axes] = self._start[axes]
+        return undone
+
+    def _below(self, axis: int) -> list[int]:
+        """Return the parameters nested in the options of a choice, at any depth."""
+        axes = [axis]
+        for place, parameter in enumerate(self._space.parameters):
+            if parameter.parent is not None and parameter.parent[0] in axes:
+                axes.append(place)
+        return axes[1:]
+
+    def _described(self, parameters: Mapping[str, Any], axis: int) -> Row:
+        one = self._space.parameters[axis]
+        names = [name for name in one.key if isinstance(name, str)]
+        return {
+            "parameter": one.path,
+            "default": _at(self._defaults, names),
+            "value": _at(parameters, names),
+        }
+
+
+def _read_values(db: Database, names: Sequence[str]) -> dict[int, dict[str, float]]:
+    """Return the values of the trials that succeeded with a finite number for every metric."""
+    found = dict[int, dict[str, float]]()
+    for number, name, value in db.rows(
+        "SELECT sequence_id, o.name, o.value FROM objective_values o JOIN trials t USING (sequence_id)"
+        " WHERE t.status = 'SUCCEEDED' ORDER BY sequence_id"
+    ):
+        found.setdefault(number, {})[name] = value
+    return {
+        number: values
+        for number, values in found.items()
+        if all(math.isfinite(values.get(name, math.nan)) for name in names)
+    }
+
+
+def _excesses(limit: Objective, values: Sequence[Mapping[str, float]]) -> list[float]:
+    """Return by how much the trials exceed a limit, relative to the usual distance from it."""
+    found = [limit.excess({limit.name: value[limit.name]}) for value in values]
+    unit = statistics.median(map(abs, found)) or 1.0
+    return [value / unit for value in found]
+
+
+def _compressed(values: Floats) -> Floats:
+    import numpy as np
+
+    return np.where(values > 1, 1 + np.log(np.maximum(values, 1)), values)
+
+
+def _at(parameters: Any, names: Sequence[str]) -> Any:
+    """Return a parameter by the names on the way to it, None if there is none; a nested choice is its `_name`."""
+    for name in names:
+        parameters = parameters.get(name) if isinstance(parameters, Mapping) else None
+    return parameters.get("_name") if isinstance(parameters, Mapping) else parameters
+
+
+def changes_text(changes: Sequence[Mapping[str, Any]]) -> str:
+    """Return changes on one line.
+
+    >>> changes_text([{"parameter": "lr", "default": 0.1, "value": 0.01}])
+    'lr 0.1 -> 0.01'
+    """
+    return ", ".join(
+        f"{one['parameter']} {number_text(one['value'])}"
+        if one["default"] is None
+        else f"{one['parameter']} {number_text(one['default'])} -> {number_text(one['value'])}"
+        for one in changes
+    )
+
+
+def closeness_lines(found: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield which trial is closest to the defaults, with its changes, and which changes of the best trial matter."""
+    if found is None:
+        return
+    trial, best = found["trial"], found["best"]
+    number = trial["sequence_id"]
+    is_best = number == best["sequence_id"]
+    compared = "the best trial" if is_best else f"best: {_values_text(best)}, trial {best['sequence_id']}"
+    text = _changes_of(found["changes"], found["unimportant"])
+    yield f"closest to your defaults: trial {number}, {_values_text(trial)} ({compared}); {text}"
+    if not is_best:
+        text = _changes_of(found["best_changes"], found["best_unimportant"])
+        yield f"the best trial ({best['sequence_id']}): {text}"
+
+
+def _values_text(trial: Mapping[str, Any]) -> str:
+    return ", ".join(
+        number_text(value) if name == "default" else f"{name} {number_text(value)}"
+        for name, value in trial["values"].items()
+    )
+
+
+def _changes_of(changes: Sequence[Mapping[str, Any]], unimportant: int) -> str:
+    others = f"{unimportant} {'other' if changes else 'change'}{'s' if unimportant > 1 else ''}"
+    ignored = f"{others} {'does' if unimportant == 1 else 'do'} not matter"
+    if not changes:
+        return ignored if unimportant else "no changes"
+    text = f"changes: {changes_text(changes)}"
+    return f"{text}; {ignored}" if unimportant else text

@@ -1,0 +1,112 @@
+"""Which changes of a point matter: a small Gaussian process of the results, and what it expects without each change.
+
+It is for searches of up to a few hundred trials; of more, some are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    # Imported where it is used: most commands do without numpy.
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Bools = NDArray[np.bool_]
+
+__all__ = ["Effects", "differences"]
+
+_LENGTHS = (2.0, 0.7, 0.25)  # length-scales of a parameter that has an effect, in the unit interval
+_NOISES = (1e-4, 1e-3, 1e-2, 1e-1)  # of the variance of the results
+_ROUNDS = 2
+
+
+def differences(units: Floats, point: Floats, choices: Bools) -> Floats:
+    """Return how far each parameter of units (n, d) is from that of a point (d,): 1 for another option of a choice.
+
+    A parameter that only one of the two has counts 0: the choice above it differs.
+    """
+    import numpy as np
+
+    apart = np.nan_to_num(np.abs(units - point))
+    return np.where(choices, apart > 1e-9, np.where(apart > 1e-9, apart, 0.0))
+
+
+class Effects:
+    """A Gaussian process of targets (n,) at units (n, d), NaN where inactive.
+
+    A parameter has an effect if the evidence for it is worth the extra length-scale (Schwarz 1978).
+
+    >>> import numpy as np
+    >>> units = np.random.default_rng(0).random((40, 2))
+    >>> effects = Effects(units, (units[:, 0] - 0.3) ** 2, np.array([False, False]))
+    >>> low, high = effects.predicted(np.array([[0.3, 0.5], [0.9, 0.5]]))
+    >>> bool(abs(low) < 0.02 and abs(high - 0.36) < 0.02)
+    True
+    """
+
+    def __init__(self, units: Floats, targets: Floats, choices: Bools) -> None:
+        self._units, self._choices = units, choices
+        self._mean, self._spread = float(targets.mean()), float(targets.std()) or 1.0
+        self._targets = (targets - self._mean) / self._spread
+        squares = self._squares(units)
+        self._weights, self._noise = self._fitted(squares)
+        self._alpha = self._solved(squares, self._weights, self._noise)[1]
+
+    def predicted(self, units: Floats) -> Floats:
+        """Return the expected targets at points, shape (m,)."""
+        covariances = _matern(self._weights, self._squares(units))
+        return self._mean + self._spread * (covariances @ self._alpha)
+
+    def _squares(self, units: Floats) -> Floats:
+        """Return the squared distances between points and those that the process knows, shape (d, m, n)."""
+        import numpy as np
+
+        here, there = np.nan_to_num(units, nan=-1.0), np.nan_to_num(self._units, nan=-1.0)
+        squares = (here.T[:, :, None] - there.T[:, None, :]) ** 2
+        return np.where(self._choices[:, None, None], squares > 1e-18, np.minimum(squares, 1.0))
+
+    def _fitted(self, squares: Floats) -> tuple[Floats, float]:
+        """Return the weights of the parameters, 0 without an effect, and the noise, by coordinate ascent."""
+        import numpy as np
+
+        weights, noise = np.ones(len(squares)), 1e-2
+        for _ in range(_ROUNDS):
+            for axis in range(len(squares)):
+                options = [_with(weights, axis, length**-2) for length in _LENGTHS]
+                options.append(_with(weights, axis, 0.0))
+                weights = max(options, key=lambda one: self._evidence(squares, one, noise))
+            noise = max(_NOISES, key=lambda one: self._evidence(squares, weights, one))
+        return weights, noise
+
+    def _evidence(self, squares: Floats, weights: Floats, noise: float) -> float:
+        """Return the logarithm of the likelihood, less the price of the length-scales."""
+        import numpy as np
+
+        factor, alpha = self._solved(squares, weights, noise)
+        price = 0.5 * math.log(len(self._targets)) * int((weights > 0).sum())
+        return float(-0.5 * self._targets @ alpha - np.log(factor.diagonal()).sum()) - price
+
+    def _solved(self, squares: Floats, weights: Floats, noise: float) -> tuple[Floats, Floats]:
+        """Return the Cholesky factor of the covariance, and its inverse times the targets."""
+        import numpy as np
+
+        covariance = _matern(weights, squares) + noise * np.eye(len(self._targets))
+        alpha = np.asarray(np.linalg.solve(covariance, self._targets), dtype=np.float64)
+        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64), alpha
+
+
+def _with(weights: Floats, axis: int, value: float) -> Floats:
+    changed = weights.copy()
+    changed[axis] = value
+    return changed
+
+
+def _matern(weights: Floats, squares: Floats) -> Floats:
+    """Return Matern-5/2 covariances for squared distances (d, m, n)."""
+    import numpy as np
+
+    scaled = np.sqrt(5 * np.tensordot(weights, squares, axes=1))
+    return (1 + scaled + scaled**2 / 3) * np.exp(-scaled)

@@ -1,0 +1,158 @@
+"""Of nearly equal trials the one that changes the defaults least, and which of its changes matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pitchpipe.protocol import Objective
+from pitchpipe.search_space import SearchSpace
+from pitchpipe.store.reading import ExperimentView
+from pitchpipe.store.reading.closeness import Closeness, changes_text, closeness_lines
+
+from ...server.made_stores import MadeExperiment, a_config, a_trial
+
+UNIT = {"_type": "uniform", "_value": [0, 1]}
+SPACE: dict[str, Any] = {"x": UNIT, "y": UNIT, "lr": {"_type": "loguniform", "_value": [1e-4, 1]}}
+START: dict[str, Any] = {"x": 0.5, "y": 0.5, "lr": 0.1}
+LOSS = (Objective(),)
+
+
+def closest(
+    trials: Sequence[tuple[Mapping[str, Any], Any]],
+    objectives: Sequence[Objective] = LOSS,
+    space: Mapping[str, Any] = SPACE,
+) -> dict[str, Any] | None:
+    """Return what is found for trials, pairs of parameters and results; the first is that of the defaults."""
+    named = [result if isinstance(result, dict) else {"default": result} for _, result in trials]
+    values = {number: result for number, result in enumerate(named) if result != {"default": None}}
+
+    def rows(numbers: Iterable[int]) -> list[dict[str, Any]]:
+        return [
+            {
+                "sequence_id": number,
+                "parameters": trials[number][0],
+                "parameter_source": "algorithm" if number else "defaults",
+                "values": named[number],
+            }
+            for number in numbers
+        ]
+
+    return Closeness(SearchSpace.parse(space), trials[0][0], objectives, values, rows).found()
+
+
+def found_in(trials: Sequence[tuple[Mapping[str, Any], Any]], *args: Any) -> dict[str, Any]:
+    found = closest(trials, *args)
+    assert found is not None
+    return found
+
+
+def test_least_changed_of_the_nearly_equal_trials() -> None:
+    far, near = {"x": 0.9, "y": 0.1, "lr": 0.01}, {"x": 0.5, "y": 0.6, "lr": 0.01}
+    found = found_in([(START, 1.0), (far, 0.0), (near, 0.05), ({**START, "lr": 0.02}, 0.06)])
+    assert (found["trial"]["sequence_id"], found["best"]["sequence_id"]) == (2, 1)
+    assert changes_text(found["changes"]) == "y 0.5 -> 0.6, lr 0.1 -> 0.01"
+    assert list(closeness_lines(found)) == [
+        "closest to your defaults: trial 2, 0.05 (best: 0, trial 1); changes: y 0.5 -> 0.6, lr 0.1 -> 0.01",
+        "the best trial (1): changes: x 0.5 -> 0.9, y 0.5 -> 0.1, lr 0.1 -> 0.01",
+    ]
+
+
+def test_maximized_result_and_defaults_without_a_result() -> None:
+    # The median, 0.5, takes the place of the defaults: 0.97 is not within 5 % of 1 - 0.5, 0.98 is.
+    trials = [(START, None), ({**START, "x": 1.0}, 1.0), ({**START, "x": 0.6}, 0.97)]
+    trials += [({**START, "x": 0.7}, 0.98), ({**START, "x": 0.1}, 0.1), ({**START, "x": 0.2}, 0.2)]
+    trials += [({**START, "x": 0.3}, 0.5), ({**START, "x": 0.0}, 0.0)]
+    found = found_in(trials, [Objective(direction="maximize")])
+    assert (found["trial"]["sequence_id"], found["best"]["sequence_id"]) == (3, 1)
+
+
+def test_defaults_themselves_may_be_the_best() -> None:
+    found = found_in([(START, 0.1), ({**START, "x": 0.9}, 0.4)])
+    assert list(closeness_lines(found)) == [
+        "closest to your defaults: trial 0, 0.1 (the best trial); no changes"
+    ]
+
+
+def test_nothing_before_a_trial_has_succeeded() -> None:
+    assert closest([(START, None)]) is None
+    assert list(closeness_lines(None)) == []
+
+
+def model_trials(count: int, loss: Any, **fixed: Any) -> list[tuple[dict[str, Any], Any]]:
+    rng, space = np.random.default_rng(1), SearchSpace.parse(SPACE)
+    points = [START, *({**space.sample(rng), **fixed} for _ in range(count))]
+    return [(point, loss(point)) for point in points]
+
+
+def test_changes_that_do_not_matter_are_only_counted() -> None:
+    trials = model_trials(60, lambda point: (np.log10(point["lr"]) + 3) ** 2 + 0.01 * point["x"])
+    found = found_in(trials)
+    for name in ("changes", "best_changes"):
+        (change,) = found[name]
+        assert (change["parameter"], change["default"]) == ("lr", 0.1)
+    assert (found["unimportant"], found["best_unimportant"]) == (2, 2)
+    assert next(closeness_lines(found)).endswith("; 2 others do not matter")
+
+
+def test_change_that_a_limit_needs_matters() -> None:
+    # y costs a little and is only there to keep the limit.
+    limit = Objective(name="ms", direction=None, at_most=20.0)
+
+    def report(point: Mapping[str, Any]) -> dict[str, float]:
+        return {"default": (point["x"] - 0.9) ** 2 + 0.01 * abs(point["y"] - 0.5), "ms": 10 + 40 * point["y"]}
+
+    trials = [(START, report(START)), *model_trials(60, report)[1:]]
+    found = found_in(trials, [Objective(), limit])
+    assert {change["parameter"] for change in found["best_changes"]} == {"x", "y"}
+    without = found_in(trials, [Objective()])
+    assert {change["parameter"] for change in without["best_changes"]} == {"x"}
+
+
+def test_knee_of_several_objectives_takes_the_place_of_the_best() -> None:
+    two = [Objective(name="loss"), Objective(name="size")]
+    reports = [(0.0, 1.0), (0.1, 0.1), (0.12, 0.11), (1.0, 0.0)]
+    trials = [(START, {"loss": 2.0, "size": 2.0})]
+    trials += [
+        ({**START, "x": x}, {"loss": loss, "size": size})
+        for x, (loss, size) in zip((0.0, 0.9, 0.6, 1.0), reports, strict=True)
+    ]
+    found = found_in(trials, two)
+    assert (found["trial"]["sequence_id"], found["best"]["sequence_id"]) == (3, 2)
+
+
+def test_change_of_a_choice_brings_what_is_below_it() -> None:
+    nested = {"_name": "adam", "beta": {"_type": "uniform", "_value": [0.8, 1]}}
+    space = {"solver": {"_type": "choice", "_value": [{"_name": "sgd"}, nested]}, "x": UNIT}
+    start = {"solver": {"_name": "sgd"}, "x": 0.5}
+    found = found_in([(start, 1.0), ({**start, "solver": {"_name": "adam", "beta": 0.9}}, 0.0)], LOSS, space)
+    assert changes_text(found["changes"]) == "solver sgd -> adam, solver.beta 0.9"
+
+
+def test_trials_of_an_earlier_search_space_are_left_out() -> None:
+    found = found_in([(START, 1.0), ({**START, "x": 0.9}, 0.0), ({"x": 0.51}, 0.0)])
+    assert found["trial"]["sequence_id"] == 1
+
+
+@pytest.mark.parametrize("keep_close", [True, False])
+def test_read_from_a_store(tmp_path: Path, keep_close: bool) -> None:
+    start = {"lr": 0.5, "units": 16}
+    config = a_config(defaults=start, keep_close=keep_close)
+    made = MadeExperiment(tmp_path / "made", config)
+    made.commit(
+        a_trial(0, value=1.0, parameters=start, source="defaults"),
+        a_trial(1, value=0.01, parameters={"lr": 0.6, "units": 16}),
+        a_trial(2, value=0.0, parameters={"lr": 0.1, "units": 32}),
+    )
+    with ExperimentView(made.folder) as view:
+        found = view.closest_to_defaults()
+    if not keep_close:
+        assert found is None
+        return
+    assert found is not None
+    assert found["trial"]["trial_id"] == "T0001"
+    assert found["changes"] == [{"parameter": "lr", "default": 0.5, "value": 0.6}]

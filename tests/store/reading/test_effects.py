@@ -1,0 +1,33 @@
+"""The small model of which parameters matter."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pitchpipe.store.reading.effects import Effects, differences
+
+FEW = np.array([False, False, True])
+
+
+def test_options_of_a_choice_differ_by_1_and_inactive_parameters_by_0() -> None:
+    units = np.array([[0.2, np.nan, 0.25], [0.5, 0.5, 0.75]])
+    found = differences(units, np.array([0.5, 0.5, 0.75]), FEW)
+    np.testing.assert_allclose(found, [[0.3, 0, 1], [0, 0, 0]])
+
+
+def test_parameters_without_an_effect_do_not_change_the_prediction() -> None:
+    rng = np.random.default_rng(3)
+    units = np.column_stack([rng.random((60, 2)), (rng.integers(0, 2, 60) + 0.5) / 2])
+    targets = np.abs(units[:, 0] - 0.3) + 0.5 * (units[:, 2] > 0.5) + 0.01 * rng.normal(size=60)
+    effects = Effects(units, targets, FEW)
+    base, second, first, option = effects.predicted(
+        np.array([[0.3, 0.2, 0.25], [0.3, 0.9, 0.25], [0.8, 0.2, 0.25], [0.3, 0.2, 0.75]])
+    )
+    assert second == base
+    assert abs(first - base - 0.5) < 0.05
+    assert abs(option - base - 0.5) < 0.05
+
+
+def test_equal_results_are_predicted() -> None:
+    effects = Effects(np.random.default_rng(0).random((12, 3)), np.ones(12), FEW)
+    np.testing.assert_allclose(effects.predicted(np.full((1, 3), 0.5)), [1.0])

@@ -1,0 +1,67 @@
+"""The values of a parameter with which most trials fail."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.runner.trial import FailureKind
+from pitchpipe.store.reading import ExperimentView
+from pitchpipe.store.reading.failure_regions import failure_regions
+
+from ...server.made_stores import MadeExperiment, a_config, a_trial
+
+Trials = list[tuple[str | None, dict[str, Any]]]
+
+
+def trials(fails: Any, count: int = 40, kind: str = "OOM") -> Trials:
+    rng = random.Random(3)
+    points = [
+        {"batch": rng.choice([64, 128, 256, 512, 1024]), "lr": rng.random(), "net": rng.choice("abc")}
+        for _ in range(count)
+    ]
+    return [(kind if fails(point) else None, point) for point in points]
+
+
+def test_each_kind_has_its_region() -> None:
+    slow = trials(lambda point: point["lr"] < 0.25, kind="TIMEOUT")
+    edge = min(point["lr"] for kind, point in slow if kind is None)
+    found = failure_regions([*trials(lambda point: point["batch"] > 256), *slow])
+    assert found == [
+        "most trials with batch above 256 fail (out of memory)",
+        f"most trials with lr below {edge:.6g} fail (too slow)",
+    ]
+
+
+def test_option_of_a_choice() -> None:
+    assert failure_regions(trials(lambda point: point["net"] == "b", kind="NAN")) == [
+        "most trials with net b fail (NaN)"
+    ]
+
+
+@pytest.mark.parametrize("kind", ["INFRA", "IMPORT"])
+def test_failures_of_a_machine_or_an_import_have_none(kind: str) -> None:
+    assert failure_regions(trials(lambda point: point["batch"] > 256, kind=kind)) == []
+
+
+def test_failures_at_random_have_none() -> None:
+    rng = random.Random(5)
+    assert failure_regions(trials(lambda _: rng.random() < 0.25, kind="USER_ERROR")) == []
+    assert failure_regions(trials(lambda _: True, kind="USER_ERROR")) == []
+
+
+def test_few_failures_have_none() -> None:
+    assert failure_regions(trials(lambda point: point["batch"] > 256, count=6)) == []
+
+
+@pytest.mark.parametrize(("tuner", "end"), [("Auto", "; the search avoids them"), ("Random", "")])
+def test_read_from_a_store(tmp_path: Path, tuner: str, end: str) -> None:
+    made = MadeExperiment(tmp_path / "made", a_config(tuner={"name": tuner}))
+    made.commit(
+        *(a_trial(n, "FAILED", kind=FailureKind.OOM) if n > 7 else a_trial(n, value=0.5) for n in range(14))
+    )
+    with ExperimentView(made.folder) as view:
+        assert view.failure_regions() == [f"most trials with lr above 0.7 fail (out of memory){end}"]
