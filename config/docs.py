@@ -20,6 +20,7 @@ from .models import (
     EarlierSearches,
     Environment,
     ExistingFile,
+    GainLimit,
     GpuIndices,
     LocalConfig,
     MaxFailures,
@@ -30,6 +31,7 @@ from .models import (
     PriorConfig,
     RayConfig,
     Section,
+    StopConfig,
     Storage,
     WorkingDirectory,
 )
@@ -121,6 +123,30 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   are weighted by the prior, less and less as results arrive, and not at all once the better results are elsewhere, so
   that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a prior are searched as usual. A
   nested parameter is named as in constraints: `layer.kernel`."""
+_STOP = """\
+A search can end when it has found what there is to find:
+
+```yaml
+stop_when: {expected_gain_below: 0.001}   # or: noise
+```
+
+After a trial has succeeded, a Gaussian process of the results estimates how much better the best one would become if
+the search continued until nothing was left to find. When that is below the given number, the tuner is not asked for
+more trials, the running ones finish, and the experiment is DONE. The reason is in `pitchpipe status`, on the pages and
+in the report: `stopped: expected gain 0.0004 is below 0.001 after 45 trials`. A running trial with a surprising result
+can raise the estimate; then the search continues. Every estimate is in `logs/dispatcher.log`. Beyond 30 trials there is
+one for every fourth trial, beyond 100 for every eighth, beyond 200 for every twelfth.
+
+- **`noise`** is the standard deviation of the results of repeated trials with the same parameters, as the model
+  estimates it: a smaller gain could not be told from chance.
+- With limits (`constraint`), only trials that keep them count for `min_trials` and for the gain. Failed trials and
+  those that were stopped early do not count. Several objectives are an error.
+- Results of `defaults`, `initial_points`, added trials and imports count; those of a `warm_start` do not.
+- The rule needs a tuner with one configuration for each trial. Trials whose parameters are not a point of the search
+  space do not count, and advisors (a tuner and an assessor in one class) do not use the rule.
+- A search that ended this way ends again when it is resumed. To search longer, start an experiment with `warm_start`.
+
+[The notes on the search](notes/search-quality.md#the-expected-gain) say how good the estimate is."""
 # Defaults that depend on other fields.
 _DEFAULTS_IN_WORDS = {"objectives": "direction of the tuner"}
 _SECTIONS: list[tuple[str, type[Section], str]] = [
@@ -132,6 +158,7 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
     ),
     ("objectives", ObjectiveConfig, _OBJECTIVES),
     ("priors", PriorConfig, _STARTING_POINTS),
+    ("stop_when", StopConfig, _STOP),
     ("checkpoint", CheckpointConfig, ""),
     ("training_service, platform: local", LocalConfig, ""),
     ("training_service, platform: ray", RayConfig, "The default when `training_service` is not set."),
@@ -152,6 +179,7 @@ _NAMES: list[tuple[Any, str]] = [
     (Points, "list of mappings"),
     (EarlierSearches, "list of text"),
     (Confidence, "word or number"),
+    (GainLimit, "number or `noise`"),
     (MaxFailures, "integer or mapping of integers"),
     (Storage, "directory or URL"),
 ]

@@ -19,6 +19,8 @@ from .models import (
     ObjectiveConfig,
     PriorConfig,
     RayConfig,
+    Section,
+    StopConfig,
     camel_case,
 )
 from .problems import MISSING, Finding, Path, did_you_mean, nearest, shown
@@ -124,7 +126,8 @@ def _settle(draft: Draft) -> None:
     _advisor(draft)
     _objectives(draft)
     _priors(draft)
-    _checkpoint(draft)
+    _part(draft, "checkpoint", CheckpointConfig)
+    _part(draft, "stop_when", StopConfig)
     _training_service(draft)
 
 
@@ -230,10 +233,10 @@ def _priors(draft: Draft) -> None:
         }
 
 
-def _checkpoint(draft: Draft) -> None:
-    value = draft.values.get("checkpoint")
+def _part(draft: Draft, name: str, model: type[Section]) -> None:
+    value = draft.values.get(name)
     if isinstance(value, Mapping):
-        draft.values["checkpoint"] = _section(draft, value, ("checkpoint",), CheckpointConfig.model_fields)
+        draft.values[name] = _section(draft, value, (name,), model.model_fields)
 
 
 def _training_service(draft: Draft) -> None:

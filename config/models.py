@@ -30,6 +30,7 @@ __all__ = [
     "EarlierSearches",
     "Environment",
     "ExistingFile",
+    "GainLimit",
     "GpuIndices",
     "GpuNumber",
     "LocalConfig",
@@ -43,6 +44,7 @@ __all__ = [
     "PriorConfig",
     "RayConfig",
     "Section",
+    "StopConfig",
     "Storage",
     "Text",
     "Texts",
@@ -199,6 +201,17 @@ def _confidence(value: Any) -> float:
     return float(known)
 
 
+def _gain_limit(value: Any) -> float | str:
+    if value == "noise":
+        return value
+    hint = did_you_mean(value, ["noise"]) or "a number in units of the objective, such as 0.001, or noise"
+    if not _is_number(value) or not math.isfinite(value):
+        raise UnitError(f"must be a number or noise, not {shown(value)}", hint)
+    if value <= 0:
+        raise UnitError(f"must be greater than 0, not {shown(value)}", hint)
+    return float(value)
+
+
 def _earlier_search(value: Any, info: ValidationInfo) -> str:
     """Return an experiment's id or an Optuna study as it is, or the absolute path of a CSV file or a folder."""
     if not isinstance(value, str) or not value:
@@ -256,6 +269,7 @@ EarlierSearches = Annotated[
 ]
 Points = Annotated[tuple[dict[str, Any], ...], BeforeValidator(_tuple)]
 Confidence = Annotated[float, BeforeValidator(_confidence)]
+GainLimit = Annotated[float | Literal["noise"], BeforeValidator(_gain_limit)]
 MaxFailures = Annotated[int | dict[str, int], BeforeValidator(_max_failures)]
 Storage = Annotated[str, BeforeValidator(_storage)]
 OutcomeConstraint = Annotated[str, BeforeValidator(_outcome_constraint)]
@@ -309,6 +323,20 @@ class PriorConfig(Section):
     confidence: Confidence = Field(
         default=_CONFIDENCES["medium"],
         description="`low` (0.25), `medium`, `high` (0.75), or a number from 0 to 1.",
+    )
+
+
+class StopConfig(Section):
+    """When the search ends before its limits."""
+
+    expected_gain_below: GainLimit = Field(
+        description="The search ends when the further gain that a model of the results expects is below this number, in"
+        " units of the objective, or below the estimated `noise` of a result."
+    )
+    min_trials: int = Field(
+        default=20,
+        gt=0,
+        description="So many trials must have succeeded, and kept all limits, before it ends.",
     )
 
 
@@ -427,6 +455,10 @@ class ConfigFields(Section):
         description="The experiment ends after this much running time; running trials are stopped.",
     )
     max_trial_number: int | None = Field(default=None, gt=0, description="No new trials after this many.")
+    stop_when: StopConfig | None = Field(
+        default=None,
+        description="Ends the search when more trials are not worth it; see [stop_when](#stop_when).",
+    )
     max_trial_duration: PositiveDuration | None = Field(
         default=None,
         description="An attempt of a trial that runs longer is stopped and counts as failed (TIMEOUT).",

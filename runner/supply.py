@@ -46,7 +46,7 @@ class Supply:
 
     def no_more(self, event: happened.NoMoreParameters) -> None:
         """Handle a tuner that has nothing to propose."""
-        self._requests.exhausted()
+        self._requests.exhausted(event.reason)
         if self._requests.may_ask_again:
             self._course.ask_for_more()  # it may have replied before it received the last results
         self._course.settle()
