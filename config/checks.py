@@ -46,9 +46,8 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
         section = getattr(config, name)
         if section is not None:
             findings += _check_algorithm(section, name)
-    return (
-        findings + _check_objectives(config, draft) + _check_directions(config, draft) + _check_gpus(config)
-    )
+    findings += _check_objectives(config, draft) + _check_directions(config, draft)
+    return findings + _check_stop(config) + _check_gpus(config)
 
 
 def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
@@ -118,6 +117,22 @@ def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
             findings.append(
                 Finding(path=place, message=f"must be minimize or maximize, not {shown(mode)}", hint=hint)
             )
+    return findings
+
+
+def _check_stop(config: ConfigFields) -> list[Finding]:
+    rule, most = config.stop_when, config.max_trial_number
+    if rule is None:
+        return []
+    findings = []
+    goals = [one.name for one in config.objectives if one.direction is not None]
+    if len(goals) > 1:
+        what = f"needs a single objective with a direction, and there are {len(goals)}: {', '.join(goals)}"
+        hint = "limit the others instead: constraint without direction"
+        findings.append(Finding(path=("stop_when",), message=what, hint=hint, at_key=True))
+    if most is not None and rule.min_trials > most:
+        what = f"is {rule.min_trials}, more than max_trial_number ({most}): the search would never end early"
+        findings.append(Finding(path=("stop_when", "min_trials"), message=what, hint=f"at most {most}"))
     return findings
 
 

@@ -16,6 +16,7 @@ from .platforms import PLATFORMS
 from .repeats import RepeatsConfig
 from .section import Section
 from .start_fields import Confidence, EarlierSearches, Points, PriorConfig
+from .stopping import GainLimit, StopConfig
 from .values import (
     Directory,
     Duration,
@@ -150,6 +151,30 @@ repeats: {count: 5, seed: true}          # repeats: 5 is short for {count: 5}
 
 Tuners that follow the intermediate results of single trials (Hyperband, ASHA, BOHB, DEHB, PBT, PB2) and advisors cannot
 be combined with repeats."""
+_STOP = """\
+A search can end when it has found what there is to find:
+
+```yaml
+stop_when: {expected_gain_below: 0.001}   # or: noise
+```
+
+After a trial has succeeded, a Gaussian process of the results estimates how much better the best one would become if
+the search continued until nothing was left to find. When that is below the given number, the tuner is not asked for
+more trials, the running ones finish, and the experiment is DONE. The reason is in `pitchpipe status`, on the pages and
+in the report: `stopped: expected gain 0.0004 is below 0.001 after 45 trials`. A running trial with a surprising result
+can raise the estimate; then the search continues. Every estimate is in `logs/dispatcher.log`. Beyond 30 trials there is
+one for every fourth trial, beyond 100 for every eighth, beyond 200 for every twelfth.
+
+- **`noise`** is the standard deviation of the results of repeated trials with the same parameters, as the model
+  estimates it: a smaller gain could not be told from chance.
+- With limits (`constraint`), only trials that keep them count for `min_trials` and for the gain. Failed trials and
+  those that were stopped early do not count. Several objectives are an error.
+- Results of `defaults`, `initial_points`, added trials and imports count; those of a `warm_start` do not.
+- The rule needs a tuner with one configuration for each trial. Trials whose parameters are not a point of the search
+  space do not count, and advisors (a tuner and an assessor in one class) do not use the rule.
+- A search that ended this way ends again when it is resumed. To search longer, start an experiment with `warm_start`.
+
+[The notes on the search](notes/search-quality.md#the-expected-gain) say how good the estimate is."""
 # Defaults that depend on other fields.
 _DEFAULTS_IN_WORDS = {"objectives": "direction of the tuner"}
 _SECTIONS: list[tuple[str, type[Section], str]] = [
@@ -162,6 +187,7 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
     ("objectives", ObjectiveConfig, _OBJECTIVES),
     ("priors", PriorConfig, _STARTING_POINTS),
     ("repeats", RepeatsConfig, _REPEATS),
+    ("stop_when", StopConfig, _STOP),
     ("checkpoint", CheckpointConfig, ""),
     *((f"training_service, platform: {name}", model, "") for name, model in PLATFORMS.items()),
 ]
@@ -181,6 +207,7 @@ _NAMES: list[tuple[Any, str]] = [
     (Points, "list of mappings"),
     (EarlierSearches, "list of text"),
     (Confidence, "word or number"),
+    (GainLimit, "number or `noise`"),
     (MaxFailures, "integer or mapping of integers"),
     (Storage, "directory or URL"),
 ]

@@ -16,8 +16,9 @@ from .objectives import ObjectiveConfig
 from .platforms import PLATFORMS
 from .problems import MISSING, Finding, Path, did_you_mean, nearest, shown
 from .repeats import RepeatsConfig
-from .section import camel_case
+from .section import Section, camel_case
 from .start_fields import PriorConfig
+from .stopping import StopConfig
 
 __all__ = ["Draft", "fold", "make_draft"]
 
@@ -119,7 +120,8 @@ def _settle(draft: Draft) -> None:
     _advisor(draft)
     _objectives(draft)
     _priors(draft)
-    _checkpoint(draft)
+    _part(draft, "checkpoint", CheckpointConfig)
+    _part(draft, "stop_when", StopConfig)
     _repeats(draft)
     _training_service(draft)
 
@@ -226,18 +228,17 @@ def _priors(draft: Draft) -> None:
         }
 
 
-def _checkpoint(draft: Draft) -> None:
-    value = draft.values.get("checkpoint")
+def _part(draft: Draft, name: str, model: type[Section]) -> None:
+    value = draft.values.get(name)
     if isinstance(value, Mapping):
-        draft.values["checkpoint"] = _section(draft, value, ("checkpoint",), CheckpointConfig.model_fields)
+        draft.values[name] = _section(draft, value, (name,), model.model_fields)
 
 
 def _repeats(draft: Draft) -> None:
     value = draft.values.get("repeats")
-    if isinstance(value, Mapping):
-        draft.values["repeats"] = _section(draft, value, ("repeats",), RepeatsConfig.model_fields)
-    elif isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool):
         draft.values["repeats"] = {"count": value}
+    _part(draft, "repeats", RepeatsConfig)
 
 
 def _training_service(draft: Draft) -> None:

@@ -135,8 +135,8 @@ class ExperimentConfig(ConfigFields):
         return decided
 
     def _has_end(self) -> bool:
-        limits = (self.max_trial_number, self.max_experiment_duration)
-        return limits != (None, None) or fold(self.tuner.name or "") in _FINITE
+        limits = (self.max_trial_number, self.max_experiment_duration, self.stop_when)
+        return any(limit is not None for limit in limits) or fold(self.tuner.name or "") in _FINITE
 
     def dispatcher_parameters(self) -> dict[str, Any]:
         """Return what a dispatcher is started with: the canonical config without the search space (sent later)."""

@@ -18,6 +18,7 @@ from .problems import shown
 from .repeats import RepeatsConfig
 from .section import Section
 from .start_fields import EarlierSearches, Points, PriorConfig
+from .stopping import StopConfig
 from .units import UnitError
 from .values import (
     Directory,
@@ -158,6 +159,10 @@ class ConfigFields(Section):
         description="The experiment ends after this much running time; running trials are stopped.",
     )
     max_trial_number: int | None = Field(default=None, gt=0, description="No new trials after this many.")
+    stop_when: StopConfig | None = Field(
+        default=None,
+        description="Ends the search when more trials are not worth it; see [stop_when](#stop_when).",
+    )
     max_trial_duration: PositiveDuration | None = Field(
         default=None,
         description="An attempt of a trial that runs longer is stopped and counts as failed (TIMEOUT).",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..protocol import main_objective, objectives_of
+from ..protocol import Objective, main_objective, objectives_of
 from ..search_space import Problem, SearchSpaceError
+from .base import MsgDispatcherBase
 from .errors import PluginNotLoaded
 from .plugins import find_class, load_plugin, own_direction
 from .settings import Settings
@@ -45,18 +46,24 @@ def directions(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def warnings(config: Mapping[str, Any]) -> list[str]:
-    """Return what works otherwise than the objectives suggest: a tuner that knows only one.
+    """Return what works otherwise than the configuration suggests: a tuner for one objective, an unused stop rule.
 
     >>> warnings({"tuner": {"name": "Random"}, "objectives": [{"direction": "minimize", "constraint": "<= 3"}]})
     ['the tuner optimises default alone, without its limit: RandomTuner has no update_objectives']
     """
-    objectives = objectives_of(config.get("objectives") or ())
     section = config.get("advisor") or config.get("tuner") or {}
-    if len(objectives) < 2 and not any(one.is_limited for one in objectives):
-        return []
     try:
         cls = find_class("tuner", section)
     except PluginNotLoaded:  # `check` says why
+        return []
+    unused = config.get("stopWhen") is not None and issubclass(cls, MsgDispatcherBase)
+    ignored = [f"stop_when has no effect: {cls.__name__} is an advisor"] if unused else []
+    return [*_alone(cls, objectives_of(config.get("objectives") or ())), *ignored]
+
+
+def _alone(cls: type, objectives: Sequence[Objective]) -> list[str]:
+    """Return a warning about a tuner that leaves out some of the objectives or limits."""
+    if len(objectives) < 2 and not any(one.is_limited for one in objectives):
         return []
     if hasattr(cls, "update_objectives"):
         return []

@@ -12,6 +12,7 @@ from .channel import Channel
 from .controlling import DispatcherControl
 from .judging import Judging
 from .outside import OutsideWatch, is_own
+from .stopping import StopRule
 from .suggesting import Suggesting
 from .workers import Worker
 
@@ -30,7 +31,8 @@ class MsgDispatcher(MsgDispatcherBase):
 
     Intermediate results go to the assessor (and to a tuner that wants them), the end of a trial to both, a final result
     to the tuner (and to an assessor that wants it), everything else to the tuner. `constraints` are those of the search
-    space; parameters that violate them are not sent. In reports, the metric `objective` is also called `default`.
+    space; parameters that violate them are not sent. In reports, the metric `objective` is also called `default`. When
+    the `stop_rule` has a reason, the tuner is not asked for more.
     """
 
     def __init__(
@@ -41,11 +43,13 @@ class MsgDispatcher(MsgDispatcherBase):
         *,
         constraints: Sequence[str] = (),
         objective: str = "default",
+        stop_rule: StopRule | None = None,
         **options: Any,
     ) -> None:
         super().__init__(channel, **options)
         self.tuner, self.assessor = tuner, assessor
         self.constraints = tuple(constraints)
+        self.stop_rule = stop_rule
         self._suggesting = Suggesting(tuner, self.send, self._send_now, self, objective)
         self._give_control()
         self._judging: Judging | None = None
@@ -73,6 +77,7 @@ class MsgDispatcher(MsgDispatcherBase):
                 "tuner": self.tuner,
                 "suggesting": self._suggesting.state(),
                 "recovered": (self.recovered_max_param_id, self.recovered_trial_params),
+                "stop_rule": None if self.stop_rule is None else self.stop_rule.state(),
             }
         judging = None if self._judging is None else self._judging.state()
         return {"assessor": self.assessor, "judging": judging}
@@ -83,6 +88,8 @@ class MsgDispatcher(MsgDispatcherBase):
             self.tuner = state["tuner"]
             self.recovered_max_param_id, self.recovered_trial_params = state["recovered"]
             self._suggesting.take_state(self.tuner, state["suggesting"])
+            if self.stop_rule is not None:
+                self.stop_rule.take_state(state["stop_rule"])
             self._give_control()
         elif self._judging is not None:
             self.assessor = state["assessor"]
@@ -168,15 +175,23 @@ class MsgDispatcher(MsgDispatcherBase):
             if plugin.has("update_constraints"):
                 plugin.call("update_constraints", list(self.constraints))
         plugin.call("update_search_space", data)
+        if self.stop_rule is not None:
+            self.stop_rule.update_search_space(data)
         self._suggesting.watch = None if is_own(self.tuner) else OutsideWatch(data)
 
     def handle_request_trial_jobs(self, data: int) -> None:
-        """Have the tuner suggest parameters."""
-        self._suggesting.request(data)
+        """Have the tuner suggest parameters, unless the search should end."""
+        reason = self.stop_rule.why_stop() if self.stop_rule is not None and data else ""
+        if reason:
+            self._suggesting.decline(reason)
+        else:
+            self._suggesting.request(data)
 
     def handle_import_data(self, data: list[Any]) -> None:
         """Pass results measured elsewhere to the tuner."""
         self._suggesting.import_data(data)
+        if self.stop_rule is not None:
+            self.stop_rule.import_data(data)
 
     def handle_add_customized_trial(self, data: list[Any]) -> None:
         """Do nothing: `route` has taken the records of the earlier run."""
@@ -188,6 +203,8 @@ class MsgDispatcher(MsgDispatcherBase):
             return
         if kind == "FINAL":
             self._suggesting.final(data)
+            if self.stop_rule is not None:
+                self.stop_rule.final(data)
         elif kind == "PERIODICAL":
             self._suggesting.intermediate(data)
         else:
@@ -200,6 +217,8 @@ class MsgDispatcher(MsgDispatcherBase):
         record = loads(data["hyper_params"]) if data.get("hyper_params") else {}
         event = data["event"]
         cause = event if event in _CANCELED else data.get("failure_kind", "")
+        if self.stop_rule is not None:
+            self.stop_rule.trial_end(record, data["trial_job_id"], event == "SUCCEEDED")
         self._suggesting.trial_end(
             record, data["trial_job_id"], event == "SUCCEEDED", stopped=event in _STOPPED, cause=cause
         )

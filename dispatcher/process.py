@@ -31,6 +31,7 @@ from .plugins import load_plugin
 from .report import error_report
 from .saving import CheckpointUnusable, Saver, read_checkpoint
 from .settings import Settings, decode_exp_params
+from .stopping import StopRule
 
 __all__ = ["main"]
 
@@ -127,6 +128,7 @@ def _dispatcher(settings: Settings, channel: FdChannel) -> MsgDispatcherBase:
         channel,
         constraints=settings.constraints,
         objective=settings.objective,
+        stop_rule=None if settings.stop_when is None else StopRule(settings.stop_when, settings.objectives),
         protocol=settings.protocol,
         threads=settings.threads,
     )

@@ -26,6 +26,7 @@ class Settings:
     objectives: tuple[Mapping[str, Any], ...]  # as in the configuration, for plug-ins that take them
     objective: str  # the name of the one that other plug-ins optimise
     priors: Mapping[str, Mapping[str, Any]]  # the same
+    stop_when: Mapping[str, Any] | None
     injected: Mapping[str, Any]
     threads: int
     protocol: int | None
@@ -53,6 +54,7 @@ class Settings:
             objectives=objectives,
             objective=main.name,
             priors=config.get("priors") or {},
+            stop_when=config.get("stopWhen"),
             injected={"optimize_mode": main.direction if objectives else None, "seed": config.get("seed")},
             threads=_POOL_THREADS if (config.get("deprecated") or {}).get("multiThread") else 0,
             protocol=int(announced) if announced.isdecimal() else None,

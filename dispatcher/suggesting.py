@@ -77,6 +77,10 @@ class Suggesting:
         if sum(sent) < count:
             self._send(CommandType.NoMoreTrialJobs, _record(ids[0], ""))
 
+    def decline(self, reason: str) -> None:
+        """Send NoMoreTrialJobs without asking the tuner."""
+        self._send(CommandType.NoMoreTrialJobs, _record(self._new_id(), "", {"reason": reason}))
+
     def _new_id(self) -> int:
         parameter_id = max(self._next_id, self._earlier.recovered_max_param_id + 1)
         self._next_id = parameter_id + 1

@@ -21,6 +21,8 @@ from .verdicts import FailureStreak
 
 __all__ = ["Course"]
 
+_NOTHING_MORE = "the tuner has nothing more to propose"
+
 
 class Course:
     """The moves of one experiment.
@@ -159,7 +161,7 @@ class Course:
         full = most is not None and self.trials.created >= most
         dry = not self.requests.has_more and self.requests.total == 0
         if (full or dry) and not self.trials.live:
-            state.reason = "" if full else "the tuner has nothing more to propose"
+            state.reason = "" if full else self.requests.why_no_more or _NOTHING_MORE
             self._finish(ExperimentStatus.DONE)
         elif full:
             state.move(ExperimentStatus.NO_MORE_TRIAL)

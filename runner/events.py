@@ -90,7 +90,9 @@ class ParametersArrived(Event):
 
 @dataclass(slots=True)
 class NoMoreParameters(Event):
-    """The tuner has nothing to propose at present."""
+    """The tuner has nothing to propose at present; `reason` says why, if the dispatcher decided that."""
+
+    reason: str = ""
 
 
 @dataclass(slots=True)

@@ -46,7 +46,7 @@ class Supply:
 
     def no_more(self, event: happened.NoMoreParameters) -> None:
         """Handle a tuner that has nothing to propose."""
-        self._requests.exhausted()
+        self._requests.exhausted(event.reason)
         self._course.continue_families()  # in the slots that were left for what it would propose
         self._trials.start_waiting()
         if self._requests.may_ask_again:

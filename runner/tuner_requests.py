@@ -12,8 +12,8 @@ __all__ = ["TunerRequests"]
 class TunerRequests:
     """The open requests for trials, in the order in which they were sent.
 
-    `has_more` is False after the tuner had nothing to propose; `has_news` says whether it received anything since the
-    last request, so that it may have something to propose now.
+    `has_more` is False after the tuner had nothing to propose, and `why_no_more` is the reason if one was given.
+    `has_news` says whether it received anything since the last request, so that it may have something to propose now.
 
     >>> requests = TunerRequests()
     >>> requests.ask(2); requests.ask(1); requests.total
@@ -24,6 +24,7 @@ class TunerRequests:
 
     def __init__(self) -> None:
         self.has_more = True
+        self.why_no_more = ""
         self.has_news = False
         self._asked: deque[int] = deque()  # how many trials each request still waits for
 
@@ -44,8 +45,9 @@ class TunerRequests:
             if self._asked[0] == 0:
                 self._asked.popleft()
 
-    def exhausted(self) -> None:
+    def exhausted(self, reason: str = "") -> None:
         """Note that the tuner has nothing more: the first request is closed, later ones stay open."""
+        self.why_no_more = reason
         if self._asked:
             self._asked.popleft()
         self.has_more = False

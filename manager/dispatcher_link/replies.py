@@ -58,8 +58,9 @@ def _parameters(now: float, payload: str) -> Event:
     return ParametersArrived(now, loads(payload).get("parameter_id"), payload)
 
 
-def _no_more(now: float, _payload: str) -> Event:
-    return NoMoreParameters(now)
+def _no_more(now: float, payload: str) -> Event:
+    record = loads(payload)
+    return NoMoreParameters(now, record.get("reason", "") if isinstance(record, dict) else "")
 
 
 def _kill(now: float, payload: str) -> Event:

@@ -157,3 +157,48 @@ def test_optimize_mode_must_be_the_direction_of_the_main_objective(tuner: dict[s
     assert ExperimentConfig.from_dict(
         {**data, "tuner": {**tuner, "class_args": {"optimize_mode": "maximize"}}}
     )
+
+
+@pytest.mark.parametrize(
+    ("rule", "problem"),
+    [
+        ({}, "stop_when.expected_gain_below: required field is missing"),
+        ({"expected_gain_below": -1}, "must be greater than 0, not -1 (a number in units of the objective,"),
+        ({"expected_gain_below": 0}, "must be greater than 0, not 0"),
+        ({"expected_gain_below": "small"}, 'must be a number or noise, not "small"'),
+        ({"expected_gain_below": "nois"}, "(did you mean noise?)"),
+        ({"expected_gain_below": True}, "must be a number or noise, not true"),
+        ({"expected_gain_below": float("nan")}, "must be a number or noise, not NaN"),
+        (
+            {"expected_gain_below": "noise", "min_trials": 0},
+            "stop_when.min_trials: must be greater than 0, not 0",
+        ),
+        ({"expected_gain_below": "noise", "min_trials": 2.5}, "stop_when.min_trials: must be an integer"),
+        ({"expected_gain_below": "noise", "mintrial": 9}, "stop_when.mintrial: unknown field (did you mean"),
+        (0.001, "stop_when: must be a mapping, not 0.001"),
+        (
+            {"expected_gain_below": "noise", "min_trials": 31},
+            "stop_when.min_trials: is 31, more than max_trial_number (30): the search would never end early",
+        ),
+    ],
+)
+def test_bad_stop_rule_is_a_problem_with_a_place(rule: Any, problem: str) -> None:
+    (found,) = problems_of({**SMALLEST, "max_trial_number": 30, "stop_when": rule})
+    assert problem in found
+
+
+def test_stop_rule_needs_one_objective() -> None:
+    objectives = [{"name": "a", "direction": "minimize"}, {"name": "b", "direction": "maximize"}]
+    rule = {"expected_gain_below": "noise"}
+    assert problems_of({**SMALLEST, "objectives": objectives, "stop_when": rule}) == [
+        "stop_when: needs a single objective with a direction, and there are 2: a, b"
+        " (limit the others instead: constraint without direction)"
+    ]
+    limited = [objectives[0], {"name": "b", "constraint": "<= 3"}]
+    ExperimentConfig.from_dict({**SMALLEST, "objectives": limited, "stop_when": rule})
+
+
+def test_stop_rule_may_be_spelled_like_any_field_and_is_kept() -> None:
+    config = ExperimentConfig.from_dict({**SMALLEST, "stopWhen": {"expectedGainBelow": 1, "MIN_TRIALS": 9}})
+    assert config.canonical()["stopWhen"] == {"expectedGainBelow": 1.0, "minTrials": 9}
+    assert ExperimentConfig.from_canonical(config.canonical()) == config

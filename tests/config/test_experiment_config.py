@@ -231,6 +231,7 @@ def test_ignored_fields_are_warnings() -> None:
         ({"tuner": "GridSearch"}, False),
         ({"max_trial_number": 3}, False),
         ({"max_experiment_duration": "1h"}, False),
+        ({"stop_when": {"expected_gain_below": "noise"}}, False),
     ],
 )
 def test_an_experiment_without_end_is_warned_of(more: dict[str, Any], is_warned: bool) -> None:

@@ -6,6 +6,7 @@ hyper_parameters  of several such processes, fitted again at intervals
 random_forest     regression trees: SMAC
 neural_features   Bayesian linear regression on a network's features: DNGO
 parzen            densities of good and of other points: TPE, BOHB, Metis
+outlook           what the search may still find: when to stop it
 output_warping    losses as targets: bad ones are compressed
 """
 
@@ -15,6 +16,7 @@ from .gaussian_process import Posterior, Prior, condition, fit
 from .hyper_parameters import HyperParameters, interval_after
 from .matern_kernel import SMOOTHNESSES, matern
 from .neural_features import LinearPosterior, Network, regress
+from .outlook import Outlook, expected_gain
 from .output_warping import warped
 from .parzen import Mixture, ParzenHistory, features_of
 from .random_forest import Forest, grow
@@ -28,6 +30,7 @@ __all__ = [
     "Mixture",
     "Model",
     "Network",
+    "Outlook",
     "ParzenHistory",
     "Posterior",
     "Prior",
@@ -35,6 +38,7 @@ __all__ = [
     "SurrogateTuner",
     "Training",
     "condition",
+    "expected_gain",
     "features_of",
     "fit",
     "grow",

@@ -1,0 +1,42 @@
+"""When a search ends before its limits: the field, and its checks."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from .problems import did_you_mean, shown
+from .section import Section
+from .units import UnitError
+
+__all__ = ["GainLimit", "StopConfig"]
+
+
+def _gain_limit(value: Any) -> float | str:
+    if value == "noise":
+        return value
+    hint = did_you_mean(value, ["noise"]) or "a number in units of the objective, such as 0.001, or noise"
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise UnitError(f"must be a number or noise, not {shown(value)}", hint)
+    if value <= 0:
+        raise UnitError(f"must be greater than 0, not {shown(value)}", hint)
+    return float(value)
+
+
+GainLimit = Annotated[float | Literal["noise"], BeforeValidator(_gain_limit)]
+
+
+class StopConfig(Section):
+    """When the search ends before its limits."""
+
+    expected_gain_below: GainLimit = Field(
+        description="The search ends when the further gain that a model of the results expects is below this number, in"
+        " units of the objective, or below the estimated `noise` of a result."
+    )
+    min_trials: int = Field(
+        default=20,
+        gt=0,
+        description="So many trials must have succeeded, and kept all limits, before it ends.",
+    )

@@ -1,0 +1,123 @@
+"""When to end a search: as soon as a model of the results expects no further gain that is worth a trial."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..protocol import STARTING_POINTS, JsonError, MetricError, loads, objectives_of
+
+__all__ = ["StopRule"]
+
+_STATE = ("_space", "_results", "_reported")
+_log = logging.getLogger(__name__)
+
+
+class StopRule:
+    """Says why the tuner need not be asked for more trials: the expected gain is below a number, or below the noise.
+
+    `rule` and `objectives` are as in the configuration. So many trials as the rule says must have succeeded, and kept
+    all limits, before. What is not a point of the search space, or has no finite number for every objective, does not
+    count.
+
+    >>> rule = StopRule({"expectedGainBelow": "noise", "minTrials": 5}, [{"direction": "minimize"}])
+    >>> rule.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
+    >>> rule.import_data([{"parameter": {"x": x / 5}, "value": 0.3} for x in range(5)])
+    >>> rule.why_stop()
+    'stopped: expected gain 0 is below the noise 0 after 5 trials'
+    """
+
+    def __init__(self, rule: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]]) -> None:
+        self._below: float | str = rule["expectedGainBelow"]
+        self._fewest: int = rule["minTrials"]
+        parsed = objectives_of(objectives or [{"direction": "minimize"}])
+        self._goal = next(one for one in parsed if one.direction is not None)
+        self._limits = [one for one in parsed if one.is_limited]
+        self._space: Any = {}
+        self._results: list[
+            tuple[dict[str, Any], list[float]]
+        ] = []  # parameters; the loss, then the excesses
+        self._reported: dict[str, Any] = {}  # final results of trials that have not ended
+        self._decided: tuple[int, str] = -1, ""  # after so many results
+
+    def state(self) -> dict[str, Any]:
+        """Return what must be saved."""
+        return {name: getattr(self, name) for name in _STATE}
+
+    def take_state(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
+        for name in _STATE:
+            setattr(self, name, state[name])
+
+    def update_search_space(self, space: Any) -> None:
+        """Take the search space; earlier results count where they are points of it."""
+        self._space, self._decided = space, (-1, "")
+
+    def final(self, data: Mapping[str, Any]) -> None:
+        """Take the record of a final result, which counts when its trial has succeeded."""
+        self._reported.setdefault(data["trial_job_id"], data["value"])
+
+    def trial_end(self, record: Mapping[str, Any], trial_job_id: str, success: bool) -> None:
+        """Take the end of a trial."""
+        value = self._reported.pop(trial_job_id, None)
+        parameters = record.get("parameters")
+        if success and value is not None:
+            self._add(parameters, value)
+        elif not success and record.get("parameter_source") in STARTING_POINTS:
+            # Its result was imported before it failed.
+            self._results = [result for result in self._results if result[0] != parameters]
+
+    def import_data(self, data: Sequence[Any]) -> None:
+        """Take results measured elsewhere; those of earlier searches, which have a `source`, do not count."""
+        for item in data:
+            if isinstance(item, Mapping) and "source" not in item:
+                self._add(item.get("parameter"), item.get("value"))
+
+    def _add(self, parameters: Any, value: Any) -> None:
+        """Note a result; its value may be JSON text."""
+        try:
+            report = loads(value) if isinstance(value, str) else value
+            numbers = [self._goal.loss(report), *(one.excess(report) for one in self._limits)]
+        except (JsonError, MetricError):
+            return
+        if isinstance(parameters, dict) and all(map(math.isfinite, numbers)):
+            self._results.append((parameters, numbers))
+
+    def why_stop(self) -> str:
+        """Return why the search can end, with the expected gain; empty while it should continue."""
+        if len(self._results) < self._fewest:
+            return ""
+        from ..tuners.models import interval_after  # needs numpy, and most experiments have no rule
+
+        count = len(self._results)
+        due = max(self._fewest, count - count % interval_after(count))
+        if self._decided[0] != due:
+            self._decided = due, self._decide(due)
+        return self._decided[1]
+
+    def _decide(self, count: int) -> str:
+        """Return the reason after the first `count` results."""
+        import numpy as np
+
+        from ..search_space import SearchSpace
+        from ..tuners.base import Embedding
+        from ..tuners.models import expected_gain
+
+        space = SearchSpace.parse(self._space)
+        known = [result for result in self._results[:count] if not space.validate(result[0])]
+        numbers = np.array([found for _, found in known]).reshape(len(known), 1 + len(self._limits))
+        feasible = int(np.all(numbers[:, 1:] <= 0, axis=1).sum())
+        if feasible < max(self._fewest, 1):
+            return ""
+        units = np.array([space.encode(parameters) for parameters, _ in known])
+        outlook = expected_gain(Embedding.of(space), units, numbers[:, 0], numbers[:, 1:])
+        least = outlook.noise if self._below == "noise" else float(self._below)
+        _log.info(
+            "After %d trials the expected gain is %.3g, the noise %.3g", count, outlook.gain, outlook.noise
+        )
+        if outlook.gain > 0 and outlook.gain >= least:
+            return ""
+        named = f"the noise {least:.3g}" if self._below == "noise" else f"{least:.12g}"
+        return f"stopped: expected gain {outlook.gain:.3g} is below {named} after {count} trial{'s' * (count > 1)}"
