@@ -42,6 +42,9 @@ def test_volume_is_the_share_of_random_points_that_are_dominated(module: Any, ob
     volumes, rng = module("volumes"), random.Random(1)
     points = [[rng.uniform(-1, 3) for _ in range(objectives)] for _ in range(30)]
     front = volumes.front_of(points)
+    assert not any(
+        a is not b and all(x <= y for x, y in zip(a, b, strict=True)) for a in front for b in front
+    )
     drawn = [[rng.uniform(-0.5, 2) for _ in range(objectives)] for _ in range(4000)]
     hit = sum(any(all(a <= b for a, b in zip(p, d, strict=True)) for p in front) for d in drawn)
     found = volumes.volume(points, [-0.5] * objectives, [2.0] * objectives)

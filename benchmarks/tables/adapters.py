@@ -93,7 +93,6 @@ class _Optuna(Adapter):
         }
         self._space = space
         self._study = optuna.create_study(sampler=samplers[kind](), directions=["minimize"] * len(objectives))
-        self._failed = optuna.trial.TrialState.FAIL
         self._trials: list[Any] = []
 
     def suggest(self, count: int) -> list[Parameters]:
@@ -102,22 +101,19 @@ class _Optuna(Adapter):
 
     def observe(self, values: Sequence[Values]) -> None:
         for trial, found in zip(self._trials, values, strict=True):
-            if any(map(math.isnan, found)):
-                self._study.tell(trial, state=self._failed)
-            else:
-                self._study.tell(trial, found)
+            self._study.tell(trial, found)  # NaN makes it a failed trial
 
 
 class _Scalar(Adapter):
     """A library that knows neither failures nor several objectives: a failed trial is as bad as the worst so far."""
 
     def __init__(self) -> None:
-        self._worst = 0.0
+        self._known: list[float] = []
 
     def observe(self, values: Sequence[Values]) -> None:
-        known = [value for [value] in values if not math.isnan(value)]
-        self._worst = max([self._worst, *known]) if self._worst else max(known, default=0.0)
-        self._learn([self._worst if math.isnan(value) else value for [value] in values])
+        self._known += [value for [value] in values if not math.isnan(value)]
+        worst = max(self._known, default=0.0)
+        self._learn([worst if math.isnan(value) else value for [value] in values])
 
     @abstractmethod
     def _learn(self, values: list[float]) -> None: ...
