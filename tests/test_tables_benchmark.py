@@ -11,7 +11,18 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-MODULES = ("adapters", "definitions", "environments", "optimisers", "runs", "scores", "volumes", "worker")
+MODULES = (
+    "adapters",
+    "definitions",
+    "environments",
+    "optimisers",
+    "reference",
+    "run",
+    "runs",
+    "scores",
+    "volumes",
+)
+MODULES += ("worker",)
 TWO = {"ideal": [0.0, 0.0], "worst": [1.0, 1.0], "volume": 0.5}
 
 
@@ -103,6 +114,14 @@ def test_optimisers_are_compared_on_the_tasks_that_all_have_run(module: Any) -> 
     assert "| Random | +50.00 (+50.00 to +50.00) | 1 / 0 / 0 |" in list(scores.differences(found))
 
 
+def test_subset_is_drawn_before_patterns_choose_and_grows_at_its_end(module: Any) -> None:
+    chosen, names = module("run").chosen, [f"{model}_{n:02}" for model in "abc" for n in range(10)]
+    few, more = (chosen(names, count, ["*"]) for count in (6, 12))
+    assert more[:6] == few != names[:6]
+    assert chosen(names, 12, ["a_*", "b_*"]) == [name for name in more if name[0] in "ab"]
+    assert chosen(names, None, ["c_*"]) == names[20:]
+
+
 @pytest.mark.parametrize("name", ["Auto", "Random", "optuna-tpe", "optuna-nsga2"])
 @pytest.mark.parametrize("objectives", [["default"], ["default", "cost"]])
 def test_optimisers_take_batches_and_failed_trials(module: Any, name: str, objectives: list[str]) -> None:
@@ -160,7 +179,7 @@ def test_unknown_task_is_an_error_that_lists_the_tasks(tree: Path, tmp_path: Pat
     done = run(tree, "formulas", "--tasks", "flat*", "--results", str(tmp_path))
     assert done.returncode == 1
     assert done.stderr == (
-        "python -m benchmarks.tables: formulas has no task 'flat*'; its tasks: concave convex\n"
+        "python -m benchmarks.tables: no task matches 'flat*'; these are the tasks: concave convex\n"
     )
     assert list(tmp_path.iterdir()) == []
 

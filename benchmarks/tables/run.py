@@ -28,6 +28,8 @@ from runs import Plan, Runs
 from scores import by_task, differences, scores_of, summary
 from worker import Tasks
 
+__all__ = ["chosen"]
+
 _ROOT = Path(__file__).parents[2]
 _SHARES = (0.25, 0.5, 1.0)
 
@@ -57,7 +59,7 @@ def _plan(options: argparse.Namespace, runs: Runs) -> Plan:
     if table.needs_scale and options.baseline is None and "Random" not in optimisers:
         optimisers.append("Random")  # its points make the scale
     return Plan(
-        tasks=_subset(_matching(runs, patterns), options.subset),
+        tasks=chosen(_names(runs), options.subset, patterns),
         optimisers=optimisers,
         seeds=range(options.seeds or (1 if quick else table.seeds)),
         budget=options.budget or (table.quick_budget if quick else table.budget),
@@ -65,20 +67,18 @@ def _plan(options: argparse.Namespace, runs: Runs) -> Plan:
     )
 
 
-def _matching(runs: Runs, patterns: Sequence[str]) -> list[str]:
-    python = runs.environments.python(runs.table.environment)
-    with Tasks(python, runs.name) as tasks:
-        names = tasks.ask("list")
-    for pattern in patterns:
-        if not any(fnmatch(name, pattern) for name in names):
-            raise ValueError(f"{runs.name} has no task {pattern!r}; its tasks: {' '.join(names)}")
-    return [name for name in names if any(fnmatch(name, pattern) for pattern in patterns)]
+def _names(runs: Runs) -> list[str]:
+    with Tasks(runs.environments.python(runs.table.environment), runs.name) as tasks:
+        return tasks.ask("list")
 
 
-def _subset(names: list[str], count: int | None) -> list[str]:
-    """Return tasks that are drawn at random, always the same, in the order in which they were drawn."""
-    drawn = random.Random(0).sample(names, len(names))
-    return names if count is None else drawn[:count]
+def chosen(names: Sequence[str], count: int | None, patterns: Sequence[str]) -> list[str]:
+    """Return the tasks that match a pattern; with a count, of so many that are drawn at random, always the same."""
+    drawn = list(names) if count is None else random.Random(0).sample(names, len(names))[:count]
+    found = [name for name in drawn if any(fnmatch(name, pattern) for pattern in patterns)]
+    if not found:
+        raise ValueError(f"no task matches {' '.join(patterns)!r}; these are the tasks: {' '.join(drawn)}")
+    return found
 
 
 def _print(options: argparse.Namespace, runs: Runs, plan: Plan) -> None:
@@ -113,7 +113,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("table", choices=TABLES)
     parser.add_argument("--tasks", nargs="+", metavar="PATTERN", help="such as 'SVM_*'; all of them")
     parser.add_argument(
-        "--subset", type=_count, metavar="N", help="N of these tasks, drawn at random, always the same"
+        "--subset", type=_count, metavar="N", help="of N tasks, drawn at random, always the same"
     )
     parser.add_argument("--seeds", type=_count, help="searches on each task")
     parser.add_argument(
