@@ -25,7 +25,7 @@ from definitions import TABLES, Scale, own_scale, shipped_scale
 from environments import Environments, EnvironmentUnavailable
 from reference import reached_2009
 from runs import Plan, Runs
-from scores import by_task, differences, scores_of, summary
+from scores import by_task, differences, plot, scores_of, summary
 from worker import Tasks
 
 __all__ = ["chosen"]
@@ -102,6 +102,10 @@ def _print(options: argparse.Namespace, runs: Runs, plan: Plan) -> None:
         )
     if options.by_task:
         print("\n" + "\n".join(by_task(scores)))
+    if options.plot is not None:
+        shares = [step / 16 for step in range(1, 17)]
+        title = f"{runs.name}, {len(tasks)} tasks"
+        plot(scores_of(rows, plan.optimisers, runs.table, scale, shares), shares, options.plot, title)
 
 
 def _options() -> argparse.Namespace:
@@ -123,6 +127,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--processes", type=_count, default=1, help="searches at a time")
     parser.add_argument("--baseline", type=Path, help="a baseline file of Bayesmark, for its scale")
     parser.add_argument("--by-task", action="store_true", help="print the score of each task, too")
+    parser.add_argument("--plot", type=Path, help="an SVG file to draw; needs matplotlib")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "tables")
     parser.add_argument("--environments", type=Path, default=_ROOT / ".tables")
     parser.add_argument("--quick", action="store_true", help="one task, one seed, few evaluations")

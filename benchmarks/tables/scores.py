@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
 import numpy as np
 from definitions import Scale, Table
 
-__all__ = ["Scores", "by_task", "differences", "scores_of", "summary"]
+__all__ = ["Scores", "by_task", "differences", "plot", "scores_of", "summary"]
 
 _DRAWS = 10_000
 Row = Mapping[str, Any]
@@ -91,6 +92,26 @@ def by_task(scores: Sequence[Scores]) -> Iterator[str]:
     yield "|---|" + "---|" * len(scores)
     for task in scores[0].tasks:
         yield f"| {task} | " + " | ".join(f"{one.tasks[task][:, -1].mean():.1f}" for one in scores) + " |"
+
+
+def plot(scores: Sequence[Scores], shares: Sequence[float], path: Path, title: str) -> None:
+    """Draw the mean score against the share of the budget into an SVG file, one line for each optimiser."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    pyplot.rcParams["svg.hashsalt"] = "pitchpipe"
+    figure, axes = pyplot.subplots(figsize=(7.2, 3.4), layout="constrained")
+    for one in sorted(scores, key=lambda one: -one.means().mean()):
+        means = [one.means(index).mean() for index in range(len(shares))]
+        first = one is scores[0]
+        axes.plot([100 * share for share in shares], means, label=one.optimiser, lw=2 if first else 1)
+    axes.set(xlabel="share of the evaluations, %", ylabel="mean score", title=title, xlim=(0, 100))
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside right upper", fontsize=8)
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
