@@ -7,12 +7,11 @@ from typing import Any
 
 from ...protocol import Objective
 from ..errors import understood
-from .configuration import read_objectives, read_repeats
+from .configuration import read_objectives
 from .database import Database
-from .families import outcomes_of, read_families
+from .families import outcomes_of, read_outcomes
 from .front import Point, added, front_of, hypervolume, knee_of, reference_of
 from .trial_query import QueryError, limit_broken
-from .trial_rows import rows_by_number
 
 __all__ = ["closest_to_limits", "limits_of", "read_best", "read_front", "read_history"]
 
@@ -28,17 +27,13 @@ def read_best(db: Database, count: int, by: str | None = None) -> list[dict[str,
     """
     goals = _goals(db)
     if by is not None:
-        return _rows(db, _chosen(db, goals, by)[:count])
+        return read_outcomes(db, _chosen(db, goals, by)[:count])
     if len(goals) > 1:
-        return _rows(db, list(front_of(_points(db))))
+        return read_outcomes(db, list(front_of(_points(db))))
     keeps, bound = _keeps_limits(db)
     order = "DESC" if goals[0].direction == "maximize" else "ASC"
     statement = f"{_values(db)} AND {keeps} ORDER BY value {order}, sequence_id LIMIT ?"
-    return _rows(db, [row[0] for row in db.rows(statement, (goals[0].name, *bound, count))])
-
-
-def _rows(db: Database, numbers: Sequence[int]) -> list[dict[str, Any]]:
-    return read_families(db, numbers) if read_repeats(db) > 1 else rows_by_number(db, numbers)
+    return read_outcomes(db, [row[0] for row in db.rows(statement, (goals[0].name, *bound, count))])
 
 
 def _values(db: Database) -> str:

@@ -21,8 +21,8 @@ from ..errors import understood
 from .configuration import read_config, read_objectives
 from .database import Database
 from .effects import Effects, differences
+from .families import outcomes_of, read_outcomes
 from .front import Point, front_of, knee_of
-from .trial_rows import rows_by_number
 from .words import number_text
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def read_closest_to_defaults(db: Database) -> Row | None:
         objectives = read_objectives(db)
         values = _read_values(db, [one.name for one in objectives])
         search = Closeness(
-            space, config["defaults"], objectives, values, lambda numbers: rows_by_number(db, numbers)
+            space, config["defaults"], objectives, values, lambda numbers: read_outcomes(db, numbers)
         )
         return search.found()
 
@@ -236,11 +236,10 @@ class Closeness:
 
 
 def _read_values(db: Database, names: Sequence[str]) -> dict[int, dict[str, float]]:
-    """Return the values of the trials that succeeded with a finite number for every metric."""
+    """Return the results with a finite number for every metric."""
     found = dict[int, dict[str, float]]()
     for number, name, value in db.rows(
-        "SELECT sequence_id, o.name, o.value FROM objective_values o JOIN trials t USING (sequence_id)"
-        " WHERE t.status = 'SUCCEEDED' ORDER BY sequence_id"
+        f"SELECT sequence_id, name, value FROM ({outcomes_of(db)}) ORDER BY sequence_id"
     ):
         found.setdefault(number, {})[name] = value
     return {

@@ -10,7 +10,7 @@ from .configuration import main_name, read_repeats
 from .database import Database
 from .trial_rows import rows_by_number
 
-__all__ = ["outcomes_of", "read_families"]
+__all__ = ["outcomes_of", "read_families", "read_outcomes"]
 
 _RESULTS = (
     "SELECT {number} AS sequence_id, {time} AS end_time, o.name AS name, {value} AS value"
@@ -37,6 +37,11 @@ def outcomes_of(db: Database) -> str:
         f"{_MEANS} AND family_of(t.record) IN ({counted}) GROUP BY family_of(t.record), o.name"
         " HAVING mean_of(o.value) IS NOT NULL"
     )
+
+
+def read_outcomes(db: Database, numbers: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the trials with these numbers, or the families that they are the first of."""
+    return read_families(db, numbers) if read_repeats(db) > 1 else rows_by_number(db, numbers)
 
 
 def read_families(db: Database, numbers: Sequence[int] | None = None) -> list[dict[str, Any]]:

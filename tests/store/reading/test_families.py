@@ -144,3 +144,16 @@ def test_infinite_repeats(tmp_path: Path) -> None:
     with ExperimentView(made.folder) as view:
         (best,) = view.best()
     assert (best["value"], best["repeats"]["interval"]) == (math.inf, {"default": None})
+
+
+def test_families_are_compared_for_closeness_by_their_means(tmp_path: Path) -> None:
+    made = repeating(tmp_path, defaults={"lr": 0.1, "units": 16}, keep_close=True)
+    defaults = [a_repeat(1, 1, 0, 0.5, "complete"), a_repeat(2, 1, 1, 0.7)]
+    lucky = [a_repeat(3, 3, 0, 0.0, "complete"), a_repeat(4, 3, 1, 0.9)]
+    good = [a_repeat(5, 5, 0, 0.2, "complete"), a_repeat(6, 5, 1, 0.4)]
+    made.commit(*defaults, *lucky, *good)
+    with ExperimentView(made.folder) as view:
+        found = view.closest_to_defaults()
+    assert found is not None
+    assert (found["best"]["sequence_id"], found["best"]["value"]) == (5, pytest.approx(0.3))
+    assert found["trial"] == found["best"]
