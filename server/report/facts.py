@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from ...runner import ExperimentStatus
 from ...store.reading import ExperimentView, FailureGroup, closest_text, duration_text, gain_text
 from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers, value_name, written
+from ..health import read_health
 from .secrecy import hidden
 
 __all__ = ["Facts", "TrialsTable", "facts_of"]
@@ -91,7 +92,7 @@ def facts_of(view: ExperimentView, table: ExperimentTable, now: float | None = N
         state=_state(summary, moment),
         reason=summary["reason"] or "",
         error=hidden(summary["error"] or ""),
-        summary=_summary(summary, table, view.front()),
+        summary=_summary(summary, table, view.front(), read_health(view)),
         counts=[
             (look.name, look.color, summary["counts"][status])
             for status, look in STATUS_LOOKS.items()
@@ -119,7 +120,9 @@ def _state(summary: Mapping[str, Any], now: float) -> str:
     return ""
 
 
-def _summary(summary: Mapping[str, Any], table: ExperimentTable, front: Mapping[str, Any]) -> Pairs:
+def _summary(
+    summary: Mapping[str, Any], table: ExperimentTable, front: Mapping[str, Any], health: Sequence[str]
+) -> Pairs:
     counts = summary["counts"]
     planned = summary["limits"]["max_trial_number"]
     pairs = [("Status", summary["status"])]
@@ -132,6 +135,7 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, front: Mapping[
         pairs.append(("Best trial", closest_text(summary["closest"])))
     if gain := gain_text(summary):
         pairs.append(("Defaults", gain))
+    pairs += [("Note", note) for note in health]
     pairs += [
         ("Trials", f"{summary['trials']:,}" + (f" of {planned:,}" if planned else "")),
         ("Failed", f"{counts.get('FAILED', 0):,}"),
