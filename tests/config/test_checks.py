@@ -124,6 +124,9 @@ def test_no_objective_has_to_be_called_default() -> None:
     ]
     assert config.goal == "minimizing loss, limit ms <= 20"
     assert ExperimentConfig.from_canonical(config.canonical()) == config
+    # Users may lower the limit later: the experiment can still be resumed.
+    lowered = {**config.canonical(), "maxTrialNumber": 3}
+    assert ExperimentConfig.from_canonical(lowered).max_trial_number == 3
 
 
 LOSS = {"name": "loss", "direction": "minimize"}
