@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runner import ExperimentStatus
+from ..server import read_health
 from ..store import ExperimentFolder, default_directory
 from ..store.reading import (
     ExperimentView,
@@ -92,6 +93,8 @@ def summary_object(view: ExperimentView, summary: Summary) -> dict[str, Any]:
         found["failures"] = [_failure_object(group) for group in failures]
     if retries := view.retries():
         found["retries"] = retries
+    if health := read_health(view):
+        found["health"] = health
     return {**found, "reason": summary["reason"]} if summary["reason"] else found
 
 
@@ -131,13 +134,14 @@ def outcome_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
 
 
 def best_lines(view: ExperimentView, summary: Summary) -> Iterator[str]:
-    """Yield the best trial with its parameters, or the front with its hypervolume, and the gain over the defaults."""
+    """Yield the best trial with its parameters, or the front, the gain over the defaults, and notes on the search."""
     yield from _best_lines(summary)
     if has_front(summary):
         yield from front_lines(view.front())
     if gain := gain_text(summary):
         yield gain
     yield from closeness_lines(view.closest_to_defaults())
+    yield from (f"note: {note}" for note in read_health(view))
 
 
 def _best_lines(summary: Summary) -> Iterator[str]:

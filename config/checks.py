@@ -10,7 +10,7 @@ from .models import AlgorithmConfig, ConfigFields
 from .platforms import LocalConfig
 from .problems import MISSING, Finding, Path, did_you_mean, shown
 
-__all__ = ["check_fields", "check_space", "fill_defaults"]
+__all__ = ["check_fields", "check_space", "check_stop", "fill_defaults"]
 
 DIRECTIONS = ("minimize", "maximize")
 
@@ -47,7 +47,7 @@ def check_fields(config: ConfigFields, draft: Draft, needs_command: bool) -> lis
         if section is not None:
             findings += _check_algorithm(section, name)
     findings += _check_objectives(config, draft) + _check_directions(config, draft)
-    return findings + _check_stop(config) + _check_gpus(config)
+    return findings + _check_gpus(config)
 
 
 def _check_algorithm(section: AlgorithmConfig, name: str) -> list[Finding]:
@@ -120,7 +120,8 @@ def _check_directions(config: ConfigFields, draft: Draft) -> list[Finding]:
     return findings
 
 
-def _check_stop(config: ConfigFields) -> list[Finding]:
+def check_stop(config: ConfigFields) -> list[Finding]:
+    """Return the problems of the stop rule in a new config; users may change the limits of a stored one."""
     rule, most = config.stop_when, config.max_trial_number
     if rule is None:
         return []

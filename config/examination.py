@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Any, Generic
 
-from .checks import check_fields, check_space, fill_defaults
+from .checks import check_fields, check_space, check_stop, fill_defaults
 from .draft import make_draft
 from .places import Places
 from .plugins import PluginCheck, ask_dispatcher
@@ -72,6 +72,7 @@ class Examination(Generic[Fields]):
         self._note(findings)
         self._note(check_fields(config, self.draft, self.needs_command))
         if not self.stored:
+            self._note(check_stop(config))
             config = self._with_space(config)
         if config.search_space is not None and not self.draft.wrong & {"search_space", "constraints"}:
             self._note(check_space(config))

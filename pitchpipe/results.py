@@ -62,8 +62,8 @@ class ExperimentResult(Plots):
     `best` is the best trial, None if none succeeded; with several objectives it is the Pareto front, a list.
     `directions` maps the name of each objective to `minimize` or `maximize`. `defaults` is the trial of the `defaults`
     of the config once it has succeeded, and `gain` by how much the best is better: a number, 0 if nothing is better, or
-    with several objectives the largest gain in each. The rows of `trials` are read from the
-    experiment's folder on first use.
+    with several objectives the largest gain in each; None if the defaults violate a limit. The rows of `trials` are
+    read from the experiment's folder on first use.
     """
 
     id: str
@@ -149,6 +149,15 @@ class ExperimentResult(Plots):
             return None
         return {**found, **{name: self.trial(found[name]["trial_id"]) for name in ("trial", "best")}}
 
+    @cached_property
+    def health(self) -> list[str]:
+        """Notes on how the search went: whether it learned, ranges that are too narrow, parameters of no use."""
+        from .server import read_health
+        from .store.reading import ExperimentView
+
+        with ExperimentView(self.folder) as view:
+            return read_health(view)
+
     def dataframe(self) -> Any:
         """Return the trials as a pandas DataFrame: one row each, nested columns as `parameters.x`; needs pandas."""
         try:
@@ -194,7 +203,7 @@ def result_of(folder: Path) -> ExperimentResult:
     directions = {objective["name"]: objective["direction"] for objective in summary["objectives"]}
     names = list(directions)
     front = [_best_of(trial, names) for trial in summary["best"]]
-    gains = gains_over_defaults(summary)
+    gains, defaults = gains_over_defaults(summary), summary["defaults"]
     return ExperimentResult(
         id=summary["id"],
         status=summary["status"],
@@ -203,7 +212,7 @@ def result_of(folder: Path) -> ExperimentResult:
         best=front if len(directions) > 1 else next(iter(front), None),
         reason=summary["reason"],
         directions=directions,
-        defaults=None if gains is None else _best_of(summary["defaults"], names),
+        defaults=_best_of(defaults, names) if defaults and defaults["status"] == "SUCCEEDED" else None,
         gain=gains[names[0]] if gains and len(names) == 1 else gains,
     )
 

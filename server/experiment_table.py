@@ -55,6 +55,7 @@ def _record(row: Mapping[str, Any]) -> TrialRecord:
         worker=row["agent"] or "",
         reason=row["reason"],
         trial_id=row["trial_id"],
+        source=row["parameter_source"] or "algorithm",
     )
 
 

@@ -9,8 +9,9 @@ from fastapi import APIRouter, Query, Request, Response
 from ...store import StoreError
 from ...store.reading import ExperimentView
 from ..experiments import Experiments, Shown
+from ..health import read_health
 from .common import ExperimentName, cached_response, shown
-from .models import Best, ExperimentSummary, Failure, Front, HistoryPoint, Importance
+from .models import Best, ExperimentSummary, Failure, Front, Health, HistoryPoint, Importance
 
 __all__ = ["router"]
 
@@ -83,6 +84,13 @@ def get_importance(
     return cached_response(
         request, meant, ("importance", objective), lambda: _importance(meant.view, objective)
     )
+
+
+@router.get("/experiments/{experiment}/health", response_model=Health)
+def get_health(request: Request, experiment: ExperimentName) -> Response:
+    """Return notes on how the search went: whether it learned, ranges that are too narrow, useless parameters."""
+    meant = shown(request, experiment)
+    return cached_response(request, meant, "health", lambda: {"notes": read_health(meant.view)})
 
 
 def _importance(view: ExperimentView, objective: str | None) -> Any:

@@ -17,6 +17,7 @@ __all__ = [
     "ExperimentSummary",
     "Failure",
     "Front",
+    "Health",
     "HistoryPoint",
     "Import",
     "Importance",
@@ -249,6 +250,12 @@ class Front(BaseModel):
     history: list[FrontPoint]
     infeasible: list[int] = Field(description="Those that violate a limit.")
     limits: dict[str, str]
+
+
+class Health(BaseModel):
+    """Notes on how a search went, as sentences."""
+
+    notes: list[str]
 
 
 class HistoryPoint(BaseModel):

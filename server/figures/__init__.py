@@ -14,6 +14,7 @@ from .downsampling import chosen_numbers, downsampled
 from .drawing import base_figure, best_so_far, nothing, short, value_axis, value_name, written
 from .edf import plot_edf
 from .example import example_table
+from .health import health_notes
 from .history import plot_history
 from .importances import Importance, importance, plot_importance
 from .parallel import plot_parallel
@@ -41,6 +42,7 @@ __all__ = [
     "dimensions_of",
     "downsampled",
     "example_table",
+    "health_notes",
     "importance",
     "inferred",
     "nothing",

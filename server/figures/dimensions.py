@@ -29,7 +29,8 @@ class Dimension:
 
     `name` is its label, `key` its path in the parameters of a trial, `conditions` the nested choices that must have
     been made for it to exist: (path of the choice, name of the option). `options` are the labels of a categorical
-    one; `low` and `high` bound a numeric one and are None while nothing is known.
+    one; `low` and `high` bound a numeric one and are None while nothing is known. An `unbounded` one may have values
+    beyond them.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Dimension:
     high: float | None = None
     log: bool = False
     integer: bool = False
+    unbounded: bool = False
     conditions: tuple[tuple[tuple[str, ...], str], ...] = ()
 
     @property
@@ -166,6 +168,7 @@ def _dimension(parameter: Parameter, all_of_them: Sequence[Parameter], ambiguous
         high=high,
         log=parameter.log and (low or 0.0) > 0,
         integer=parameter.integer,
+        unbounded=parameter.normal,
         conditions=conditions,
     )
 

@@ -22,7 +22,8 @@ class TrialRecord:
     """A trial as figures see it; times in seconds since the epoch.
 
     `parameters` are as the tuner gave them, nested choices included. `values` has the final result of each objective,
-    as far as there is one; `last` is the last intermediate result of a trial without a final one.
+    as far as there is one; `last` is the last intermediate result of a trial without a final one. `source` says where
+    the parameters come from: the `algorithm`, the user, the configuration.
     """
 
     number: int
@@ -35,6 +36,7 @@ class TrialRecord:
     worker: str = ""
     reason: str = ""
     trial_id: str = ""
+    source: str = "algorithm"
 
     def value(self, objective: str) -> float | None:
         """Return the final result of an objective if the trial succeeded and it is a finite number."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -21,6 +21,7 @@ from ...store.reading import (
     value_text,
 )
 from ..figures import STATUS_LOOKS, ExperimentTable, TrialRecord, chosen_numbers, value_name, written
+from ..health import read_health
 from .secrecy import hidden
 
 __all__ = ["Facts", "TrialsTable", "facts_of"]
@@ -150,6 +151,7 @@ def _summary(summary: Mapping[str, Any], table: ExperimentTable, view: Experimen
     for line in closeness_lines(view.closest_to_defaults()):
         name, _, text = line.partition(": ")
         pairs.append((name[0].upper() + name[1:], text))
+    pairs += [("Note", note) for note in read_health(view)]
     pairs += [
         ("Trials", f"{summary['trials']:,}" + (f" of {planned:,}" if planned else "")),
         ("Failed", f"{counts.get('FAILED', 0):,}"),

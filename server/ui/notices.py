@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +27,11 @@ class Notice:
     is_bad: bool = False
 
 
-def notices_of(summary: dict[str, Any], view: ExperimentView) -> list[Notice]:
-    """Return the notices about an experiment, the worst first; a running manager is asked for its warnings."""
+def notices_of(summary: dict[str, Any], view: ExperimentView, health: Sequence[str] = ()) -> list[Notice]:
+    """Return the notices about an experiment, the worst first; a running manager is asked for its warnings.
+
+    `health` are the notes on how the search went.
+    """
     status, reason = summary["status"], summary["reason"]
     if shown_status(summary) == "ABANDONED":
         return [
@@ -47,7 +51,7 @@ def notices_of(summary: dict[str, Any], view: ExperimentView) -> list[Notice]:
     found += [Notice(f"{region[0].upper()}{region[1:]}.") for region in view.failure_regions()]
     if reason and status != "RUNNING":
         found.append(Notice(f"It ended early: {reason}."))
-    return found
+    return [*found, *(Notice(f"Note: {note}.") for note in health)]
 
 
 def _warnings(summary: dict[str, Any], view: ExperimentView) -> list[str]:

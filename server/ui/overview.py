@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -10,7 +12,6 @@ from urllib.parse import urlencode
 from nicegui import html, ui
 
 from ...store.reading import (
-    ExperimentView,
     FailureGroup,
     closeness_lines,
     closest_text,
@@ -23,8 +24,9 @@ from ...store.reading import (
     repeats_text,
     value_text,
 )
-from ..experiments import Experiments
+from ..experiments import Experiments, Shown
 from ..figures import Objective, ThemeName
+from ..health import read_health
 from .elements import badge, figures, panel, parameter_facts
 from .failures import FailuresPanel
 from .frame import Where, experiment_frame
@@ -56,28 +58,36 @@ class _Snapshot:
     notices: list[Notice]
 
     @classmethod
-    def of(cls, view: ExperimentView, *, has_history: bool = True) -> _Snapshot:
-        summary = view.summary()
-        history = view.history() if has_history else None
+    def of(cls, shown: Shown, *, is_first: bool = False) -> _Snapshot:
+        """Read what is shown; what takes longer is left out `is_first`, so that the page is up soon."""
+        view, summary = shown.view, shown.view.summary()
         has_front = len(summary["objectives"]) > 1 or bool(summary["outcome_limits"])
         return cls(
             summary=summary,
-            history=history,
+            history=None if is_first else view.history(),
             front=view.front() if has_front else None,
             closeness=list(closeness_lines(view.closest_to_defaults())),
             failures=view.failures(),
-            notices=notices_of(summary, view),
+            notices=notices_of(summary, view, () if is_first else _health(shown)),
         )
+
+
+def _health(shown: Shown) -> list[str]:
+    """Return the notes on how the search went, from the cache that the API uses."""
+    cached = shown.responses.get("health", lambda: {"notes": read_health(shown.view)})
+    return json.loads(cached.body)["notes"]
 
 
 async def overview_page(experiments: Experiments, experiment_id: str) -> None:
     """Show the status of the experiment, and keep it up to date."""
-    async with experiment_frame(experiments, experiment_id, "Overview", "") as (view, where, live):
-        page = _Overview(where)
-        page.show(await asyncio.to_thread(_Snapshot.of, view, has_history=False))
+    async with experiment_frame(experiments, experiment_id, "Overview", "") as (_view, where, live):
+        shown = experiments.shown(experiment_id)
+        first = await asyncio.to_thread(_Snapshot.of, shown, is_first=True)
+        page = _Overview(where, _best_title(first.summary))
+        page.show(first)
 
         async def refresh(_events: list[Event]) -> None:
-            page.show(await asyncio.to_thread(_Snapshot.of, view))
+            page.show(await asyncio.to_thread(_Snapshot.of, shown))
 
         ui.timer(0.01, lambda: refresh([]), once=True)
         live.on_change(refresh)
@@ -87,7 +97,7 @@ async def overview_page(experiments: Experiments, experiment_id: str) -> None:
 class _Overview:
     """The parts of the page, each of which can be updated."""
 
-    def __init__(self, where: Where) -> None:
+    def __init__(self, where: Where, best: str) -> None:
         self._where = where
         self._summary: dict[str, Any] = {}
         self._theme: ThemeName = theme_name()
@@ -98,7 +108,7 @@ class _Overview:
         with html.div().classes("pp-columns"):
             with panel("Best so far, over time"):
                 self._figure = FigureView("Results by time, and the best so far")
-            with panel("Best trial"):
+            with panel(best):
                 self._best = html.div()
         self._failures = FailuresPanel(where)
         self._shown_best: Any = None
@@ -181,17 +191,24 @@ class _Overview:
                 html.p(closest_text(summary["closest"])).classes("pp-dim")
             elif not summary["best"]:
                 html.p("No trial has succeeded yet.").classes("pp-dim")
-            for trial in summary["best"][:10]:
-                _best_trial(trial, self._where)
-            if len(summary["best"]) > 10:
-                html.p(f"and {len(summary['best']) - 10} more on the Pareto front: see Plots")
+            knee = None if front is None else front["knee"]
+            best = sorted(summary["best"], key=lambda trial: trial["sequence_id"] != knee)
+            for trial in best[:10]:
+                _best_trial(trial, self._where, is_knee=trial["sequence_id"] == knee)
+            if len(best) > 10:
+                html.p(f"and {len(best) - 10} more on the Pareto front: see Plots")
             if gain := gain_text(summary):
                 html.p(gain).classes("pp-dim")
             for line in closeness:
                 html.p(line[0].upper() + line[1:])
 
 
-def _best_trial(trial: dict[str, Any], where: Where) -> None:
+def _best_title(summary: Mapping[str, Any]) -> str:
+    """Return what the best trials are: one by one objective, the front by several, with its knee first."""
+    return "Best trial" if len(summary["objectives"]) == 1 else "Best trials: the Pareto front"
+
+
+def _best_trial(trial: dict[str, Any], where: Where, *, is_knee: bool) -> None:
     values = ", ".join(
         value_text(trial, name) if name == "default" else f"{name} {value_text(trial, name)}"
         for name in trial["values"]
@@ -203,6 +220,8 @@ def _best_trial(trial: dict[str, Any], where: Where) -> None:
         html.strong(values).classes("pp-mono")
         if repeats:
             html.span(repeats).classes("pp-dim")
+        if is_knee:
+            html.span("the knee").classes("pp-dim")
     parameter_facts(trial["parameters"])
 
 

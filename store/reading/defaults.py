@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...protocol import objectives_of
 from ...runner import TrialStatus
 from .configuration import read_repeats
 from .database import Database
@@ -26,7 +27,9 @@ def read_defaults(db: Database, config: Mapping[str, Any]) -> dict[str, Any] | N
 
 
 def gains_over_defaults(summary: Summary) -> dict[str, float] | None:
-    """Return by how much the best trials improve each objective; None if the defaults have no result.
+    """Return by how much the best trials improve each objective.
+
+    None if the defaults have no result, or violate a limit that the best trials keep.
 
     >>> defaults = {"sequence_id": 0, "status": "SUCCEEDED", "values": {"default": 0.5}}
     >>> objectives = [{"name": "default", "direction": "minimize"}]
@@ -35,7 +38,7 @@ def gains_over_defaults(summary: Summary) -> dict[str, float] | None:
     {'default': 0.25}
     """
     defaults = summary["defaults"]
-    if defaults is None or defaults["status"] != TrialStatus.SUCCEEDED.value:
+    if defaults is None or defaults["status"] != TrialStatus.SUCCEEDED.value or _broken_limits(summary):
         return None
     return {name: max([0.0, *gains]) for name, gains in _differences(summary).items()}
 
@@ -47,6 +50,17 @@ def _differences(summary: Summary) -> dict[str, list[float]]:
         name: [sign * (base[name] - trial["values"][name]) for trial in summary["best"]]
         for name, sign in _signs(summary["objectives"]).items()
     }
+
+
+def _broken_limits(summary: Summary) -> list[str]:
+    """Return the limits that the defaults violate, in words."""
+    values = summary["defaults"]["values"]
+    given = [{"name": name, "constraint": text} for name, text in summary.get("outcome_limits", {}).items()]
+    return [
+        f"{one.name} is {number_text(values[one.name])}, not {one.limits_text}"
+        for one in objectives_of(given)
+        if one.violation(values[one.name]) > 0
+    ]
 
 
 def _signs(objectives: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -72,9 +86,12 @@ def gain_text(summary: Summary) -> str:
         return _without_result(TrialStatus(defaults["status"]))
     signs = _signs(summary["objectives"])
     values = [number_text(defaults["values"][name]) for name in signs]
+    named = values[0] if len(signs) == 1 else ", ".join(map(" ".join, zip(signs, values, strict=True)))
+    if broken := _broken_limits(summary):
+        others = "the best trials keep all limits" if summary["best"] else "no trial keeps all limits"
+        return f"the defaults ({named}, trial 0) violate a limit: {', '.join(broken)}; {others}"
     if len(signs) == 1:
-        return _single(summary, f"the defaults ({values[0]}, trial 0)", *signs)
-    named = ", ".join(map(" ".join, zip(signs, values, strict=True)))
+        return _single(summary, f"the defaults ({named}, trial 0)", *signs)
     ahead = sum(
         all(gain >= 0 for gain in gains) and any(gain > 0 for gain in gains)
         for gains in zip(*_differences(summary).values(), strict=True)

@@ -115,6 +115,12 @@ def test_parameter_named_constraints_is_not_mistaken_for_the_constraints() -> No
     assert problem.startswith("search_space.constraints._value")
 
 
+def test_limit_that_users_lower_later_does_not_make_a_stop_rule_invalid() -> None:
+    config = ExperimentConfig.from_dict({**SMALLEST, "stop_when": {"expected_gain_below": 0.1}})
+    lowered = {**config.canonical(), "maxTrialNumber": 3}
+    assert ExperimentConfig.from_canonical(lowered).max_trial_number == 3
+
+
 LOSS = {"name": "loss", "direction": "minimize"}
 
 

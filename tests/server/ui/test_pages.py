@@ -1,6 +1,7 @@
 """Every page of finished experiments, in a real browser."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,9 +61,14 @@ def gallery(tmp_path_factory: pytest.TempPathFactory, serve: Callable[[Path], st
 
 def test_overview_has_the_front_with_its_volume(gallery: str, open_page: Callable[..., Any]) -> None:
     page = open_page(f"{gallery}/finished")
-    best = page.get_by_role("region", name="Best trial")
+    best = page.get_by_role("region", name="Best trials: the Pareto front")
     best.get_by_text("Front: ").wait_for()
     assert "hypervolume" in best.inner_text()
+    first, *others = best.get_by_text(re.compile(r"^Trial \d+$")).all()
+    knee = best.get_by_text(re.compile("the knee is trial")).inner_text().rpartition(" ")[2]
+    assert first.inner_text() == f"Trial {knee}"
+    assert len(others) > 1
+    assert best.get_by_text("the knee", exact=True).count() == 1
 
 
 def _trial(number: int) -> Any:

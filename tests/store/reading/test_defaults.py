@@ -62,3 +62,33 @@ def test_front_is_compared_in_every_objective() -> None:
     assert gain_text(found) == f"2 of the 3 best trials beat {those} in every objective"
     found = summary(row(0, loss=0.0, f1=0.5), front, TWO)
     assert gain_text(found).startswith("no trial beats the defaults")
+
+
+LIMITED = {"ms": "<= 20"}
+
+
+def test_best_trials_are_not_compared_with_defaults_that_violate_a_limit() -> None:
+    """The defaults are better, and of no use: nothing that is allowed was ever as good."""
+    defaults = row(0, default=0.8, ms=30.0)
+    found = {**summary(defaults, [row(4, default=0.7, ms=9.0)]), "outcome_limits": LIMITED}
+    assert gains_over_defaults(found) is None
+    assert gain_text(found) == (
+        "the defaults (0.8, trial 0) violate a limit: ms is 30, not <= 20; the best trials keep all limits"
+    )
+    found["best"] = []
+    assert gain_text(found).endswith("ms is 30, not <= 20; no trial keeps all limits")
+
+
+def test_defaults_that_keep_the_limits_are_compared_with_what_keeps_them() -> None:
+    found = {
+        **summary(row(0, default=0.8, ms=20.0), [row(4, default=0.9, ms=9.0)]),
+        "outcome_limits": LIMITED,
+    }
+    assert gains_over_defaults(found) == {"default": pytest.approx(0.1)}
+    assert gain_text(found) == "0.1 (12.5 %) better than the defaults (0.8, trial 0)"
+
+
+def test_several_objectives_and_defaults_that_violate_a_limit() -> None:
+    defaults = row(0, loss=1.0, f1=0.5, ms=21.5)
+    found = {**summary(defaults, [row(4, loss=2.0, f1=0.4, ms=1.0)], TWO), "outcome_limits": LIMITED}
+    assert gain_text(found).startswith("the defaults (loss 1, f1 0.5, trial 0) violate a limit: ms is 21.5")

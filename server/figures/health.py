@@ -1,0 +1,152 @@
+"""Short notes on how a search went: did the model help, is a range too narrow, does a parameter matter?
+
+A note is a sentence, and it appears only when the results speak for it: where nothing is wrong, each note appears in at
+most 5 % of all searches. docs/figures.md has the measurements. With several objectives there are no notes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .dimensions import Dimension
+from .importances import Importance, importance
+from .tables import ExperimentTable, TrialRecord
+
+__all__ = ["health_notes"]
+
+_FIRST = 10  # trials that tuners suggest before they learn
+_CHANCE = 0.2  # a later half that is better than the first trials by chance has this p-value or a lower one
+_EDGE, _CROWD = 0.05, 0.8  # of a range; of the best trials
+_LEAST_SHARE = 0.02  # of the variance, which a parameter that matters explains
+_HIGHEST_SHARE, _LEAST_FIT, _MOST_TOGETHER = 0.03, 0.5, 0.3
+_ROWS_PER_TERM = 4
+_DRAWS, _OUTLIERS, _SURE = 200, 0.9, 0.95
+
+Numbers = NDArray[np.float64]
+
+
+def health_notes(table: ExperimentTable, *, learns: bool = True, fewest: int = 40) -> list[str]:
+    """Return the notes on a search in which at least `fewest` trials succeeded and kept the limits.
+
+    `learns` says that the tuner draws its first trials at random and then learns from the results.
+    """
+    trials = [one for one in table.trials if one.status in ("SUCCEEDED", "EARLY_STOPPED")]
+    losses = np.array([_loss(table, trial) for trial in trials])
+    if len(table.objectives) > 1 or np.isfinite(losses).sum() < fewest:
+        return []
+    found = importance(table)
+    like_random = learns and _is_like_random(trials, losses)
+    return [
+        *(["random search would have done as well"] if like_random else []),
+        *_narrow(table.dimensions, trials, losses, found),
+        *_useless(table.dimensions, trials, losses, found),
+    ]
+
+
+def _loss(table: ExperimentTable, trial: TrialRecord) -> float:
+    """Return the lower the better; infinite for a trial that was stopped early or violates a limit."""
+    objective = table.objectives[0]
+    value = trial.value(objective.name)
+    return objective.sign * value if value is not None and table.keeps_limits(trial) else math.inf
+
+
+def _is_like_random(trials: Sequence[TrialRecord], losses: Numbers) -> bool:
+    """Return whether the later half of what the tuner suggested is no better than its first trials.
+
+    By the rank test of Mann and Whitney (1947), in the normal approximation.
+    """
+    own = losses[[trial.source == "algorithm" for trial in trials]]
+    if len(own) < 2 * _FIRST:
+        return False
+    first, later = own[:_FIRST], own[len(own) // 2 :]
+    pairs = len(first) * len(later)
+    better = (later[:, None] < first).sum() + 0.5 * (later[:, None] == first).sum()
+    deviation = math.sqrt(pairs * (len(first) + len(later) + 1) / 12)
+    return 0.5 * math.erfc((better - 0.5 * pairs) / (deviation * math.sqrt(2))) > _CHANCE
+
+
+def _narrow(
+    dimensions: Sequence[Dimension], trials: Sequence[TrialRecord], losses: Numbers, found: Importance
+) -> Iterator[str]:
+    """Yield a note for each parameter that matters and whose best values crowd at an end of its range."""
+    best = np.argsort(losses, kind="stable")[: min(max(5, int(np.isfinite(losses).sum()) // 10), 20)]
+    matters = {name for name, low in zip(found.names, found.low, strict=True) if low >= _LEAST_SHARE}
+    for one in dimensions:
+        units = one.units([trial.parameters for trial in trials])
+        if one.categorical or one.unbounded or one.name not in matters or _values(units) < 3:
+            continue
+        for end, bound, distance in (("lower", one.low, units[best]), ("upper", one.high, 1.0 - units[best])):
+            if (distance <= _EDGE).mean() >= _CROWD:
+                yield f"the range of {one.name} may be cut off: the best trials crowd at its {end} end, {bound:.6g}"
+
+
+def _values(units: Numbers) -> int:
+    """Return how many values there are."""
+    return len(np.unique(units[np.isfinite(units)]))
+
+
+def _useless(
+    dimensions: Sequence[Dimension], trials: Sequence[TrialRecord], losses: Numbers, found: Importance
+) -> Iterator[str]:
+    """Yield a note for each parameter that explains nothing while the others explain much.
+
+    A forest alone cannot tell: a tuner that moves parameters together makes those that matter and others look alike. A
+    regression of the losses on all parameters tells them apart, and the forest guards against shapes that it misses.
+    """
+    if found.why_not or found.fit < _LEAST_FIT or found.interactions > _MOST_TOGETHER:
+        return
+    known = np.isfinite(losses)
+    points = [trial.parameters for trial, is_known in zip(trials, known, strict=True) if is_known]
+    varied = [one for one in dimensions if one.varies and _values(one.units(points)) > 1]
+    highest = _highest_shares(varied, [one.units(points) for one in varied], losses[known])
+    low = dict(zip(found.names, found.low, strict=True))
+    for one, share in zip(varied, highest, strict=False):
+        if not one.conditions and not one.nested and share < _HIGHEST_SHARE and low[one.name] < _LEAST_SHARE:
+            yield f"{one.name} does not matter: it explains at most {share:.1%} of the variance"
+
+
+def _highest_shares(
+    dimensions: Sequence[Dimension], units: Sequence[Numbers], losses: Numbers
+) -> list[float]:
+    """Return the highest share that each parameter may have in the variance over the whole range, at 95 %.
+
+    By an additive regression, with a quadratic of each number and a step for each option; empty if that fits badly. The
+    worst tenth of the losses is cut: a quadratic cannot describe both a cliff and the ground below.
+    """
+    parts = [_terms(one, column) for one, column in zip(dimensions, units, strict=True)]
+    design = np.column_stack([np.ones(len(losses)), *parts])
+    rows, terms = design.shape
+    if rows < _ROWS_PER_TERM * terms:
+        return []
+    targets = np.minimum(losses, np.quantile(losses, _OUTLIERS))
+    inverse = np.linalg.inv(design.T @ design + 1e-6 * np.eye(terms))
+    found = inverse @ design.T @ targets
+    unexplained = float(((targets - design @ found) ** 2).sum()) / (rows - terms)
+    if not unexplained < (1.0 - _LEAST_FIT) * targets.var():
+        return []
+    root = np.linalg.cholesky(inverse) * math.sqrt(unexplained)
+    drawn = found + np.random.default_rng(0).standard_normal((_DRAWS, terms)) @ root.T
+    ends = np.cumsum([1, *(part.shape[1] for part in parts)])
+    grids = [_terms(one, np.linspace(0.0, 1.0, 60, endpoint=False) + 1 / 120) for one in dimensions]
+    variances = np.column_stack(
+        [
+            (drawn[:, first:last] @ grid.T).var(axis=1)
+            for grid, first, last in zip(grids, ends, ends[1:], strict=False)
+        ]
+    )
+    total = np.maximum(variances.sum(axis=1, keepdims=True), 1e-300)
+    return np.quantile(variances / total, _SURE, axis=0).tolist()
+
+
+def _terms(dimension: Dimension, units: Numbers) -> Numbers:
+    """Return the terms of a parameter in the regression, shape (n, terms); 0 where it is inactive."""
+    if dimension.categorical:
+        count = len(dimension.options)
+        chosen = np.minimum(np.where(np.isfinite(units), units * count, -1.0).astype(np.int64), count - 1)
+        return (chosen[:, None] == np.arange(1, count)).astype(np.float64)
+    place = np.where(np.isfinite(units), 2.0 * units - 1.0, 0.0)
+    return np.column_stack([place, place * place])

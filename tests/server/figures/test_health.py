@@ -1,0 +1,159 @@
+"""Health notes: each appears where it is true, and none where nothing is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pitchpipe.search_space import SearchSpace
+from pitchpipe.server.figures import ExperimentTable, Objective, TrialRecord, dimensions_of, health_notes
+from pitchpipe.tuners import RandomTuner, TPETuner
+
+Function = Callable[[dict[str, Any]], float]
+UNIT: dict[str, Any] = {"_type": "uniform", "_value": [0, 1]}
+SPACE = {"x": UNIT, "y": UNIT}
+RANDOM = "random search would have done as well"
+
+
+def bowl(parameters: dict[str, Any]) -> float:
+    return (parameters["x"] - 0.3) ** 2 + (parameters["y"] - 0.6) ** 2
+
+
+def table(
+    records: Sequence[TrialRecord], space: Any = SPACE, *goals: Objective, limits: Sequence[Objective] = ()
+) -> ExperimentTable:
+    return ExperimentTable.of("made", goals or [Objective()], records, dimensions_of(space), limits=limits)
+
+
+def searched(
+    function: Function, space: Any = SPACE, count: int = 60, seed: int = 0, *, random: bool = False
+) -> list[TrialRecord]:
+    tuner = RandomTuner(seed=seed) if random else TPETuner(seed=seed)
+    tuner.update_search_space(space)
+    found = []
+    for number in range(count):
+        parameters = tuner.generate_parameters(number)
+        value = function(parameters)
+        tuner.receive_trial_result(number, parameters, value)
+        found.append(TrialRecord(number, "SUCCEEDED", parameters, {"default": value}))
+    return found
+
+
+def noise(seed: int = 0) -> Function:
+    rng = np.random.default_rng(seed)
+    return lambda _: float(rng.standard_normal())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_good_search_has_no_notes(seed: int) -> None:
+    assert health_notes(table(searched(bowl, seed=seed))) == []
+
+
+def test_search_that_learns_nothing_is_like_random_search() -> None:
+    # TPE is no better than its first trials where there is nothing to learn, nor is a search that draws at random.
+    assert sum(RANDOM in health_notes(table(searched(noise(), seed=seed))) for seed in range(6)) >= 4
+    drawn = [health_notes(table(searched(bowl, seed=seed, random=True))) for seed in range(6)]
+    assert sum(RANDOM in notes for notes in drawn) >= 4
+
+
+def test_random_search_is_not_blamed_for_being_random() -> None:
+    assert health_notes(table(searched(bowl, random=True)), learns=False) == []
+
+
+def test_trials_of_the_user_are_no_part_of_the_search() -> None:
+    """The user's own trials at the beginning are very good: that the tuner's are worse says nothing."""
+    good = [
+        TrialRecord(n, "SUCCEEDED", {"x": 0.3, "y": 0.6}, {"default": 0.0}, source="initial")
+        for n in range(10)
+    ]
+    assert health_notes(table([*good, *searched(bowl)])) == []
+
+
+@pytest.mark.parametrize(
+    ("best", "end"), [(-0.2, "lower end, 0.001"), (1.2, "upper end, 10")], ids=["lower", "upper"]
+)
+def test_range_is_cut_off_on_its_own_scale(best: float, end: str) -> None:
+    space = {"rate": {"_type": "loguniform", "_value": [1e-3, 10]}, "y": UNIT}
+
+    def function(parameters: dict[str, Any]) -> float:
+        return ((math.log10(parameters["rate"]) + 3) / 4 - best) ** 2 + (parameters["y"] - 0.4) ** 2
+
+    (note,) = health_notes(table(searched(function, space), space))
+    assert note == f"the range of rate may be cut off: the best trials crowd at its {end}"
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        {"_type": "randint", "_value": [0, 2]},
+        {"_type": "choice", "_value": [0, 1]},
+        {"_type": "quniform", "_value": [0, 1, 1]},
+        {"_type": "normal", "_value": [-3, 1]},
+    ],
+    ids=["two integers", "choice", "two steps", "no bounds"],
+)
+def test_what_has_no_range_to_widen_is_not_cut_off(one: dict[str, Any]) -> None:
+    function: Function = lambda parameters: parameters["x"] + (parameters["y"] - 0.4) ** 2  # noqa: E731
+    notes = health_notes(table(searched(function, {"x": one, "y": UNIT}), {"x": one, "y": UNIT}))
+    assert not [note for note in notes if "cut off" in note]
+
+
+def test_integer_with_several_values_can_be_cut_off() -> None:
+    space = {"n": {"_type": "randint", "_value": [1, 9]}, "y": UNIT}
+    found = searched(lambda parameters: -parameters["n"] + (parameters["y"] - 0.4) ** 2, space)
+    assert health_notes(table(found, space))[0].endswith("crowd at its upper end, 8")
+
+
+def test_parameter_that_does_not_matter_is_named() -> None:
+    space = {**SPACE, "z": UNIT}
+    (note,) = health_notes(table(searched(bowl, space, 200), space))
+    assert note.startswith("z does not matter: it explains at most ")
+
+
+def test_parameter_that_matters_only_with_another_is_not_useless() -> None:
+    def function(parameters: dict[str, Any]) -> float:
+        return parameters["w"] + math.copysign(1, (parameters["x"] - 0.5) * (parameters["y"] - 0.5))
+
+    space = {**SPACE, "w": UNIT}
+    assert not any(
+        "does not matter" in note for note in health_notes(table(searched(function, space, 150), space))
+    )
+
+
+def test_nested_parameter_is_never_called_useless() -> None:
+    options = [{"_name": "plain"}, {"_name": "deep", "k": UNIT}]
+    space = {**SPACE, "net": {"_type": "choice", "_value": options}}
+    assert health_notes(table(searched(bowl, space, 200), space)) == []
+
+
+def test_few_trials_and_several_objectives_have_no_notes() -> None:
+    records = searched(noise(1))
+    assert health_notes(table(records[:39])) == []
+    both = [Objective(name="default"), Objective(name="other")]
+    assert health_notes(table(records, SPACE, *both)) == []
+
+
+def test_trials_that_violate_a_limit_or_failed_are_not_the_best() -> None:
+    """The lowest losses are at the upper end of x, and no trial there keeps the limit."""
+    space = {**SPACE}
+    limit = Objective(name="ms", direction=None, at_most=0.5)
+    parsed, rng = SearchSpace.parse(space), np.random.default_rng(0)
+    points = [parsed.sample(rng) for _ in range(150)]
+    records = [
+        TrialRecord(
+            n,
+            "SUCCEEDED",
+            point,
+            {"default": abs(point["x"] - 0.4) - 5 * (point["x"] > 0.9), "ms": point["x"]},
+        )
+        for n, point in enumerate(points)
+    ]
+    free = health_notes(table(records), learns=False)
+    assert [note for note in free if "cut off" in note] == []
+    assert [
+        note for note in health_notes(table(records, limits=[limit]), learns=False) if "cut off" in note
+    ] == []

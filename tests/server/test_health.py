@@ -1,0 +1,90 @@
+"""The notes on a search are the same sentences wherever they are shown, and appear only where they make sense."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.cli.app import run
+from pitchpipe.results import result_of
+from pitchpipe.server.experiments import Experiments
+from pitchpipe.server.health import read_health
+from pitchpipe.server.report import render_report
+from pitchpipe.server.ui.notices import notices_of
+from pitchpipe.store.reading import ExperimentView
+
+from .asking import Asking
+from .made_stores import MadeExperiment, a_config, a_trial
+
+NOTE = "the range of lr may be cut off: the best trials crowd at its upper end, 1"
+RANDOM = "random search would have done as well"
+
+
+def made(path: Path, rates: list[float], losses: list[float] | None = None, **fields: Any) -> MadeExperiment:
+    experiment = MadeExperiment(path, a_config(max_trial_number=100, **fields), "DONE")
+    losses = losses or [1.0 - rate + 0.5 * (n % 2) for n, rate in enumerate(rates)]
+    both = zip(rates, losses, strict=True)
+    experiment.commit(
+        *(
+            a_trial(n, value=loss, parameters={"lr": rate, "units": 16 + 16 * (n % 2)})
+            for n, (rate, loss) in enumerate(both)
+        ),
+        end_time=300.0,
+        run_time=200.0,
+    )
+    experiment.store.close()
+    return experiment
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> MadeExperiment:
+    """Make a search whose best trials crowd at the upper end of a range."""
+    rng = random.Random(0)
+    rates = [rng.random() for _ in range(20)] + [rng.uniform(0.95, 1.0) for _ in range(40)]
+    return made(tmp_path / "experiments" / "narrow12", rates)
+
+
+def test_note_has_the_same_words_everywhere(cut: MadeExperiment, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["--dir", str(cut.folder.path.parent)]
+    assert run(["status", *where]) == 0
+    assert f"note: {NOTE}" in capsys.readouterr().out.splitlines()
+    assert run(["status", "--json", *where]) == 0
+    assert json.loads(capsys.readouterr().out)["health"] == [NOTE]
+    assert result_of(cut.folder.path).health == [NOTE]
+    with ExperimentView(cut.folder) as view:
+        assert NOTE in render_report(view)
+        assert [one.text for one in notices_of(view.summary(), view, read_health(view))] == [f"Note: {NOTE}."]
+    experiments = Experiments(cut.folder.path.parent)
+    assert Asking(experiments).get("/api/v1/experiments/narrow12/health").json == {"notes": [NOTE]}
+    experiments.close()
+
+
+def test_few_trials_have_no_notes(tmp_path: Path) -> None:
+    few = made(tmp_path / "few", [0.99] * 39)
+    with ExperimentView(few.folder) as view:
+        assert read_health(view) == []
+    assert result_of(few.folder.path).health == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"tuner": "TPE"}, [RANDOM]),
+        ({"tuner": "Random"}, []),
+        ({"tuner": "grid_search"}, []),
+        ({"tuner": {"name": "TPE"}, "priors": {"lr": 0.5}}, []),
+    ],
+    ids=["learns", "random", "grid", "prior"],
+)
+def test_only_a_tuner_that_learns_from_the_start_is_compared_with_random_search(
+    fields: dict[str, Any], expected: list[str], tmp_path: Path
+) -> None:
+    rng = random.Random(3)
+    rates = [rng.random() for _ in range(60)]
+    drawn = made(tmp_path / "drawn", rates, [rng.random() for _ in range(60)], **fields)
+    with ExperimentView(drawn.folder) as view:
+        assert read_health(view) == expected
