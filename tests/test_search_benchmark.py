@@ -1,8 +1,10 @@
 """The benchmark of search quality: what it counts, and that it runs."""
 
 import importlib
+import itertools
 import json
 import math
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pitchpipe.search_space import SearchSpace
 
@@ -19,7 +23,16 @@ from pitchpipe.search_space import SearchSpace
 def module(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that imports a module of the benchmark, which is not a package of ours."""
     monkeypatch.syspath_prepend(str(tree / "benchmarks" / "search_quality"))
-    names = ("tasks", "synthetic", "scoring", "searching", "optimisers", "learning_curves")
+    names = (
+        "tasks",
+        "synthetic",
+        "scoring",
+        "searching",
+        "optimisers",
+        "learning_curves",
+        "hypervolume",
+        "fronts",
+    )
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
 
@@ -71,6 +84,45 @@ def test_best_chain_of_choices_is_what_trying_all_finds(module: Any) -> None:
         for chosen in np.ndindex(3, 3, 3, 3)
     ]
     assert synthetic._best_chain(single, pairs) == pytest.approx(min(tried))
+
+
+points = st.lists(st.tuples(*[st.integers(0, 4)] * 3), max_size=8)
+
+
+@given(points)
+def test_hypervolume_is_the_number_of_cells_that_points_dominate(
+    tree: Path, found: list[tuple[int, int, int]]
+) -> None:
+    hypervolume = runpy.run_path(str(tree / "benchmarks" / "search_quality" / "hypervolume.py"))
+    front = hypervolume["Front"]([{"name": name, "reference": 4} for name in "abc"])
+    for point in found:
+        front.add(dict(zip("abc", point, strict=True)))
+    cells = [c for c in itertools.product(range(4), repeat=3) if any(np.all(np.array(p) <= c) for p in found)]
+    assert front.volume == pytest.approx(len(cells))
+
+
+def test_infeasible_and_failed_trials_dominate_nothing(module: Any) -> None:
+    goals = [{"reference": 1.0}, {"name": "b", "reference": 1.0}, {"name": "ms", "constraint": "<= 5"}]
+    front = module("hypervolume").Front(goals)
+    for values in (math.nan, {"default": 0.0, "b": 0.0, "ms": 6.0}, {"default": 2.0, "b": 0.0, "ms": 1.0}):
+        front.add(values)
+    assert front.volume == 0
+    front.add({"default": 0.5, "b": 0.5, "ms": 5.0})
+    assert front.volume == 0.25
+
+
+@pytest.mark.parametrize("name", ["m1", "m2", "m3", "m4", "m5", "m6", "m7"])
+def test_no_search_dominates_more_than_the_front_that_is_known(module: Any, name: str) -> None:
+    optimisers, tasks = module("optimisers"), module("tasks")
+    task = tasks.make(name)
+    found = {
+        each: module("searching").search(
+            task, optimisers.make(each, task.space, 0, task.objectives), count, seed=0
+        )
+        for each, count in (("NSGA", 300), ("Random", 100))
+    }
+    lowest = {each: search.truths[-1] for each, search in found.items()}
+    assert task.best < lowest["NSGA"] < lowest["Random"] <= 0
 
 
 def test_regret_is_0_at_the_best_and_1_at_the_median_of_random(module: Any) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .grid_search import GridSearchTuner
     from .hyperband import HyperbandTuner
     from .metis import MetisTuner
+    from .nsga import NSGATuner
     from .optuna_sampler import OptunaTuner
     from .pb2 import PB2Tuner
     from .pbt import PBTTuner
@@ -50,6 +51,7 @@ __all__ = [
     "GridSearchTuner",
     "HyperbandTuner",
     "MetisTuner",
+    "NSGATuner",
     "NoMoreTrialError",
     "OptunaTuner",
     "PB2Tuner",

@@ -39,6 +39,7 @@ REGISTRY: Registry[Tuner] = Registry(
         "GridSearch": ".grid_search:GridSearchTuner",
         "Hyperband": ".hyperband:HyperbandTuner",
         "Metis": ".metis:MetisTuner",
+        "NSGA": ".nsga:NSGATuner",
         "Optuna": ".optuna_sampler:OptunaTuner",
         "PB2": ".pb2:PB2Tuner",
         "PBT": ".pbt:PBTTuner",

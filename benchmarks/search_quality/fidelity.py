@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from hypervolume import Front
 from tasks import Curves, Parameters
 
 __all__ = ["Method", "make_method", "run_epochs"]
@@ -145,7 +146,7 @@ def run_epochs(curves: Curves, method: Method, budget: int, seed: int) -> list[f
     rng = np.random.default_rng([seed, 78])
     running: list[_Running] = []
     lowest, best, key, now = list[float](), math.inf, 0, 0.0
-    front = _Front(curves)
+    front = Front(curves.objectives)
     while len(lowest) < budget:
         while len(running) < WORKERS:
             pace = float(rng.lognormal(0, 0.3))
@@ -155,7 +156,9 @@ def run_epochs(curves: Curves, method: Method, budget: int, seed: int) -> list[f
         trial = heapq.heappop(running)
         now, value = trial.until, next(trial.curve)
         is_last = trial.epoch == curves.epochs
-        best = min(best, front.value(value, is_last=is_last) if curves.objectives else value)
+        if is_last and curves.objectives:
+            front.add(value)
+        best = -front.volume if curves.objectives else min(best, value)
         lowest.append(best)
         continues = method.report(trial.key, trial.epoch, value)
         if is_last or not continues:
@@ -164,23 +167,3 @@ def run_epochs(curves: Curves, method: Method, budget: int, seed: int) -> list[f
             trial.epoch, trial.until = trial.epoch + 1, now + trial.pace
             heapq.heappush(running, trial)
     return lowest
-
-
-class _Front:
-    """The trials that trained in full, for two objectives that are minimised."""
-
-    def __init__(self, curves: Curves) -> None:
-        self._names = [one.get("name", "default") for one in curves.objectives]
-        self._reference = [one["reference"] for one in curves.objectives]
-        self._points: list[list[float]] = []
-
-    def value(self, report: Any, *, is_last: bool) -> float:
-        """Return minus the hypervolume, after the last report of a trial or an earlier one."""
-        if is_last:
-            self._points.append([report[name] for name in self._names])
-        volume, lowest = 0.0, self._reference[1]
-        for first, second in sorted(self._points):
-            if first < self._reference[0] and second < lowest:
-                volume += (self._reference[0] - first) * (lowest - second)
-                lowest = second
-        return -volume

@@ -7,46 +7,51 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+
+from hypervolume import excesses
 
 __all__ = ["PEERS", "Optimiser", "make", "our_tuner", "suggested"]
 
 Parameters = dict[str, Any]
+Objectives = Sequence[dict[str, Any]]
 PEERS = ("optuna-tpe", "optuna-gp", "optuna-cmaes", "nni-tpe")
 
 
 class Optimiser(ABC):
-    """Proposes parameters and learns values to be minimised."""
+    """Proposes parameters and learns values to be minimised; with several objectives, dicts of them."""
 
     @abstractmethod
     def ask(self, key: int) -> Parameters:
         """Return parameters for the trial `key`; others may be running."""
 
     @abstractmethod
-    def tell(self, key: int, value: float) -> None:
+    def tell(self, key: int, value: Any) -> None:
         """Learn the value of the trial `key`."""
 
 
-def make(name: str, space: Parameters, seed: int) -> Optimiser:
+def make(name: str, space: Parameters, seed: int, objectives: Objectives = ()) -> Optimiser:
     """Make an optimiser by name: `TPE` is a tuner of ours, `optuna-tpe` a peer.
 
     `TPE:{"name": value}` has other arguments, `Auto@{"name": value}` has other ingredients (`tuners/auto/settings.py`).
     """
     package, _, kind = name.partition("-")
     if package == "optuna":
-        return _Optuna(kind, space, seed)
+        return _Optuna(kind, space, seed, objectives)
     if package == "nni":
         return _Tuner(_nnis(kind, seed), space)
-    return _Tuner(our_tuner(name, seed), space)
+    return _Tuner(our_tuner(name, seed), space, objectives)
 
 
 class _Tuner(Optimiser):
     """A tuner with NNI's interface: one of ours or of NNI's."""
 
-    def __init__(self, tuner: Any, space: Parameters) -> None:
+    def __init__(self, tuner: Any, space: Parameters, objectives: Objectives = ()) -> None:
         self._tuner = tuner
+        if objectives and hasattr(tuner, "update_objectives"):
+            tuner.update_objectives(list(objectives))
         self._tuner.update_search_space(space)
         self._asked: dict[int, Parameters] = {}
 
@@ -54,11 +59,15 @@ class _Tuner(Optimiser):
         self._asked[key] = parameters = self._tuner.generate_parameters(key)
         return parameters
 
-    def tell(self, key: int, value: float) -> None:
-        failed = math.isnan(value)
+    def tell(self, key: int, value: Any) -> None:
+        failed = _has_failed(value)
         if not failed:
             self._tuner.receive_trial_result(key, self._asked[key], value)
         self._tuner.trial_end(key, not failed)
+
+
+def _has_failed(value: Any) -> bool:
+    return not isinstance(value, dict) and math.isnan(value)
 
 
 def our_tuner(name: str, seed: int) -> Any:
@@ -88,20 +97,31 @@ def _nnis(kind: str, seed: int) -> Any:
 
 
 class _Optuna(Optimiser):
-    def __init__(self, kind: str, space: Parameters, seed: int) -> None:
+    def __init__(self, kind: str, space: Parameters, seed: int, objectives: Objectives) -> None:
         import warnings
 
         import optuna
 
         warnings.simplefilter("ignore")
         optuna.logging.set_verbosity(optuna.logging.ERROR)
+        limited: dict[str, Any] = {}
+        if any("constraint" in one for one in objectives):
+            limited = {"constraints_func": lambda trial: trial.user_attrs["excesses"]}
         samplers: dict[str, Callable[[], Any]] = {
-            "tpe": lambda: optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True),
+            "tpe": lambda: optuna.samplers.TPESampler(
+                seed=seed, multivariate=True, constant_liar=True, **limited
+            ),
+            "nsga2": lambda: optuna.samplers.NSGAIISampler(seed=seed, **limited),
+            "nsga3": lambda: optuna.samplers.NSGAIIISampler(seed=seed, **limited),
             "gp": lambda: optuna.samplers.GPSampler(seed=seed),
             "cmaes": lambda: optuna.samplers.CmaEsSampler(seed=seed),
         }
         self._space = space
-        self._study = optuna.create_study(sampler=samplers[kind]())
+        self._objectives = objectives
+        self._goals = [one["name"] for one in objectives if "reference" in one] or ["default"]
+        self._study = optuna.create_study(
+            sampler=samplers[kind](), directions=["minimize"] * len(self._goals)
+        )
         self._trials: dict[int, Any] = {}
         self._failed = optuna.trial.TrialState.FAIL
 
@@ -109,10 +129,13 @@ class _Optuna(Optimiser):
         self._trials[key] = trial = self._study.ask()
         return suggested(trial, self._space)
 
-    def tell(self, key: int, value: float) -> None:
+    def tell(self, key: int, value: Any) -> None:
         trial = self._trials.pop(key)
-        if math.isnan(value):
+        if _has_failed(value):
             self._study.tell(trial, state=self._failed)
+        elif self._objectives:
+            trial.set_user_attr("excesses", excesses(self._objectives, value))
+            self._study.tell(trial, [value[name] for name in self._goals])
         else:
             self._study.tell(trial, value)
 

@@ -6,6 +6,7 @@
     python -m benchmarks.search_quality --plateaus              metrics with few levels, as accuracy on few examples
     python -m benchmarks.search_quality --curves                early stopping: 4 workers, epochs are counted
     python -m benchmarks.search_quality --fronts                early stopping with two objectives
+    python -m benchmarks.search_quality --objectives            two to four objectives, limits; 200 trials
     python -m benchmarks.search_quality --ablation --seeds 10   Auto without each of its parts
     python -m benchmarks.search_quality --optimisers Random TPE --tasks s1 s6 --budget 50 --quick
 
@@ -27,7 +28,7 @@ from report import differences, per_task, plot, savings, table
 from results import Plan, Results
 from scoring import Scores, scale_of, score
 
-OURS = ("Auto", "TPE", "GP", "SMAC", "DNGO", "Metis", "CMAES", "Anneal", "Evolution", "QMC")
+OURS = ("Auto", "TPE", "GP", "SMAC", "DNGO", "Metis", "CMAES", "Anneal", "Evolution", "NSGA", "QMC")
 # What Auto is without each of its parts.
 WITHOUT = (
     '{"model_free_share": 0.0}',
@@ -45,6 +46,7 @@ WITHOUT = (
 USUAL = ("Auto", "TPE", "optuna-tpe", "optuna-gp", "optuna-cmaes", "nni-tpe")
 STOPPING = ("Random", "Random+ASHA", "TPE+ASHA", "Auto+ASHA", "Auto+Hyperband", "Auto", "TPE+Medianstop")
 STOPPING_FRONTS = ("Random", "Random+ASHA", "Random+Medianstop", "Auto", "Auto+ASHA")
+SEVERAL = ("Auto", "NSGA", "TPE", "Evolution", "optuna-tpe", "optuna-nsga2")
 PEERS_STOPPING = ("optuna-tpe", "optuna-tpe+asha", "optuna-tpe+hyperband", "optuna-tpe+median")
 # A full trial trains so many epochs.
 _FULL = 27
@@ -63,6 +65,10 @@ def main() -> None:
             options.optimisers = list(STOPPING_FRONTS if options.fronts else (*STOPPING, *PEERS_STOPPING))
     if options.plateaus:
         options.tasks = tasks.plateaus()
+    if options.objectives:
+        options.tasks = tasks.several()
+        if options.optimisers == list(USUAL):
+            options.optimisers = list(SEVERAL)
     if options.ablation:
         options.optimisers = ["Auto", *(f"Auto@{settings}" for settings in WITHOUT)]
     results = Results(options.results, options.peers)
@@ -76,7 +82,7 @@ def main() -> None:
         print("\n".join(savings(results, options.tasks, chosen, options.budget, len(seeds))))
         return
     scores = _scores(results, [*chosen, "Random"], options, len(seeds))
-    counted = (3 * _FULL, 10 * _FULL, 30 * _FULL) if options.curves else (25, 50, 100, 250, 500, 1000)
+    counted = (3 * _FULL, 10 * _FULL, 30 * _FULL) if options.curves else (25, 50, 100, 200, 250, 500, 1000)
     marks = {n: n - 1 for n in counted if n <= options.budget} or {options.budget: options.budget - 1}
     _print(scores, marks, options)
     if options.plots is not None:
@@ -143,17 +149,20 @@ def _options() -> argparse.Namespace:
     usual = [name for name in tasks.names() if name[0] in "st"]
     parser.add_argument("--tasks", nargs="+", default=usual, choices=tasks.names(), metavar="TASK")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--budget", type=int, default=100, help="trials a search")
+    parser.add_argument("--budget", type=int, help="trials a search: 100, with --objectives 200")
     parser.add_argument("--ablation", action="store_true", help="Auto without each of its parts")
     parser.add_argument("--plateaus", action="store_true", help="tasks whose value has few levels instead")
     parser.add_argument("--curves", action="store_true", help="learning curves and early stopping instead")
     parser.add_argument("--fronts", action="store_true", help="the same with two objectives instead")
+    parser.add_argument("--objectives", action="store_true", help="tasks with several objectives instead")
     parser.add_argument("--workers", type=int, default=1, help="trials at a time")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "search_quality")
     parser.add_argument("--peers", type=Path, default=_ROOT / ".peers", help="an environment with the peers")
     parser.add_argument("--plots", type=Path, help="a folder for SVG files; needs matplotlib")
     parser.add_argument("--quick", action="store_true", help="two seeds")
     options = parser.parse_args()
+    if options.budget is None:
+        options.budget = 200 if options.objectives else 100
     if options.budget < 1 or options.workers < 1 or options.seeds < 1:
         parser.error("budget, workers and seeds are at least 1")
     return options

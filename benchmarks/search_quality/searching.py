@@ -6,8 +6,10 @@ import heapq
 import math
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from hypervolume import Front
 from optimisers import Optimiser
 from tasks import Task
 
@@ -18,7 +20,8 @@ __all__ = ["Search", "search"]
 class Search:
     """`truths` holds the noise-free value of the incumbent after each trial; `seconds` the CPU time of each proposal.
 
-    The incumbent is the trial with the lowest reported value: that is all that a user sees.
+    The incumbent is the trial with the lowest reported value: that is all that a user sees. With several objectives,
+    minus the hypervolume of all trials takes the place of its value.
     """
 
     truths: list[float]
@@ -28,9 +31,10 @@ class Search:
 def search(task: Task, optimiser: Optimiser, budget: int, seed: int, workers: int = 1) -> Search:
     """Run `budget` trials; with several workers, durations are drawn from a log-normal distribution."""
     rng = np.random.default_rng([seed, 77])
-    running: list[tuple[float, int, float, float]] = []  # until when, key, reported, truth
+    running: list[tuple[float, int, Any, Any]] = []  # until when, key, reported, truth
     truths, seconds = list[float](), list[float]()
     lowest, incumbent, now = math.inf, math.nan, 0.0
+    front = Front(task.objectives)
     for key in range(budget + workers):
         if key < budget:
             began = time.process_time()
@@ -43,7 +47,10 @@ def search(task: Task, optimiser: Optimiser, budget: int, seed: int, workers: in
             began = time.process_time()
             optimiser.tell(ended, reported)
             seconds[ended] += time.process_time() - began
-            if reported < lowest or math.isnan(incumbent):
+            if task.objectives:
+                front.add(truth)
+                incumbent = -front.volume
+            elif reported < lowest or math.isnan(incumbent):
                 lowest, incumbent = (reported, truth) if reported < lowest else (lowest, truth)
             truths.append(incumbent)
     return Search(truths, seconds)

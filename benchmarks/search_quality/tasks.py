@@ -21,6 +21,7 @@ __all__ = [
     "names",
     "plateaus",
     "scalar_curve_tasks",
+    "several",
     "space_of",
 ]
 
@@ -34,19 +35,26 @@ def space_of(**parameters: tuple[str, list[Any]]) -> Parameters:
 
 @dataclass(frozen=True)
 class Task:
-    """One problem; `best` is its minimum, None where it is unknown."""
+    """One problem; `best` is its minimum, None where it is unknown.
+
+    With several `objectives`, values are dicts, and the minimum is minus the hypervolume. Noise is that of `default`.
+    """
 
     name: str
     about: str
     space: dict[str, Any]
-    truth: Callable[[Parameters], float]
+    truth: Callable[[Parameters], Any]
     best: float | None = None
     noise: float = 0.0
+    objectives: tuple[dict[str, Any], ...] = ()
 
-    def objective(self, parameters: Parameters, rng: np.random.Generator) -> float:
-        """Return the value that is reported; NaN for a trial that fails."""
+    def objective(self, parameters: Parameters, rng: np.random.Generator) -> Any:
+        """Return what is reported; NaN for a trial that fails."""
         value = self.truth(parameters)
-        return value + self.noise * float(rng.normal()) if self.noise else value
+        if not self.noise:
+            return value
+        error = self.noise * float(rng.normal())
+        return {**value, "default": value["default"] + error} if isinstance(value, dict) else value + error
 
 
 @dataclass(frozen=True)
@@ -102,8 +110,14 @@ def plateaus() -> list[str]:
     return [name for name in names() if name.startswith("p")]
 
 
+def several() -> list[str]:
+    """Return the names of the tasks with several objectives."""
+    return [name for name in names() if name.startswith("m")]
+
+
 def _makers() -> dict[str, Callable[[], Task]]:
     import failing
+    import fronts
     import plateaus
     import synthetic
     import training
@@ -132,4 +146,11 @@ def _makers() -> dict[str, Callable[[], Task]]:
         "p8": plateaus.flat_tree,
         "d1": failing.out_of_memory,
         "d2": failing.diverging_and_large,
+        "m1": fronts.bowls,
+        "m2": fronts.gaps,
+        "m3": fronts.families,
+        "m4": fronts.network,
+        "m5": fronts.three_goals,
+        "m6": fronts.four_goals,
+        "m7": fronts.inference,
     }

@@ -24,7 +24,7 @@ def run(request: dict[str, Any], seed: int) -> dict[str, Any]:
         method = make_method(request["optimiser"], curves, seed)
         return {"truths": run_epochs(curves, method, request["budget"], seed), "ms": []}
     task = tasks.make(request["task"])
-    optimiser = make(request["optimiser"], task.space, seed)
+    optimiser = make(request["optimiser"], task.space, seed, task.objectives)
     found = search(task, optimiser, request["budget"], seed, request["workers"])
     return {"truths": found.truths, "ms": [round(1e3 * seconds, 3) for seconds in found.seconds]}
 

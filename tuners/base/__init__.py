@@ -19,7 +19,7 @@ from .history import History
 from .layout import Bools, Floats, Ints, Layout
 from .learning_tuner import LearningTuner, latin_hypercube
 from .non_repeating_tuner import NonRepeatingTuner
-from .outcomes import Outcomes, front_of
+from .outcomes import Outcomes, front_of, nondominated_ranks
 from .scheduled_tuner import Member, ScheduledTuner
 from .search_prior import SearchPrior, rank_agreement
 
@@ -42,6 +42,7 @@ __all__ = [
     "key_of",
     "latin_hypercube",
     "measurements",
+    "nondominated_ranks",
     "rank_agreement",
     "ready",
 ]

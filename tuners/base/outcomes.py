@@ -107,13 +107,13 @@ class Outcomes:
         """Return which rows keep all limits, shape (k,)."""
         return self._violations(rows) == 0
 
-    def ranking(self) -> tuple[Ints, Floats]:
-        """Return all rows and one loss for each, which ranks them.
+    def ranking(self, rows: Ints | None = None) -> tuple[Ints, Floats]:
+        """Return rows, all if none are given, and one loss for each, which ranks them.
 
         Feasible trials are ranked by their loss, those with several by non-dominated rank and, within it, by how
-        isolated they are; the infeasible ones follow, by their violation.
+        isolated they are, repeats last; the infeasible ones follow, by their violation.
         """
-        rows = np.fromiter(self._reported, dtype=np.int64)
+        rows = np.fromiter(self._reported, dtype=np.int64) if rows is None else rows
         losses, feasible = self.losses(rows), self.feasible(rows)
         ranked = losses[:, 0] if len(self.goals) == 1 else _ranks_with_crowding(losses, feasible)
         violation = self._violations(rows)
@@ -133,7 +133,9 @@ def _ranks_with_crowding(losses: Floats, feasible: Bools) -> Floats:
     for rank in np.unique(ranks[feasible]):
         chosen = np.flatnonzero(feasible & (ranks == rank))
         distances = np.array(crowding_distances(losses[chosen].tolist()))
-        order = np.argsort(np.argsort(-distances, kind="stable"), kind="stable")
+        is_repeat = np.ones(len(chosen))  # of a point that is ranked already: it adds nothing to the front
+        is_repeat[np.unique(losses[chosen], axis=0, return_index=True)[1]] = 0.0
+        order = np.argsort(np.lexsort((-distances, is_repeat)), kind="stable")
         ranks[chosen] += order / (len(chosen) + 1)
     return ranks
 

@@ -5,6 +5,7 @@ climbing     hill-climbing from the best candidates
 hypervolume  the expected improvement of several objectives
 regions      where to search: everywhere, one branch, a box around the best point
 mutation     small changes of points
+niches       directions spread over several objectives, and the points near each
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from .acquisition import log_expected_improvement
 from .climbing import climb
 from .hypervolume import Boxes, log_expected_hypervolume_improvement, thinned_front
 from .mutation import mutants
+from .niches import niched, reference_points
 from .regions import Box, Branch, Everywhere, Region, neglected_branch, principal_axes
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "log_expected_improvement",
     "mutants",
     "neglected_branch",
+    "niched",
     "principal_axes",
+    "reference_points",
     "thinned_front",
 ]

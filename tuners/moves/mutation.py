@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..base import Bools, Embedding, Floats
 
 __all__ = ["LOG_STEPS", "mutants"]
 
-_EXPECTED_CHANGES = np.array([1.0, 2.0, 4.0, 100.0])
+_EXPECTED_CHANGES = (1.0, 2.0, 4.0, 100.0)
 LOG_STEPS = (-2.3, -0.3)  # powers of ten, of the unit interval
 
 
@@ -18,17 +20,18 @@ def mutants(
     points: Floats,
     count: int,
     log_steps: tuple[float, float] = LOG_STEPS,
+    expected_changes: Sequence[float] = _EXPECTED_CHANGES,
 ) -> Floats:
     """Return `count` changed copies of each point, shape (m count, d), NaN where inactive.
 
-    One to all parameters change: a number by a normal step, at least to the next value, whose width is a power of ten
-    with an exponent between the `log_steps`; a choice to another option, or to a neighbouring one if ordered. The
-    children of a changed choice are drawn at random.
+    At least one parameter changes, on average one of the `expected_changes`: a number by a normal step, at least to the
+    next value, whose width is a power of ten with an exponent between the `log_steps`; a choice to another option, or
+    to a neighbouring one if ordered. The children of a changed choice are drawn at random.
     """
     units = np.repeat(points, count, axis=0)
     inactive = np.isnan(units)
     units[inactive] = rng.random(int(inactive.sum()))
-    changed = _columns_to_change(rng, ~inactive)
+    changed = _columns_to_change(rng, ~inactive, expected_changes)
     before = units.copy()
     _move_numbers(rng, embedding, units, changed, log_steps)
     _move_choices(rng, embedding, units, changed)
@@ -37,9 +40,9 @@ def mutants(
     return units
 
 
-def _columns_to_change(rng: np.random.Generator, active: Bools) -> Bools:
+def _columns_to_change(rng: np.random.Generator, active: Bools, expected_changes: Sequence[float]) -> Bools:
     rows = len(active)
-    wanted = rng.choice(_EXPECTED_CHANGES, rows)
+    wanted = rng.choice(expected_changes, rows)
     probability = np.minimum(wanted / np.maximum(active.sum(axis=1), 1), 1.0)
     changed = (rng.random(active.shape) < probability[:, None]) & active
     one = np.argmax(rng.random(active.shape) * active, axis=1)

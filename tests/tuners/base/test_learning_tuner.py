@@ -42,7 +42,8 @@ QUICK: dict[str, dict[str, Any]] = {"DNGO": {"num_epochs_per_training": 2}, "SMA
 
 
 @pytest.mark.parametrize(
-    "name", ["Anneal", "DNGO", "Evolution", "GP", "GridSearch", "Metis", "QMC", "Random", "SMAC", "TPE"]
+    "name",
+    ["Anneal", "DNGO", "Evolution", "GP", "GridSearch", "Metis", "NSGA", "QMC", "Random", "SMAC", "TPE"],
 )
 def test_a_result_costs_the_same_however_many_there_are(name: str) -> None:
     tuner = tuners.create(name, **QUICK.get(name, {}))

@@ -102,3 +102,17 @@ def test_later_result_replaces_the_first() -> None:
     assert outcomes.leads(0)
     assert not outcomes.note(0, {"cost": 2.0, "ms": float("inf")})
     assert 0 not in outcomes
+
+
+def test_a_repeat_of_a_point_comes_after_the_other_points_of_its_front() -> None:
+    reports = [{"cost": float(cost), "gain": float(cost)} for cost in (0, 0, 2, 2, 1)]
+    assert ranked([COST, GAIN], reports) == [0, 2, 4, 1, 3]
+
+
+def test_some_rows_are_ranked_among_themselves() -> None:
+    outcomes = Outcomes([COST, GAIN])
+    for row, (cost, gain) in enumerate([(0.0, 9.0), (2.0, 8.0), (1.0, 7.0)]):
+        outcomes.note(row, {"cost": cost, "gain": gain})
+    rows, losses = outcomes.ranking(np.array([2, 1]))
+    assert rows.tolist() == [2, 1]
+    assert losses.max() < 1  # both are on the front of the two

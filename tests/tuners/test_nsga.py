@@ -1,0 +1,212 @@
+"""NSGA: it conforms, keeps what no other result beats, beats random search, keeps limits, and survives a resume."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pitchpipe.tuners import NSGATuner, RandomTuner, Tuner
+from pitchpipe.tuners.comparison import TASKS, advantage
+from pitchpipe.tuners.conformance import SPACES, TunerConformance
+
+TWO: list[dict[str, Any]] = [{"direction": "minimize"}, {"name": "gain", "direction": "maximize"}]
+LIMITED: list[dict[str, Any]] = [*TWO, {"name": "ms", "constraint": "<= 1"}]
+SPACE: dict[str, Any] = {
+    **{name: {"_type": "uniform", "_value": [0, 1]} for name in "tabc"},
+    "n": {"_type": "randint", "_value": [0, 10]},
+    "kind": {"_type": "choice", "_value": ["x", "y", "z"]},
+}
+
+
+class TestNSGA(TunerConformance):
+    many_results = 1_000
+
+    def make(self, seed: int) -> Tuner:
+        return NSGATuner(population_size=6, seed=seed)
+
+    def make_directed(self, seed: int, optimize_mode: str) -> Tuner:
+        return NSGATuner(optimize_mode, population_size=6, seed=seed)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_with_one_objective_it_beats_random_search(task: str) -> None:
+    make = lambda seed: NSGATuner(population_size=10, seed=seed)  # noqa: E731
+    assert advantage(make, TASKS[task], trials=100)[1] < 0
+
+
+def started(objectives: list[dict[str, Any]], space: Any = SPACE, **arguments: Any) -> NSGATuner:
+    tuner = NSGATuner(**arguments)
+    tuner.update_objectives(objectives)
+    tuner.update_search_space(space)
+    return tuner
+
+
+def away(point: dict[str, Any]) -> float:
+    """Return how far a point is from the front, on which `t` is any number."""
+    far = sum(abs(point[name] - best) for name, best in zip("abc", (0.2, 0.5, 0.9), strict=True))
+    return far + abs(point["n"] - 3) / 10 + "zyx".index(point["kind"]) / 3
+
+
+def report(point: dict[str, Any]) -> dict[str, float]:
+    return {
+        "default": point["t"] + away(point),
+        "gain": point["t"] - away(point),
+        "ms": 20 * abs(point["t"] - 0.7),
+    }
+
+
+def run(tuner: Tuner, count: int, first: int = 0) -> list[dict[str, Any]]:
+    points = []
+    for i in range(first, first + count):
+        points.append(tuner.generate_parameters(i))
+        tuner.receive_trial_result(i, points[-1], report(points[-1]))
+        tuner.trial_end(i, True)
+    return points
+
+
+@pytest.mark.parametrize("niching", ["crowding", "reference_points"])
+def test_it_approaches_the_whole_front(niching: str) -> None:
+    random = RandomTuner(seed=0)
+    random.update_search_space(SPACE)
+    distance = np.median([away(random.generate_parameters(i)) for i in range(100)])
+    for seed in range(3):
+        points = run(started(TWO, niching=niching, seed=seed), 300)[200:]
+        assert np.median([away(point) for point in points]) < 0.5 * distance
+        assert np.ptp([point["t"] for point in points]) > 0.6
+
+
+def test_it_learns_where_limits_are_kept() -> None:
+    for seed in range(3):
+        points = run(started(LIMITED, seed=seed), 200)
+        kept = [report(point)["ms"] <= 1 for point in points]  # of random points, one in ten
+        assert sum(kept[100:]) > 50
+
+
+results = st.lists(st.tuples(*[st.integers(0, 5)] * 4), min_size=1, max_size=40)
+
+
+@settings(max_examples=60)
+@given(results, st.sampled_from(["crowding", "reference_points"]))
+def test_no_result_that_left_the_population_beats_one_that_stayed(
+    found: list[tuple[int, int, int, int]], niching: str
+) -> None:
+    names = ("default", "b", "c")
+    goals = [{"name": name, "direction": "minimize"} for name in names]
+    space = {"x": {"_type": "randint", "_value": [0, len(found)]}}
+    tuner = started([*goals, {"name": "ms", "constraint": "<= 3"}], space, population_size=8, niching=niching)
+    reports = [dict(zip((*names, "ms"), values, strict=True)) for values in found]
+    tuner.import_data([{"parameter": {"x": i}, "value": value} for i, value in enumerate(reports)])
+    tuner._select()
+    stayed = set(tuner._members)
+    assert len(stayed) == min(len(found), 8)
+    for left in set(range(len(found))) - stayed:
+        assert not [row for row in stayed if beats(found[left], found[row])]
+
+
+def beats(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Return whether one result dominates another, which violates its limit if the last number is above 3."""
+    if max(one[-1], other[-1]) > 3:
+        return one[-1] < other[-1] and other[-1] > 3
+    return all(a <= b for a, b in zip(one[:-1], other[:-1], strict=True)) and one[:-1] != other[:-1]
+
+
+def test_of_a_front_the_ends_and_the_most_isolated_stay() -> None:
+    tuner = started(TWO, {"x": {"_type": "randint", "_value": [0, 5]}}, population_size=3)
+    for x, value in enumerate((0.0, 0.1, 0.2, 0.9, 1.0)):
+        tuner.import_data([{"parameter": {"x": x}, "value": {"default": value, "gain": value}}])
+    tuner._select()
+    assert sorted(tuner._members) == [0, 2, 4] or sorted(tuner._members) == [0, 3, 4]
+
+
+@pytest.mark.parametrize("objectives", [TWO, LIMITED])
+@pytest.mark.parametrize("space", [SPACES["nested"], SPACES["three deep"], SPACES["mixed"]])
+def test_a_resumed_search_continues_as_the_original_with_parallel_and_failed_trials(
+    objectives: list[dict[str, Any]], space: Any
+) -> None:
+    tuner = started(objectives, space, population_size=6, seed=3)
+    running = dict(enumerate(tuner.generate_multiple_parameters(list(range(8)))))
+    end = ender(len(running))
+    for key in range(8, 40):
+        end(tuner, running)
+        running[key] = tuner.generate_parameters(key)
+    restored = pickle.loads(pickle.dumps(tuner))
+    copies = dict(running)
+    for key in range(40, 60):
+        for each, alive in ((tuner, running), (restored, copies)):
+            end(each, alive)
+            alive[key] = each.generate_parameters(key)
+        assert running == copies
+
+
+def ender(count: int) -> Callable[[Tuner, dict[int, Any]], None]:
+    """Return a function that ends one of the running trials: with a result, with NaN, or without one."""
+
+    def end(tuner: Tuner, running: dict[int, Any]) -> None:
+        key = sorted(running)[max(running) % count]
+        point = running.pop(key)
+        if key % 5:
+            size = float(len(str(point)))
+            value = math.nan if key % 7 == 0 else size
+            tuner.receive_trial_result(key, point, {"default": value, "gain": key % 11, "ms": size / 40})
+        tuner.trial_end(key, key % 5 != 0)
+
+    return end
+
+
+def test_a_second_result_replaces_the_first() -> None:
+    tuner = started(TWO, population_size=4, seed=0)
+    points = run(tuner, 8)
+    for i, point in enumerate(points):
+        tuner.receive_trial_result(i, point, {"default": math.nan, "gain": 1.0})
+    tuner._select()
+    assert tuner._members == []
+    run(tuner, 3, first=8)
+
+
+def test_from_four_objectives_on_niches_are_around_reference_points() -> None:
+    names = ("default", "b", "c", "d")
+    goals = [{"name": name, "direction": "minimize"} for name in names]
+    by_niches = [
+        run_goals(started(goals, niching=niching, seed=1), names)
+        for niching in ("auto", "reference_points", "crowding")
+    ]
+    assert by_niches[0] == by_niches[1] != by_niches[2]
+
+
+def run_goals(tuner: Tuner, names: tuple[str, ...]) -> list[Any]:
+    points = []
+    for i in range(60):
+        points.append(tuner.generate_parameters(i))
+        tuner.receive_trial_result(
+            i, points[-1], {n: abs(points[-1]["t"] - k / 3) for k, n in enumerate(names)}
+        )
+    return points
+
+
+def test_children_are_near_their_parents_and_mix_them() -> None:
+    space = {f"x{i}": {"_type": "uniform", "_value": [0, 1]} for i in range(40)}
+    tuner = started(TWO, space, population_size=2, seed=0)
+    for side, value in ((0.1, 0.0), (0.9, 1.0)):
+        parameters = dict.fromkeys(space, side)
+        tuner.import_data([{"parameter": parameters, "value": {"default": value, "gain": value}}] * 20)
+    children = [list(tuner.generate_parameters(i).values()) for i in range(40)]
+    shares = [np.mean([x > 0.5 for x in child]) for child in children]
+    assert sum(0.2 < share < 0.8 for share in shares) > 5  # others have the same parent twice
+    changes = [sum(min(abs(x - 0.1), abs(x - 0.9)) > 0.35 for x in child) for child in children]
+    assert max(changes) < 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"niching": "niches"}, "niching must be 'auto' or 'crowding'"), ({"population_size": 1}, "at least 2")],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        NSGATuner(**arguments)

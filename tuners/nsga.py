@@ -1,0 +1,125 @@
+"""NSGA: a population that keeps what no other result beats, spread along the front; children of two of its members.
+
+Deb et al., A fast and elitist multiobjective genetic algorithm: NSGA-II, IEEE Transactions on Evolutionary
+Computation 6(2), 2002 (ranks, crowding, constraint domination)
+Deb and Jain, NSGA-III, 2014: see `moves/niches.py` (reference points)
+Deb and Agrawal, Simulated Binary Crossover for Continuous Search Space, Complex Systems 9, 1995
+Durillo et al., On the Effect of the Steady-State Selection Scheme in Multi-Objective Genetic Algorithms, EMO 2009
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..plugins import integer, one_of
+from .base import Embedding, Floats, Ints, LearningTuner, nondominated_ranks, ready
+from .moves import mutants, niched, reference_points
+
+__all__ = ["NSGATuner"]
+
+_PROPOSALS = 50
+_MANY = 4  # objectives from which on crowding distances say little
+_SPREAD = 5  # of simulated binary crossover: the larger, the nearer are children to their parents
+_CHANGES = (1.0, 2.0)  # parameters that a mutation changes
+
+
+class NSGATuner(LearningTuner):
+    """Keeps a population of `population_size` results that no other result beats; each child has two parents in it.
+
+    `optimize_mode` is `minimize` or `maximize` with one objective, `niching` is `crowding` (NSGA-II),
+    `reference_points` (NSGA-III) or `auto` (those from four objectives on), `seed` an integer of at least 0. The first
+    `population_size` suggestions are random. As many trials as wanted may run at once: the population takes in each
+    result when it arrives. Raises ValueError for other arguments, NoMoreTrialError when a finite space is exhausted.
+
+    >>> tuner = NSGATuner(population_size=8, seed=1)
+    >>> tuner.update_objectives([{"name": name, "direction": "minimize"} for name in ("near 0", "near 1")])
+    >>> tuner.update_search_space({"x": {"_type": "uniform", "_value": [-5, 5]}})
+    >>> for i in range(60):
+    ...     point = tuner.generate_parameters(i)
+    ...     tuner.receive_trial_result(i, point, {"near 0": abs(point["x"]), "near 1": abs(point["x"] - 1)})
+    >>> -0.5 < tuner.generate_parameters(60)["x"] < 1.5
+    True
+    """
+
+    def __init__(
+        self,
+        optimize_mode: str = "minimize",
+        population_size: int = 20,
+        niching: str = "auto",
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(optimize_mode, seed)
+        self._size = integer("population_size", population_size, 2)
+        self._niching = one_of("niching", niching, ("auto", "crowding", "reference_points"))
+
+    def _begin(self) -> None:
+        self._embedding = Embedding.of(ready(self._explored).space)
+        self._members: list[int] = []  # rows, those before the newest sorted, best first
+        goals = len(self._outcomes.goals) if self._outcomes else 1
+        has_niches = goals >= _MANY if self._niching == "auto" else self._niching != "crowding"
+        self._points = reference_points(goals, self._size) if has_niches and goals > 1 else None
+
+    def _rank_outcomes(self) -> None:
+        """Leave the history as it is: only members are ranked."""
+
+    def _settled(self, row: int) -> None:
+        """Let a result into the population, which is reduced before the next suggestion, or when there are many."""
+        if row in self._members:
+            self._members.remove(row)  # its result was replaced
+        if math.isfinite(self._history.loss(row)):
+            self._members.append(row)
+        if len(self._members) >= 2 * self._size:
+            self._select()
+
+    def _select(self) -> None:
+        """Reduce the population to the best, sorted by front and crowding, infeasible ones last."""
+        rows = np.array(self._members, dtype=np.int64)
+        losses = self._outcomes.ranking(rows)[1] if self._outcomes else self._losses(rows)
+        ranked = rows[np.argsort(losses, kind="stable")]
+        self._members = ranked[self._survivors(ranked)].tolist()
+
+    def _losses(self, rows: Ints) -> Floats:
+        return np.array([self._history.loss(row) for row in rows.tolist()])
+
+    def _survivors(self, ranked: Ints) -> Ints:
+        """Return the places of those that stay."""
+        places = np.arange(min(len(ranked), self._size))
+        if self._points is None or self._outcomes is None:
+            return places
+        feasible = ranked[self._outcomes.feasible(ranked)]  # the first ones
+        if len(feasible) <= self._size:
+            return places
+        losses = self._outcomes.losses(feasible)
+        ranks = nondominated_ranks(losses)
+        last = ranks[self._size - 1]
+        kept = niched(
+            self._rng, losses[ranks <= last], (ranks < last)[ranks <= last], self._size, self._points
+        )
+        return np.flatnonzero(kept)
+
+    def _proposals(self) -> Iterator[Floats]:
+        if self._history.count < self._size or not self._members:
+            return
+        self._select()
+        units = self._history.units(np.array(self._members))
+        for _ in range(_PROPOSALS):
+            child = self._crossed(units[self._parent()], units[self._parent()])
+            yield mutants(self._rng, self._embedding, child[None], 1, expected_changes=_CHANGES)[0]
+
+    def _parent(self) -> int:
+        """Return the place of the better of two random members; with niches, of any: each one has its own."""
+        return int(self._rng.integers(len(self._members), size=1 if self._points is not None else 2).min())
+
+    def _crossed(self, first: Floats, second: Floats) -> Floats:
+        """Return a child of two: numbers near those of either (Deb and Agrawal), choices of either; shape (d,)."""
+        swapped = self._rng.random(len(first)) < 0.5
+        near, far = np.where(swapped, second, first), np.where(swapped, first, second)
+        share = self._rng.random(len(first))
+        wide = np.where(share < 0.5, 2 * share, 1 / (2 - 2 * share)) ** (1 / (_SPREAD + 1))
+        child = np.where(np.isnan(near), far, near)
+        both = self._layout.numeric[~np.isnan(near + far)[self._layout.numeric]]
+        child[both] = (0.5 * ((1 + wide) * near + (1 - wide) * far))[both]
+        return self._layout.deactivate(child[None])[0]
