@@ -139,11 +139,11 @@ def test_optimisers_take_batches_and_failed_trials(module: Any, name: str, objec
 
 
 def test_command_resumes_and_loses_only_what_was_cut_off(tree: Path, tmp_path: Path) -> None:
-    words = ["formulas", "--quick", "--tasks", "con*", "--seeds", "1", "--budget", "8", "--processes", "2"]
+    words = ["formulas", "--quick", "--tasks", "convex", "--seeds", "2", "--budget", "8", "--processes", "2"]
     words += ["--optimisers", "TPE", "Random", "--results", str(tmp_path)]
     first = run(tree, *words)
     assert first.returncode == 0, first.stderr
-    assert "2 of 2 tasks, 1 seeds" in first.stdout
+    assert "1 of 1 tasks, 2 seeds" in first.stdout
     assert "| TPE | 2 |" in first.stdout
     path = tmp_path / "formulas.jsonl"
     lines = path.read_text().splitlines(keepends=True)
