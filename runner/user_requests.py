@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..protocol import CommandType
+from ..protocol import CommandType, is_starting_point
 from . import events as happened
 from .attempts import leave_rung, retry_failed
 from .course import Course
 from .experiment_status import ExperimentStatus
+from .payloads import running_payload
 from .reports import Reports
 from .trial import Cause, FailureKind, TrialStatus, Verdict
 
@@ -38,6 +39,8 @@ class UserRequests:
         """Add a trial with the user's parameters."""
         if not self.why_not_add():
             self._course.add(None, event.record)
+            if is_starting_point(event.record):  # so that the tuner does not propose it, too
+                self._output.send(CommandType.ImportData, running_payload(event.record))
             self._trials.start_waiting()  # the tuner is not asked: others that are added at once need the room
             self._course.settle()
 
