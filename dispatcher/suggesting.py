@@ -227,13 +227,20 @@ class Suggesting:
     def import_data(self, data: list[Any]) -> None:
         """Take results measured elsewhere; a `value` that is text is JSON.
 
-        Results with a `source` are losses of earlier searches, on other scales: only `update_earlier` gets them.
+        Results with a `source` are losses of earlier searches, on other scales: only `update_earlier` gets them. Items
+        without a value are starting points that run already: only `update_running` gets them.
         """
-        earlier = [item for item in data if isinstance(item, dict) and "source" in item]
-        if earlier and self.plugin.has("update_earlier"):
-            self.plugin.call("update_earlier", earlier)
-        if not earlier:
-            self.plugin.call("import_data", [_with_value(item, self._objective) for item in data])
+        kinds: dict[str, list[Any]] = {"earlier": [], "running": [], "measured": []}
+        for item in data:
+            kinds[_kind_of(item)].append(item)
+        if kinds["earlier"] and self.plugin.has("update_earlier"):
+            self.plugin.call("update_earlier", kinds["earlier"])
+        if kinds["running"] and self.plugin.has("update_running"):
+            self.plugin.call("update_running", [item["parameter"] for item in kinds["running"]])
+        if kinds["measured"] or not data:
+            self.plugin.call(
+                "import_data", [_with_value(item, self._objective) for item in kinds["measured"]]
+            )
 
     def change_parameters(self, trial_job_id: str, parameters: Any) -> None:
         """Note that a trial continues with other parameters, to which its later reports belong."""
@@ -296,6 +303,13 @@ def _record(parameter_id: int, parameters: Any, extras: Mapping[str, Any] | None
             **{name: value for name, value in (extras or {}).items() if value is not None},
         }
     )
+
+
+def _kind_of(item: Any) -> str:
+    """Return what an imported item is: a result, a result of an earlier search, or a point that runs already."""
+    if not isinstance(item, dict):
+        return "measured"
+    return "earlier" if "source" in item else "running" if item.keys() == {"parameter"} else "measured"
 
 
 def _with_value(item: Any, objective: str) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..protocol import Objective
-from ..runner import TrialStatus
+from ..runner import TrialStatus, mean
 from ..store import ExperimentFolder, FolderError, StoreError
 from ..store.reading import ExperimentView, TrialQuery, flat
 
@@ -19,9 +19,8 @@ __all__ = ["EarlierResult", "UnreadableSource", "read_earlier"]
 
 
 # Of `pitchpipe export`; a parameter of such a name has the prefix `parameters.` there.
-_OTHER_COLUMNS = frozenset(
-    ("sequence_id", "id", "status", "start_time", "end_time", "reason", "family", "repeat", "seed")
-)
+_OTHER_COLUMNS = frozenset(("sequence_id", "id", "status", "start_time", "end_time", "reason"))
+_OF_REPEATS = frozenset(("family", "repeat", "seed"))
 
 
 class UnreadableSource(Exception):
@@ -79,17 +78,27 @@ def _of_csv(path: Path, objective: Objective) -> Iterator[EarlierResult]:
             column = next((name for name in names if name in (rows.fieldnames or ())), None)
             if column is None:
                 raise UnreadableSource(f"it has no column for the result: {', '.join(names)}")
-            for row in rows:
+            has_repeats = {"sequence_id", *_OF_REPEATS} <= set(rows.fieldnames or ())
+            others = _OTHER_COLUMNS | _OF_REPEATS if has_repeats else _OTHER_COLUMNS
+            families = dict[Any, list[EarlierResult]]()
+            for number, row in enumerate(rows):
                 value = _plain(row.pop(column) or "")
                 if isinstance(value, int | float) and row.get("status") in (None, "SUCCEEDED"):
                     parameters = {
                         name.removeprefix("parameters."): _plain(text or "")
                         for name, text in row.items()
-                        if name and name not in _OTHER_COLUMNS and not name.startswith("final.")
+                        if name and name not in others and not name.startswith("final.")
                     }
-                    yield EarlierResult(parameters, _loss(value, objective.direction or "minimize"))
+                    result = EarlierResult(parameters, _loss(value, objective.direction or "minimize"))
+                    families.setdefault(row["family"] if has_repeats else number, []).append(result)
+            yield from map(_mean, families.values())
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnreadableSource(f"it cannot be read: {error}") from error
+
+
+def _mean(repeats: Sequence[EarlierResult]) -> EarlierResult:
+    """Return the result of one configuration."""
+    return EarlierResult(repeats[0].parameters, mean([one.loss for one in repeats]))
 
 
 def _plain(text: str) -> Any:

@@ -18,6 +18,7 @@ __all__ = [
     "import_payload",
     "metric_payload",
     "of_repeat",
+    "running_payload",
     "trial_end_payload",
     "with_results",
 ]
@@ -75,6 +76,15 @@ def import_payload(record: str, value: str) -> str:
     '[{"parameter": {"x": 1}, "value": "0.5"}]'
     """
     return json.dumps([{"parameter": parameters_of(record), "value": value}])
+
+
+def running_payload(record: str) -> str:
+    """Return the payload of ImportData for a parameter record that has no result yet.
+
+    >>> running_payload('{"parameter_id": null, "parameters": {"x": 1}}')
+    '[{"parameter": {"x": 1}}]'
+    """
+    return json.dumps([{"parameter": parameters_of(record)}])
 
 
 def _id(parameter_id: int | str | None) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from ..protocol import CommandType
+from ..protocol import CommandType, is_starting_point
 from . import events as happened
 from .attempts import leave_rung, retry_failed
 from .course import Course
 from .experiment_status import ExperimentStatus
 from .limits import Limits
+from .payloads import running_payload
 from .reports import Reports
 from .trial import Cause, FailureKind, TrialStatus, Verdict
 
@@ -43,9 +44,14 @@ class UserRequests:
         if self.why_not_add():
             self._left_out.append(event.record)
             return
-        self._course.add(None, event.record)
+        self._add(event.record)
         self._trials.start_waiting()  # the tuner is not asked: others that are added at once need the room
         self._course.settle()
+
+    def _add(self, record: str) -> None:
+        self._course.add(None, record)
+        if is_starting_point(record):  # so that the tuner does not propose it, too
+            self._output.send(CommandType.ImportData, running_payload(record))
 
     def kill(self, event: happened.TrialKillRequested) -> None:
         """End a trial, unless it has ended already."""
@@ -89,7 +95,7 @@ class UserRequests:
         changed = {one.name: getattr(event, one.name) for one in fields(Limits) if hasattr(event, one.name)}
         self._state.limits = replace(self._state.limits, **changed)
         while self._left_out and not self.why_not_add():
-            self._course.add(None, self._left_out.pop(0))
+            self._add(self._left_out.pop(0))
         self._course.proceed()
 
     def search_space(self, event: happened.SearchSpaceChanged) -> None:

@@ -226,7 +226,7 @@ def test_experiment_of_the_readme_runs_and_its_database_can_be_queried(
     with sqlite3.connect(f"file:{folder}/experiment.db?mode=ro", uri=True) as db:
         results = [db.execute(query).fetchall() for query in blocks("docs/store.md", "sql")]
     db.close()
-    assert len(results) == 4
+    assert len(results) == 5
     assert results[0][0][2:] == (summary["best"]["value"], summary["best"]["parameters"]["lr"])
     assert all(results)
     (script,) = blocks("docs/store.md", "python")

@@ -54,7 +54,7 @@ def _say(path: Path, checked: ExperimentConfig) -> None:
     if assessor is not None:
         click.echo(f"  assessor      {assessor.name or assessor.class_name}")
     click.echo(f"  objective     {checked.goal}")
-    for note in warm_start_notes(checked):
+    for note in filter(None, [checked.repeats_note, *warm_start_notes(checked)]):
         click.echo(f"  {note}")
     click.echo(
         f"  trials        {checked.trial_concurrency} at a time, on {checked.training_service.platform}"

@@ -33,5 +33,5 @@ def user_imports(commands: Iterable[Record], results: Iterable[tuple[Trial, str]
     if not rows:
         return []
     own = {dumps([parameters_of(trial.record), value]) for trial, value in results}
-    imported = [row for row in rows if dumps([row["parameter"], row["value"]]) not in own]
+    imported = [row for row in rows if dumps([row["parameter"], row.get("value")]) not in own]
     return [SendCommand(CommandType.ImportData, dumps(imported))] if imported else []

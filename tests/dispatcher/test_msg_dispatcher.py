@@ -576,6 +576,61 @@ def test_results_of_earlier_searches_reach_only_a_tuner_that_models_them(host):
         assert tuner.calls == calls
 
 
+def test_starting_points_that_run_reach_only_a_tuner_that_asks_for_them(host):
+    class Remembering(Recorder):
+        def update_running(self, points):
+            self.note("running", points)
+
+    point, result = {"parameter": {"x": 1}}, {"parameter": {"x": 2}, "value": 0.5}
+    imported = ("import", [result])
+    for tuner, calls in (
+        (Remembering(), [("running", [{"x": 1}]), ("running", [{"x": 1}]), imported]),
+        (Recorder(), [imported]),
+    ):
+        one = host(tuner)
+        one.send(CommandType.ImportData, [point])
+        one.send(CommandType.ImportData, [point, result])
+        one.terminate()
+        assert tuner.calls == calls
+
+
+def test_of_several_repeats_the_tuner_gets_the_mean_and_the_assessor_each(host):
+    class OfRepeats(Recorder):
+        wants_periodical = True
+
+        def receive_intermediate_result(self, parameter_id, parameters, value, **kwargs):
+            self.note("intermediate", parameter_id, value)
+
+        def receive_repeats(self, parameter_id, parameters, values):
+            self.note("repeats", parameter_id, values)
+
+    tuner, judge = OfRepeats(), JudgeOfFinals()
+    one = host(tuner, judge)
+    one.request()
+    for repeat, trial in enumerate("ab"):
+        one.metric(trial, 0, 0.5 + repeat, repeat=repeat)
+        one.final(0, 0.6 + repeat, trial, repeat=repeat)
+        payload = {"trial_job_id": trial, "event": "SUCCEEDED", "hyper_params": '{"parameter_id": 0}'}
+        one.send(CommandType.TrialEnd, {**payload, "repeat": repeat})
+    one.final(0, 1.1, "a", repeats=[0.6, 1.6])
+    one.end(0, trial="a")
+    one.terminate()
+    assert tuner.calls[1:] == [
+        ("intermediate", 0, 0.5),
+        ("repeats", 0, [0.6, 1.6]),
+        ("result", 0, {"x": 0}, 1.1, False),
+        ("end", 0, True),
+    ]
+    assert judge.calls == [
+        ("a", [0.5]),
+        ("final", "a", 0.6),
+        ("end", "a", True),
+        ("b", [1.5]),
+        ("final", "b", 1.6),
+        ("end", "b", True),
+    ]
+
+
 def test_trial_of_an_earlier_run_becomes_imported_data(host):
     tuner, judge = Recorder(), Judge()
     one = host(tuner, judge, protocol=None)

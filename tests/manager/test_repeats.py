@@ -23,7 +23,7 @@ from .test_exact_resume import CopyingStore, run, story
 # Proposes 5, 3, 4 and 0, and writes down what it learns.
 TUNER = """
 from pathlib import Path
-from pitchpipe import Tuner
+from pitchpipe import Assessor, Tuner
 
 class Listing(Tuner):
     def update_search_space(self, search_space):
@@ -50,12 +50,23 @@ class Listing(Tuner):
 
     def write(self):
         Path(__file__).with_name("heard.txt").write_text(repr(self.heard))
+
+class Strict(Assessor):
+    def __init__(self):
+        self.judged = []
+
+    def assess_trial(self, trial_job_id, history):
+        return history[-1] < 6
+
+    def receive_trial_result(self, trial_job_id, value):
+        self.judged.append(value)
+        Path(__file__).with_name("judged.txt").write_text(repr(self.judged))
 """
 
 
 def behave(parameters: Mapping[str, Any]) -> SimulatedRun:
     x = parameters["x"]
-    return SimulatedRun(float(x), [x + 1.0], step=1.0 + x / 4, error="no luck" if x == 3 else None)
+    return SimulatedRun(float(x), [x + 1.0] * 2, step=1.0 + x / 4, error="no luck" if x == 3 else None)
 
 
 def manager_of(directory: Path, now: float = 1000.0, config: ExperimentConfig | None = None) -> Manager:
@@ -120,27 +131,21 @@ def test_tuner_learns_one_result_for_each_configuration(tmp_path: Path) -> None:
     assert all(seeds[repeat[1]] == seed for repeat, seed, _ in trials)
 
 
-def test_no_repeat_gets_its_seed_from_chance(tmp_path: Path) -> None:
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        (tmp_path / name).mkdir()
-        given = config(tmp_path / name, seed=seed, max_trial_number=3)
-        run(manager_of(tmp_path / name, config=given))
-    first, same, other = ([seed for _, seed, _ in made(tmp_path / name)] for name in "abc")
-    assert first == same
-    assert not set(first) & set(other)
-
-
-def test_assessor_judges_each_repeat_on_its_own(tmp_path: Path) -> None:
-    class_args = {"start_step": 1}
-    given = config(
-        tmp_path,
-        assessor={"name": "Medianstop", "class_args": class_args},
-        trial_concurrency=1,
-        max_trial_number=6,
-    )
-    manager = manager_of(tmp_path, config=given)
-    assert run(manager) is ExperimentStatus.DONE
-    assert {status for _, _, status in made(tmp_path)} <= {"SUCCEEDED", "FAILED", "EARLY_STOPPED"}
+def test_repeat_that_the_assessor_stops_ends_its_family(tmp_path: Path) -> None:
+    assessor = {"class_name": "listing.Strict", "code_directory": str(tmp_path / "code")}
+    given = config(tmp_path, assessor=assessor, trial_concurrency=1, max_trial_number=6)
+    assert run(manager_of(tmp_path, config=given)) is ExperimentStatus.DONE
+    assert [(repeat, status) for repeat, _, status in made(tmp_path)] == [
+        ((0, 0), "EARLY_STOPPED"),
+        ((1, 0), "FAILED"),
+        ((1, 1), "FAILED"),
+        ((3, 0), "SUCCEEDED"),
+        ((3, 1), "SUCCEEDED"),
+        ((3, 2), "SUCCEEDED"),
+    ]
+    assert heard(tmp_path)[:2] == [("end", 0, False), ("end", 1, False)]
+    results = (tmp_path / "code" / "judged.txt").read_text()
+    assert results == "[4.0, 4.0, 4.0]"  # the assessor gets each of them
 
 
 @pytest.mark.slow
@@ -153,7 +158,7 @@ def test_killed_at_any_commit_no_repeat_runs_twice_and_none_is_lost(tmp_path: Pa
     assert run(manager) is ExperimentStatus.DONE
     expected = story(tmp_path)
     imported = [json.loads(row[2]) for row in expected["commands"] if row[1] == "FD"]
-    assert [[one["parameter"]["x"] for one in rows] for rows in imported] == [[2]]
+    assert imported == [[{"parameter": {"x": 2}}], [{"parameter": {"x": 2}, "value": "2.0"}]]
     assert len(store.copies) > 20
     for when, directory, now in store.copies:
         assert run(manager_of(directory, now)) is ExperimentStatus.DONE, when

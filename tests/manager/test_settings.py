@@ -11,7 +11,7 @@ from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.local.executor import LocalTrialExecutor
 from pitchpipe.executors.ray import RayTrialExecutor
 from pitchpipe.manager.experiments import executor_for
-from pitchpipe.manager.settings import run_of
+from pitchpipe.manager.settings import repeats_of, run_of
 from pitchpipe.store.folder import ExperimentFolder
 
 SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
@@ -27,6 +27,20 @@ def test_checkpoints_are_ranked_by_the_direction_of_default(names: tuple[str, st
     )
     keeping = run_of(config, ExperimentFolder(tmp_path)).keeping
     assert (keeping.metric, keeping.mode) == ("default", "maximize")
+
+
+def test_seeds_of_repeats_follow_from_the_seed_of_the_experiment() -> None:
+    def repeats(**fields: Any) -> Any:
+        data = {"search_space": SPACE, "repeats": {"count": 3, "race": False}, **fields}
+        return repeats_of(ExperimentConfig.from_dict(data, needs_command=False))
+
+    first, same, other = repeats(seed=1), repeats(seed=1), repeats(seed=2)
+    assert (first.count, first.race, len(set(first.seeds))) == (3, False, 3)
+    assert first == same
+    assert not set(first.seeds) & set(other.seeds)
+    assert all(0 <= seed < 2**31 for seed in first.seeds)
+    assert repeats(repeats={"count": 3, "seed": False}).seeds == []
+    assert repeats(repeats=None).count == 1
 
 
 @pytest.mark.parametrize(("platform", "kind"), [("local", LocalTrialExecutor), ("ray", RayTrialExecutor)])

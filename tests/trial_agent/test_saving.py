@@ -116,6 +116,29 @@ def test_budget_reaches_a_script(agent: LocalAgent) -> None:
     assert recorded(client.until_ended(attempt=2)) == [(0, "null")]
 
 
+def test_seed_reaches_a_script(agent: LocalAgent) -> None:
+    record = '{"parameter_id": 0, "parameters": {"seed": 7}, "family": 0, "repeat": 1, "seed": 41}'
+    seeded = {**start(), "parameters": record}
+    reported = (
+        "import os, pitchpipe as p; p.report_final_result([p.get_seed(), os.environ.get('PITCHPIPE_SEED')])"
+    )
+    client = agent.command(script(agent, reported))
+    client.tell(seeded, start(attempt=2, parameters={"seed": 7}))
+    assert recorded(client.until_ended()) == [(0, '[41, "41"]')]
+    assert recorded(client.until_ended(attempt=2)) == [(0, "[null, null]")]
+
+
+def test_seed_reaches_a_function(agent: LocalAgent) -> None:
+    def train(parameters: Parameters) -> int | None:
+        import pitchpipe as p
+
+        return p.get_seed()
+
+    client = agent.function(train)
+    client.tell({**start(), "parameters": '{"parameters": {}, "family": 0, "repeat": 1, "seed": 41}'})
+    assert recorded(client.until_ended()) == [(0, "41")]
+
+
 def test_environment_of_the_first_attempt_has_no_checkpoint(agent: LocalAgent) -> None:
     client = agent.command("env")
     client.tell(start())

@@ -154,6 +154,12 @@ class LearningTuner(Tuner):
         self._failed[row] = cause
         self._settle(row, math.inf)
 
+    def update_running(self, points: Sequence[dict[str, Any]]) -> None:
+        """Take starting points that run already, in order not to suggest them again."""
+        explored = ready(self._explored)
+        for point in points:
+            explored.add(point)
+
     def import_data(self, data: list[Any]) -> None:
         """Learn results from elsewhere; skip items that are not points of the space or lack a value."""
         explored = ready(self._explored)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...search_space import SearchSpace
@@ -23,6 +24,11 @@ class NonRepeatingTuner(Tuner):
     def receive_trial_result(self, parameter_id: int, parameters: Any, value: Any, **kwargs: Any) -> None:
         """Remember the point, which may not be a suggestion of this tuner."""
         self.import_data([{"parameter": parameters, "value": value}])
+
+    def update_running(self, points: Sequence[dict[str, Any]]) -> None:
+        """Remember starting points that run already."""
+        for point in points:
+            ready(self._explored).add(point)
 
     def import_data(self, data: list[Any]) -> None:
         """Remember points that were measured before, whatever their value."""

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.experiment import BestTrial
 from pitchpipe.protocol import repeated, with_family_end
+from pitchpipe.results import result_of
 from pitchpipe.runner.trial import Trial
 from pitchpipe.store.reading.view import ExperimentView
 
@@ -127,6 +129,23 @@ def test_defaults_are_compared_by_their_mean(tmp_path: Path) -> None:
     with ExperimentView(made.folder) as view:
         defaults = view.summary()["defaults"]
     assert (defaults["value"], defaults["status"]) == (0.5, "SUCCEEDED")
+
+
+def test_results_in_python_are_those_of_families(tmp_path: Path) -> None:
+    made = repeating(tmp_path)
+    made.commit(a_repeat(0, 0, 0, 0.4, "complete"), a_repeat(1, 0, 1, 0.6), a_repeat(2, 0, 2))
+    result = result_of(made.folder.path)
+    assert isinstance(result.best, BestTrial)
+    assert (result.best.value, result.best.repeats) == (0.5, 2)
+    assert result.best.interval == pytest.approx(12.706 * 0.1, rel=1e-3)
+    (family,) = result.families
+    assert (family["value"], family["repeats"]["trials"]) == (0.5, [0, 1, 2])
+    assert result.best_by() == family
+    assert [(row["value"], row["family"], row["repeat"]) for row in result.trials] == [
+        (0.4, 0, 0),
+        (0.6, 0, 1),
+        (None, 0, 2),
+    ]
 
 
 def test_experiment_without_repeats_has_no_families(made: MadeExperiment) -> None:

@@ -1,0 +1,35 @@
+"""The rows of the table of trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pitchpipe.protocol import repeated
+from pitchpipe.server.ui.grid_columns import columns_of
+from pitchpipe.server.ui.grid_rows import GridRequest, read_rows
+from pitchpipe.store.reading import ExperimentView
+
+from ..made_stores import MadeExperiment, a_config, a_trial
+
+
+def test_repeats_have_columns_that_can_be_sorted_and_filtered(tmp_path: Path) -> None:
+    made = MadeExperiment(tmp_path / "k3x9a2bq", a_config(repeats=2))
+    trials = [a_trial(number, value=number / 10) for number in range(4)]
+    for number, trial in enumerate(trials):
+        trial.record = repeated(trial.record, number // 2 * 2, number % 2)
+    made.commit(*trials)
+    chosen = '{"family": {"filterType": "number", "type": "equals", "filter": 2}}'
+    order = '[{"colId": "repeat", "sort": "desc"}]'
+    with ExperimentView(made.folder) as view:
+        columns = columns_of(view.config(), view.metric_names())
+        found = read_rows(view, columns, GridRequest.parse(0, 10, "", "", order, chosen), "/trials")
+    assert [column.head for column in columns[:3]] == ["Trial", "Family", "Repeat"]
+    assert [(row["number"], row["family"], row["repeat"]) for row in found["rows"]] == [
+        (3, "2", "1"),
+        (2, "2", "0"),
+    ]
+
+
+def test_table_without_repeats_has_no_column_of_families() -> None:
+    heads = [column.head for column in columns_of(a_config().canonical(), ["default"])]
+    assert "Family" not in heads
