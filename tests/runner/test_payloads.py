@@ -32,7 +32,7 @@ def test_end_of_a_trial_has_its_parameter_record_as_text(record: str) -> None:
 
 
 def test_end_of_a_failed_trial_has_the_kind_of_failure() -> None:
-    assert json.loads(trial_end_payload("AbCdE", "FAILED", "{}", "OOM"))["failure_kind"] == "OOM"
+    assert json.loads(trial_end_payload("AbCdE", "FAILED", "{}", kind="OOM"))["failure_kind"] == "OOM"
 
 
 def test_parameters_of_an_added_trial_come_back_when_its_result_is_imported() -> None:
