@@ -43,7 +43,7 @@ def directions(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def warnings(config: Mapping[str, Any]) -> list[str]:
-    """Return what works otherwise than the objectives suggest: a tuner that knows only one.
+    """Return a sentence about a tuner that ignores some of the objectives, or the limits.
 
     >>> warnings({"tuner": {"name": "Random"}, "objectives": [{"direction": "minimize", "constraint": "<= 3"}]})
     ['the tuner optimises default alone, without its limit: RandomTuner has no update_objectives']

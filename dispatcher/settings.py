@@ -25,7 +25,7 @@ class Settings:
     constraints: tuple[str, ...]
     objectives: tuple[Mapping[str, Any], ...]  # as in the configuration, for plug-ins that take them
     objective: str  # the name of the one that other plug-ins optimise
-    priors: Mapping[str, Mapping[str, Any]]  # the same
+    priors: Mapping[str, Mapping[str, Any]]  # as in the configuration
     injected: Mapping[str, Any]
     threads: int
     protocol: int | None
