@@ -46,7 +46,7 @@ def directions(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def warnings(config: Mapping[str, Any]) -> list[str]:
-    """Return what works otherwise than the configuration suggests: a tuner for one objective, an unused stop rule.
+    """Return a sentence for each thing that the tuner ignores: objectives, limits, the rule to stop.
 
     >>> warnings({"tuner": {"name": "Random"}, "objectives": [{"direction": "minimize", "constraint": "<= 3"}]})
     ['the tuner optimises default alone, without its limit: RandomTuner has no update_objectives']

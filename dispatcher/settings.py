@@ -25,8 +25,8 @@ class Settings:
     constraints: tuple[str, ...]
     objectives: tuple[Mapping[str, Any], ...]  # as in the configuration, for plug-ins that take them
     objective: str  # the name of the one that other plug-ins optimise
-    priors: Mapping[str, Mapping[str, Any]]  # the same
-    stop_when: Mapping[str, Any] | None
+    priors: Mapping[str, Mapping[str, Any]]  # as in the configuration
+    stop_when: Mapping[str, Any] | None  # the same
     injected: Mapping[str, Any]
     threads: int
     protocol: int | None

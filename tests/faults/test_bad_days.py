@@ -245,16 +245,29 @@ def story(directory: Path) -> list[Any]:
     return [trials, metrics]
 
 
-def full(store: Store, pages: int) -> Callable[[], None]:
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """Return a list to which every new connection is added; that of a new experiment's store is the last."""
+    made, connect = list[sqlite3.Connection](), sqlite3.connect
+
+    def noted(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        made.append(connect(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    return made
+
+
+def full(db: sqlite3.Connection, pages: int) -> Callable[[], None]:
     """Let the database grow by some pages only; return a function that lifts the limit."""
-    (used,) = store._db.execute("PRAGMA page_count").fetchone()
-    store._db.execute(f"PRAGMA max_page_count = {used + pages}")
-    return lambda: store._db.execute("PRAGMA max_page_count = 100000") and None
+    (used,) = db.execute("PRAGMA page_count").fetchone()
+    db.execute(f"PRAGMA max_page_count = {used + pages}")
+    return lambda: db.execute("PRAGMA max_page_count = 100000") and None
 
 
-def read_only(store: Store, _pages: int) -> Callable[[], None]:
-    store._db.execute("PRAGMA query_only = 1")
-    return lambda: store._db.execute("PRAGMA query_only = 0") and None
+def read_only(db: sqlite3.Connection, _pages: int) -> Callable[[], None]:
+    db.execute("PRAGMA query_only = 1")
+    return lambda: db.execute("PRAGMA query_only = 0") and None
 
 
 CRAMPED = pytest.mark.parametrize(("cramp", "pages"), [(full, 0), (full, 2), (read_only, 0)])
@@ -262,19 +275,21 @@ CRAMPED = pytest.mark.parametrize(("cramp", "pages"), [(full, 0), (full, 2), (re
 
 @CRAMPED
 def test_experiment_without_room_waits_and_continues_as_if_nothing_had_happened(
-    cramp: Callable[[Store, int], Callable[[], None]],
+    cramp: Callable[[sqlite3.Connection, int], Callable[[], None]],
     pages: int,
+    connections: list[sqlite3.Connection],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("pitchpipe.store.disk_space._TRY_AGAIN", 0.01)
     run(simulated(tmp_path / "whole", VirtualClock(1000.0)))
     manager = simulated(tmp_path, VirtualClock(1000.0))
+    db = connections[-1]
     ticks, releases, waits = itertools.count(), list[Callable[[], None]](), 0
 
     def on_tick() -> None:
         if next(ticks) in (0, 5, 20):
-            releases.append(cramp(manager.store, pages))
+            releases.append(cramp(db, pages))
 
     async def make_room_now_and_then() -> ExperimentStatus:
         nonlocal waits
@@ -296,16 +311,18 @@ def test_experiment_without_room_waits_and_continues_as_if_nothing_had_happened(
     assert story(tmp_path) == story(tmp_path / "whole")
 
 
-def test_experiment_without_room_that_is_stopped_continues_as_if_nothing_had_happened(tmp_path: Path) -> None:
+def test_experiment_without_room_that_is_stopped_continues_as_if_nothing_had_happened(
+    tmp_path: Path, connections: list[sqlite3.Connection]
+) -> None:
     run(simulated(tmp_path / "whole", VirtualClock(1000.0)))
     clock = VirtualClock(1000.0)
     manager = simulated(tmp_path, clock)
-
+    db = connections[-1]
     ticks = itertools.count()
 
     def on_tick() -> None:
         if next(ticks) == 0:
-            full(manager.store, 1)
+            full(db, 1)
 
     async def stop_while_it_waits() -> None:
         manager.watch(on_tick)
