@@ -15,6 +15,7 @@ from ..plugins import integer, loss_sign
 from ..protocol import metric_value, objectives_of
 from .base import Assessor, AssessResult
 from .gains import Gains, counted
+from .outcomes import MedianRanks
 
 __all__ = ["MedianstopAssessor"]
 
@@ -66,8 +67,6 @@ class MedianstopAssessor(Assessor):
         if len(found) == 1 and not found[0].is_limited:
             self._rule = _Medians(-found[0].sign, found[0].name)
         else:
-            from .outcomes import MedianRanks  # needs numpy, which one objective does not
-
             self._rule = MedianRanks(found)
 
     def assess_trial(self, trial_job_id: str, trial_history: list[Any]) -> AssessResult:

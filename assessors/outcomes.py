@@ -1,7 +1,6 @@
 """Reports with several objectives or with limits, and how they compare: feasible first, then by non-dominated rank.
 
-Schmucker et al., Multi-objective Asynchronous Successive Halving, arXiv 2106.12639, 2021; the ranks and the crowding
-distance are those of Deb et al., NSGA-II, IEEE Transactions on Evolutionary Computation 6(2), 2002.
+Schmucker et al., Multi-objective Asynchronous Successive Halving, arXiv 2106.12639, 2021
 """
 
 from __future__ import annotations
@@ -12,10 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..plugins import crowding_distances
+from ..plugins import Fronts, crowding_distances
 from ..protocol import MetricError, Objective, main_objective, metric_value
 from .gains import counted
 
@@ -59,10 +55,11 @@ class OutcomeReader:
 
     def read(self, history: Sequence[Any], place: int) -> Outcome:
         """Return the outcome of a trial at a place of its history."""
-        values = {one.name: self._latest(history, place, one.name) for one in self._objectives}
-        reported = [(one, value) for one in self._objectives if (value := values[one.name]) is not None]
-        losses = tuple(_loss(one, values[one.name]) for one in self.goals)
-        return Outcome(losses, sum(_violation(one, value) for one, value in reported))
+        values = [(one, self._latest(history, place, one.name)) for one in self._objectives]
+        losses = tuple(_loss(one, value) for one, value in values if one.direction is not None)
+        known = [(one, value) for one, value in values if value is not None]
+        finite = all(math.isfinite(value) for _, value in known)
+        return Outcome(losses, sum(one.violation(value) for one, value in known) if finite else math.inf)
 
     def shown(self, outcome: Outcome) -> str:
         """Return an outcome in words.
@@ -93,16 +90,6 @@ def _loss(one: Objective, value: float | None) -> float:
     return min(max(one.sign * value, -_LARGEST), _LARGEST) if math.isfinite(value) else _LARGEST
 
 
-def _violation(one: Objective, value: float) -> float:
-    """Return by how much a value breaks the limits of its objective, as a share of the limit."""
-    if not math.isfinite(value):
-        return math.inf
-    if not one.is_limited:
-        return 0.0
-    limit = one.at_most if math.isfinite(one.at_most) else one.at_least
-    return max(one.excess({one.name: value}), 0.0) / (abs(limit) or 1.0)
-
-
 class Standing:
     """The outcomes of trials after the same number of results, and how many of them are better than another.
 
@@ -117,38 +104,39 @@ class Standing:
     """
 
     def __init__(self, goals: int) -> None:
-        self._losses = np.empty((0, goals))  # of the feasible
+        self._feasible: list[tuple[float, ...]] = []  # their losses
         self._violations: list[float] = []  # of the others, ascending
-        self._ranks = np.empty(0, dtype=np.int64)  # of the first rows of `_losses`
-        self._compared = np.ones(goals, dtype=bool)
+        self._unknown = [0] * goals  # how many of the feasible lack each objective
+        self._compared = self._known()
+        self._fronts = Fronts()
 
     def __len__(self) -> int:
-        return len(self._losses) + len(self._violations)
+        return len(self._feasible) + len(self._violations)
 
     def add(self, outcome: Outcome) -> None:
         """Add an outcome."""
         if outcome.violation > 0:
             insort(self._violations, outcome.violation)
-        else:
-            self._losses = np.vstack([self._losses, outcome.losses])
+            return
+        self._feasible.append(outcome.losses)
+        if not self._has_changed(outcome, 1):
+            self._fronts.add(self._part(outcome.losses))
 
     def remove(self, outcome: Outcome) -> None:
         """Remove an outcome that was added."""
         if outcome.violation > 0:
             del self._violations[bisect_left(self._violations, outcome.violation)]
-        else:
-            self._losses = np.delete(self._losses, self._place_of(outcome), axis=0)
-            self._ranks = self._ranks[:0]
+            return
+        self._feasible.remove(outcome.losses)
+        if not self._has_changed(outcome, -1):
+            self._fronts.remove(self._part(outcome.losses))
 
     def ahead(self, outcome: Outcome) -> int:
         """Return how many have a better rank."""
         if outcome.violation > 0:
-            return len(self._losses) + bisect_left(self._violations, outcome.violation)
-        self._rank()
-        table, own = self._losses[:, self._compared], np.array(outcome.losses)[self._compared]
-        if len(own) < 2:
-            return int((table < own).any(axis=1).sum())
-        return int((self._ranks < self._rank_of(own)).sum())
+            return len(self._feasible) + bisect_left(self._violations, outcome.violation)
+        rank = self._fronts.rank(self._part(outcome.losses))
+        return sum(map(len, self._fronts.ranked[:rank]))
 
     def better(self, outcome: Outcome) -> int:
         """Return how many are better than one that was added: those ahead, and the more isolated of the same rank.
@@ -156,43 +144,28 @@ class Standing:
         Of the first front none is better than another: each of them may be what is looked for.
         """
         ahead = self.ahead(outcome)
-        if ahead == 0 or outcome.violation > 0 or self._compared.sum() < 2:
+        if ahead == 0 or outcome.violation > 0 or len(self._compared) < 2:
             return ahead
-        own = self._place_of(outcome)
-        front = np.flatnonzero(self._ranks == self._ranks[own])
-        distances = np.array(crowding_distances(self._losses[front][:, self._compared].tolist()))
-        return ahead + int((distances > distances[front == own]).sum())
+        own = self._part(outcome.losses)
+        front = self._fronts.ranked[self._fronts.rank(own)]
+        distances = crowding_distances(front)
+        return ahead + sum(distance > distances[front.index(own)] for distance in distances)
 
-    def _place_of(self, outcome: Outcome) -> int:
-        rows, own = self._losses, np.array(outcome.losses)
-        return int(np.flatnonzero(((rows == own) | (np.isnan(rows) & np.isnan(own))).all(axis=1))[0])
+    def _known(self) -> list[int]:
+        return [place for place, count in enumerate(self._unknown) if count == 0]
 
-    def _rank(self) -> None:
-        """Rank the outcomes that were added since the last call."""
-        compared = ~np.isnan(self._losses).any(axis=0)
-        if (compared != self._compared).any():
-            self._compared, self._ranks = compared, self._ranks[:0]
-        if compared.sum() < 2:
-            return
-        for row in range(len(self._ranks), len(self._losses)):
-            self._ranks = np.append(self._ranks, self._rank_of(self._losses[row, compared]))
-            self._push_down(row)
+    def _part(self, losses: tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(losses[place] for place in self._compared)
 
-    def _rank_of(self, own: NDArray[np.float64]) -> int:
-        """Return the rank: one more than the highest of those that dominate it, or 0."""
-        others = self._losses[: len(self._ranks), self._compared]
-        dominate = (others <= own).all(axis=1) & (others < own).any(axis=1)
-        return int(self._ranks[dominate].max(initial=-1)) + 1
-
-    def _push_down(self, row: int) -> None:
-        """Move what the new row dominates to the next front, what those dominate to the one after it, and so on."""
-        table, moved, rank = self._losses[:, self._compared], np.array([row]), int(self._ranks[row])
-        while len(moved):
-            front = np.flatnonzero(self._ranks == rank)
-            above, below = table[moved][:, None], table[front][None]
-            beaten = ((above <= below).all(axis=2) & (above < below).any(axis=2)).any(axis=0)
-            moved, rank = front[beaten], rank + 1
-            self._ranks[moved] = rank
+    def _has_changed(self, outcome: Outcome, count: int) -> bool:
+        """Count what an outcome lacks; return whether other objectives are compared now, and all are ranked again."""
+        for place, loss in enumerate(outcome.losses):
+            self._unknown[place] += count * math.isnan(loss)
+        if (known := self._known()) == self._compared:
+            return False
+        self._compared = known
+        self._fronts = Fronts(map(self._part, self._feasible))
+        return True
 
 
 class _Curve:
@@ -201,20 +174,23 @@ class _Curve:
     def __init__(self, goals: int) -> None:
         self.best = Outcome((math.nan,) * goals, math.inf)
         self.averages: list[Outcome] = []
-        self._totals, self._counts = np.zeros(goals), np.zeros(goals)
+        self._totals, self._counts = [0.0] * goals, [0] * goals
         self._violation = 0.0
 
     def append(self, outcome: Outcome) -> None:
         """Add the outcome of a result."""
-        losses = np.array(outcome.losses)
-        known = ~np.isnan(losses)
-        self._totals[known] += losses[known]
-        self._counts += known
+        for place, loss in enumerate(outcome.losses):
+            if not math.isnan(loss):
+                self._totals[place] += loss
+                self._counts[place] += 1
         self._violation += outcome.violation
-        best = tuple(np.fmin(self.best.losses, losses).tolist())
+        # A comparison with NaN, which is not known, is false.
+        pairs = zip(self.best.losses, outcome.losses, strict=True)
+        best = tuple(old if old <= new or math.isnan(new) else new for old, new in pairs)
         self.best = Outcome(best, min(self.best.violation, outcome.violation))
-        means = np.where(self._counts > 0, self._totals / np.maximum(self._counts, 1), np.nan)
-        self.averages.append(Outcome(tuple(means.tolist()), self._violation / (len(self.averages) + 1)))
+        sums = zip(self._totals, self._counts, strict=True)
+        means = tuple(total / count if count else math.nan for total, count in sums)
+        self.averages.append(Outcome(means, self._violation / (len(self.averages) + 1)))
 
 
 class MedianRanks:

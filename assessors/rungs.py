@@ -14,6 +14,7 @@ from ..plugins import loss_sign
 from ..protocol import objectives_of
 from .base import Assessor, AssessResult
 from .gains import GainReader, Gains, counted
+from .outcomes import OutcomeReader, Standing
 
 __all__ = ["Bracket", "HalvingAssessor", "Ladder", "Rung", "levels"]
 
@@ -176,8 +177,6 @@ class HalvingAssessor(Assessor):
         if len(found) == 1 and not found[0].is_limited:
             self._reader = GainReader(-found[0].sign, found[0].name)
         else:
-            from .outcomes import OutcomeReader, Standing  # needs numpy, which one objective does not
-
             self._reader = OutcomeReader(found)
             goals = len(self._reader.goals)
             self._ladder.compare_by(lambda: Standing(goals))

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..config import ExperimentConfig, with_plugins_checked
+from ..config import PLATFORMS, ExperimentConfig, with_plugins_checked
 from ..search_space import check
 from .failures import Failure
 from .script_facts import ScriptFacts, guessed_spec
@@ -158,7 +158,7 @@ def asked(draft: Draft) -> Draft:
         many = click.prompt("how many at a time", default=2, type=click.IntRange(min=1))
         draft = replace(draft, concurrency=many)
     if draft.platform is None:
-        where = click.prompt("where", default="local", type=click.Choice(["local", "ray"]))
+        where = click.prompt("where", default="local", type=click.Choice(list(PLATFORMS)))
         draft = replace(draft, platform=where)
     return draft
 

@@ -22,12 +22,13 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
 from __future__ import annotations
 
 from .experiment_config import ExperimentConfig, check_plugins, load_config, with_plugins_checked
-from .platforms import LocalConfig, RayConfig
+from .platforms import PLATFORMS, LocalConfig, RayConfig
 from .problems import ConfigError, ConfigProblem
 from .source import read_source
 from .units import UnitError, parse_duration
 
 __all__ = [
+    "PLATFORMS",
     "ConfigError",
     "ConfigProblem",
     "ExperimentConfig",

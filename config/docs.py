@@ -12,7 +12,7 @@ from pydantic_core import PydanticUndefined
 
 from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
 from .objectives import ObjectiveConfig
-from .platforms import LocalConfig, RayConfig
+from .platforms import PLATFORMS
 from .repeats import RepeatsConfig
 from .section import Section
 from .start_fields import Confidence, EarlierSearches, Points, PriorConfig
@@ -156,8 +156,7 @@ _SECTIONS: list[tuple[str, type[Section], str]] = [
     ("priors", PriorConfig, _STARTING_POINTS),
     ("repeats", RepeatsConfig, _REPEATS),
     ("checkpoint", CheckpointConfig, ""),
-    ("training_service, platform: local", LocalConfig, ""),
-    ("training_service, platform: ray", RayConfig, "The default when `training_service` is not set."),
+    *((f"training_service, platform: {name}", model, "") for name, model in PLATFORMS.items()),
 ]
 _SHARED = (
     "`trial_command`, `trial_code_directory`, `trial_gpu_number`, `nni_manager_ip` and `debug` may also "

@@ -13,7 +13,7 @@ from typing import Any
 
 from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
 from .objectives import ObjectiveConfig
-from .platforms import LocalConfig, RayConfig
+from .platforms import PLATFORMS
 from .problems import MISSING, Finding, Path, did_you_mean, nearest, shown
 from .repeats import RepeatsConfig
 from .section import camel_case
@@ -21,7 +21,6 @@ from .start_fields import PriorConfig
 
 __all__ = ["Draft", "fold", "make_draft"]
 
-PLATFORMS = {"local": LocalConfig, "ray": RayConfig}
 _HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
 # NNI platforms that are not supported here.
 OTHER_PLATFORMS = (

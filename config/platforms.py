@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -9,7 +11,7 @@ from pydantic import Field
 from .section import Section
 from .values import Duration, GpuIndices, Text
 
-__all__ = ["LocalConfig", "RayConfig"]
+__all__ = ["PLATFORMS", "LocalConfig", "RayConfig"]
 
 
 class LocalConfig(Section):
@@ -46,3 +48,6 @@ class RayConfig(Section):
         default=600.0,
         description="How long to wait for a lost cluster; then the experiment stops, and can be resumed.",
     )
+
+
+PLATFORMS: Mapping[str, type[Section]] = MappingProxyType({"local": LocalConfig, "ray": RayConfig})

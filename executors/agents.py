@@ -294,7 +294,8 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         path = spool_path(self.setup, order)
         if not path.exists():
             return []  # nothing was ever reported, or the node with the spool is gone
-        return read_spool(path, order.trial_id, order.attempt, order.first_sequence, order.mark)
+        key = order.trial_id, order.attempt, order.first_sequence
+        return read_spool(path, *key, mark=order.mark, metric=self.setup.run.keeping.metric)
 
     def _finalize_lost(self, order: AttemptOrder, reason: str) -> None:
         """Deliver the spool of an attempt whose agent is gone; if it does not hold the end, the attempt is lost."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..config import ExperimentConfig
 from ..executors import RunSetup, TrialExecutor
-from ..protocol import CommandType, Frame
+from ..protocol import CommandType, Frame, is_starting_point, parameters_of
 from ..runner import (
     Cause,
     Event,
@@ -263,10 +263,18 @@ class Manager:
         """Return what happens first: what earlier managers left, what callers add, what the stopper decides."""
         return [
             *map(event_of, snapshot.get("accepted", [])),
+            *self._left_out_points(runner),
             *self._missed_replies(snapshot.get("heard")),
             *(self._first_events(runner, self.now()) if self._first_events else ()),
             *self.hooks.begin(runner, partial(self.store.results, runner.get_trials()), self.now, self._row),
         ]
+
+    def _left_out_points(self, runner: TrialRunner) -> list[Event]:
+        """Return the starting points that have no trial, because max_trial_number was reached."""
+        records = [trial.record for trial in runner.get_trials()]
+        known = [parameters_of(record) for record in records if is_starting_point(record)]
+        missing = [point for point in self.config.starting_points if known and point.parameters not in known]
+        return [added_trial(point.parameters, self.now(), source=point.source) for point in missing]
 
     def _missed_replies(self, last: int | None) -> list[Event]:
         """Return the replies that an earlier manager recorded and did not handle."""

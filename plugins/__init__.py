@@ -1,6 +1,6 @@
 """How a name in a config becomes a class, and the checks of the class's arguments; tuners and assessors share both.
 
-`crowding` is what both compute for trials with several objectives.
+`fronts` is how both rank trials with several objectives.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from .arguments import (
     synonym,
 )
 from .checkpoint_folder import CheckpointFolder
-from .crowding import crowding_distances
+from .fronts import Fronts, crowding_distances
 
 __all__ = [
     "CheckpointFolder",
+    "Fronts",
     "Registry",
     "UnknownAlgorithm",
     "check",

@@ -32,6 +32,7 @@ __all__ = [
     "NoMoreParameters",
     "ParametersArrived",
     "PauseVerdict",
+    "RecordBegun",
     "Reported",
     "ResourcesChanged",
     "ResumeRequested",
@@ -142,6 +143,11 @@ class DispatcherFailed(Event):
     def reason(self) -> str:
         """The message and, if it is known, the place in the code."""
         return f"{self.message} ({self.where})" if self.where else self.message
+
+
+@dataclass(slots=True)
+class RecordBegun(Event):
+    """A new dispatcher gets the results so far instead of the record, and one request for all the trials still owed."""
 
 
 # ------------------------------------------------------------------ from executors

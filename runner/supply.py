@@ -93,6 +93,10 @@ class Supply:
             self._course.end(trial, Verdict(Cause.EARLY_STOP, "paused, and never resumed"))
         self._course.proceed()
 
+    def record_begun(self, event: happened.RecordBegun) -> None:
+        """Merge all open requests for trials into one."""
+        self._requests.merge()
+
     def failed(self, event: happened.DispatcherFailed) -> None:
         """Handle a failure of the dispatcher: restore it, or end the experiment."""
         if self._state.is_ending:

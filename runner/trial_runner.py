@@ -85,6 +85,7 @@ class TrialRunner:
             happened.ResumeRequested: self._supply.resume,
             happened.DispatcherAnswered: self._supply.idle,
             happened.DispatcherFailed: self._supply.failed,
+            happened.RecordBegun: self._supply.record_begun,
             happened.AttemptStarted: self._reports.started,
             happened.Reported: self._reports.reported,
             happened.BadReport: self._reports.bad,
@@ -147,10 +148,6 @@ class TrialRunner:
             if trial.start_time is not None:
                 trial.start_time += seconds
                 self._output.note(trial)
-
-    def ask_in_one(self) -> int:
-        """Merge all open requests for trials into one, for a dispatcher that starts again; return its size."""
-        return self._course.requests.merge()
 
     # ------------------------------------------------------------------ the state of the experiment
 

@@ -114,15 +114,19 @@ class Trials:
             record=record,
             created=self.output.now,
         )
-        trial.budget, donor = budget_and_donor(record)
-        if donor is not None:
-            start_from(trial, self.all.get(donor))
-            self.output.effects += _copy_for(trial)
+        trial.budget, source = budget_and_donor(record)
+        donor = self.all.get(source or "")
         self.created += 1
         self.all[trial_id] = self.live[trial_id] = trial
         self.counts[trial.status] += 1
         self.waiting.append(trial)
         self.output.note(trial)
+        if donor is not None and _is_pausing(donor):
+            trial.resume = json.dumps({"checkpoint_of": source})
+            self.pause(trial, f"until trial {donor.sequence_id} has saved its checkpoint")
+        else:
+            start_from(trial, donor)
+            self.output.effects += _copy_for(trial)
         return trial
 
     def start_waiting(self) -> None:
@@ -188,7 +192,7 @@ class Trials:
         """
         resume = json.loads(trial.resume or "{}")
         donor = self.all.get(resume.get("checkpoint_of", ""))
-        if donor is not None and donor.is_assigned and donor.verdict and donor.verdict.cause is Cause.PAUSED:
+        if donor is not None and _is_pausing(donor):
             self._heirs[trial.trial_id] = trial
             return
         trial.resume = None
@@ -309,6 +313,10 @@ class Trials:
 
     def _keep_attempt(self, trial: Trial, outcome: str, verdict: Verdict) -> None:
         self.output.changes.attempts.append(ended_attempt(trial, outcome, verdict, self.output.now))
+
+
+def _is_pausing(trial: Trial) -> bool:
+    return trial.is_assigned and trial.verdict is not None and trial.verdict.cause is Cause.PAUSED
 
 
 def _copy_for(trial: Trial) -> list[CopyCheckpoint]:

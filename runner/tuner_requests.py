@@ -55,11 +55,9 @@ class TunerRequests:
         """Whether no request is open, and the tuner has received something since the last one."""
         return not self._asked and self.has_news
 
-    def merge(self) -> int:
-        """Merge all open requests into one, for a dispatcher that starts again; return its size."""
-        total = self.total
-        self._asked = deque([total] if total else [])
-        return total
+    def merge(self) -> None:
+        """Merge all open requests into one."""
+        self._asked = deque([self.total] if self._asked else [])
 
     def snapshot(self) -> dict[str, Any]:
         """Return what a resumed runner needs, as plain JSON values."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from ..protocol import CommandType, is_starting_point
 from . import events as happened
 from .attempts import leave_rung, retry_failed
 from .course import Course
 from .experiment_status import ExperimentStatus
+from .limits import Limits
 from .payloads import running_payload
 from .reports import Reports
 from .trial import Cause, FailureKind, TrialStatus, Verdict
@@ -25,6 +26,9 @@ class UserRequests:
         self._trials = course.trials
         self._state = course.state
         self._output = course.output
+        self._left_out: list[
+            str
+        ] = []  # records that max_trial_number leaves out; each manager requests them again
 
     def why_not_add(self) -> str:
         """Say why no trial can be added; return an empty text if one can."""
@@ -36,13 +40,18 @@ class UserRequests:
         return ""
 
     def add(self, event: happened.TrialAddRequested) -> None:
-        """Add a trial with the user's parameters."""
-        if not self.why_not_add():
-            self._course.add(None, event.record)
-            if is_starting_point(event.record):  # so that the tuner does not propose it, too
-                self._output.send(CommandType.ImportData, running_payload(event.record))
-            self._trials.start_waiting()  # the tuner is not asked: others that are added at once need the room
-            self._course.settle()
+        """Add a trial with the user's parameters, once max_trial_number allows it."""
+        if self.why_not_add():
+            self._left_out.append(event.record)
+            return
+        self._add(event.record)
+        self._trials.start_waiting()  # the tuner is not asked: others that are added at once need the room
+        self._course.settle()
+
+    def _add(self, record: str) -> None:
+        self._course.add(None, record)
+        if is_starting_point(record):  # so that the tuner does not propose it, too
+            self._output.send(CommandType.ImportData, running_payload(record))
 
     def kill(self, event: happened.TrialKillRequested) -> None:
         """End a trial, unless it has ended already."""
@@ -83,12 +92,10 @@ class UserRequests:
 
     def limits(self, event: happened.LimitsChanged) -> None:
         """Apply new limits."""
-        self._state.limits = replace(
-            self._state.limits,
-            trial_concurrency=event.trial_concurrency,
-            max_trial_number=event.max_trial_number,
-            max_experiment_duration=event.max_experiment_duration,
-        )
+        changed = {one.name: getattr(event, one.name) for one in fields(Limits) if hasattr(event, one.name)}
+        self._state.limits = replace(self._state.limits, **changed)
+        while self._left_out and not self.why_not_add():
+            self._add(self._left_out.pop(0))
         self._course.proceed()
 
     def search_space(self, event: happened.SearchSpaceChanged) -> None:

@@ -256,12 +256,19 @@ def set_aside(path: str | os.PathLike[str]) -> None:
 
 
 def read_spool(
-    path: str | os.PathLike[str], trial: str, attempt: int, first_sequence: int = 0, mark: str = ""
+    path: str | os.PathLike[str],
+    trial: str,
+    attempt: int,
+    first_sequence: int = 0,
+    *,
+    mark: str = "",
+    metric: str = "default",
 ) -> list[Event]:
     """Return the events of an attempt in a spool as its agent would have sent them, without a torn last line.
 
     Lines in the spool of an agent name the attempt that wrote them; those with a `mark` other than the one given belong
-    to another trial. Lines in the spool of a command trial name none. Raises OSError when there is no such file.
+    to another trial. Lines in the spool of a command trial name none. `metric` is the name of the value of a checkpoint
+    in a reported dict. Raises OSError when there is no such file.
 
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "agent-1.jsonl")
@@ -276,7 +283,7 @@ def read_spool(
     lines = splitter.feed(data)
     if parse(splitter.rest) is not None:
         lines.append(splitter.rest)
-    interpreter = Interpreter(trial, attempt, first_sequence, mark)
+    interpreter = Interpreter(trial, attempt, first_sequence, mark, metric=metric)
     found: list[Event] = []
     for line in lines:
         record = None if line is None else parse(line)

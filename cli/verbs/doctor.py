@@ -52,11 +52,13 @@ def doctor(directory: Path | None, with_ray: bool, as_json: bool) -> int:
 
 
 def _all(directory: Path, with_ray: bool, interrupts: Interrupts) -> Iterator[Finding]:
+    from ...config import PLATFORMS
     from ..diagnosis import findings
 
     yield from findings(directory)
-    for platform in ("local", *(["ray"] if with_ray else [])):
-        yield _one_trial(platform, interrupts)
+    for platform in PLATFORMS:
+        if with_ray or platform != "ray":
+            yield _one_trial(platform, interrupts)
 
 
 def _one_trial(platform: str, interrupts: Interrupts) -> Finding:

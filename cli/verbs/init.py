@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from ...config import PLATFORMS
 from ..failures import Failure
 from ..verb import FILE, verb
 
@@ -36,7 +37,7 @@ __all__ = ["init"]
 )
 @click.option("--trials", type=click.IntRange(min=1), help="max_trial_number.  [default: 100]")
 @click.option("--concurrency", type=click.IntRange(min=1), help="trial_concurrency.  [default: 2]")
-@click.option("--platform", type=click.Choice(["local", "ray"]), help="Where trials run.  [default: local]")
+@click.option("--platform", type=click.Choice(list(PLATFORMS)), help="Where trials run.  [default: local]")
 @click.option("--tuner", metavar="NAME", help="The search algorithm.  [default: the default tuner]")
 @click.option("--assessor", metavar="NAME", help="The rule for early stopping.  [default: none]")
 @click.option(

@@ -246,9 +246,5 @@ def _events_of(config: ExperimentConfig, changes: Mapping[str, Any], now: float)
     if "search_space" in changes:
         events.append(SearchSpaceChanged(now, json.dumps(config.search_space)))
     if set(changes) & set(LIMITS):
-        events.append(
-            LimitsChanged(
-                now, config.trial_concurrency, config.max_trial_number, config.max_experiment_duration
-            )
-        )
+        events.append(LimitsChanged(now, **{name: getattr(config, name) for name in LIMITS}))
     return events

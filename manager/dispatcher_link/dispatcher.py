@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
 from ...protocol import CommandType
-from ...runner import Event, SendCommand, TrialRunner
+from ...runner import Event, RecordBegun, SendCommand, TrialRunner
 from ...store import Conversation, Record, SavedState, Store
 from .command import Command
 from .history import history_of, user_imports
@@ -63,6 +63,7 @@ class Dispatcher:
         self.session = DispatcherSession(setup, self)
         self.unprocessed = 0
         self._checkpoints = setup.folder / "checkpoint"
+        self._clock = setup.clock
         self._store = store
         self._search_space = search_space
         self._owner = owner
@@ -122,11 +123,12 @@ class Dispatcher:
 
     def _new_record(self, _saved: SavedState | None) -> Conversation:
         """Replace the record by one that only holds the results so far."""
+        self._owner.post([RecordBegun(self._clock(), cause="dispatcher")])
         runner = self._owner.settle()
         first = [self.initialize(), *history_of(runner)]
         first += user_imports(self._store.commands(), runner.results())
-        if missing := runner.ask_in_one():
-            first.append(SendCommand(CommandType.RequestTrialJobs, str(missing)))
+        if runner.requested:
+            first.append(SendCommand(CommandType.RequestTrialJobs, str(runner.requested)))
         records = [Command.numbered(n, command).record() for n, command in enumerate(first, start=1)]
         self.session.take_replies()
         self.unprocessed = 0

@@ -35,7 +35,7 @@ def list_trials(
         str,
         Query(
             max_length=300,
-            description="`sequence_id`, `value`, `value.NAME`, `last`, `duration`, `parameters.NAME`, `final.NAME` ...",
+            description="`best`, `sequence_id`, `value`, `value.NAME`, `last`, `duration`, `parameters.NAME` ...",
         ),
     ] = "sequence_id",
     descending: bool = False,

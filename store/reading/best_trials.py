@@ -11,7 +11,7 @@ from .configuration import read_objectives, read_repeats
 from .database import Database
 from .families import outcomes_of, read_families
 from .front import Point, added, front_of, hypervolume, knee_of, reference_of
-from .trial_query import QueryError
+from .trial_query import QueryError, limit_broken
 from .trial_rows import rows_by_number
 
 __all__ = ["closest_to_limits", "limits_of", "read_best", "read_front", "read_history"]
@@ -110,11 +110,9 @@ def _goals(db: Database) -> list[Objective]:
 
 def _keeps_limits(db: Database) -> tuple[str, list[Any]]:
     """Return the SQL condition for trials that keep the limits, with its values."""
-    limits = [one for one in read_objectives(db) if one.is_limited]
-    if not limits:
+    if not any(one.is_limited for one in read_objectives(db)):
         return "1", []
-    broken = " OR ".join("name = ? AND value NOT BETWEEN ? AND ?" for _ in limits)
-    bound = [value for one in limits for value in (one.name, one.at_least, one.at_most)]
+    broken, bound = limit_broken(read_objectives(db))
     return f"sequence_id NOT IN (SELECT sequence_id FROM ({outcomes_of(db)}) WHERE {broken})", bound
 
 

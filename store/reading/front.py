@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import le, lt, sub
 
 __all__ = ["added", "front_of", "hypervolume", "knee_of", "reference_of"]
 
@@ -37,7 +39,7 @@ def added(front: Sequence[Point], point: Point) -> list[Point] | None:
 
 
 def _covers(one: Point, other: Point) -> bool:
-    return all(mine <= theirs for mine, theirs in zip(one, other, strict=True))
+    return all(map(le, one, other))
 
 
 def _dominates(one: Point, other: Point) -> bool:
@@ -45,35 +47,60 @@ def _dominates(one: Point, other: Point) -> bool:
 
 
 def hypervolume(points: Iterable[Point], reference: Point) -> float:
-    """Return the volume between the points and the reference point, exactly, by slices along the last objective.
+    """Return the volume between the points and the reference point, exactly.
 
-    Points that are not better than the reference in every objective, or not finite, add nothing.
+    Points that are not better than the reference in every objective, or not finite, add nothing. While, Bradstreet and
+    Barone, A Fast Way of Calculating Exact Hypervolumes, IEEE Transactions on Evolutionary Computation 16(1), 2012.
 
     >>> hypervolume([(1.0, 2.0), (2.0, 1.0), (4.0, 0.0)], (3.0, 3.0))
     3.0
     """
-    inside = [
-        point
-        for point in points
-        if all(-math.inf < value < bound for value, bound in zip(point, reference, strict=True))
-    ]
-    return _volume(inside, reference)
+    return _volume(
+        {point for point in points if -math.inf not in point and all(map(lt, point, reference))}, reference
+    )
 
 
-def _volume(points: Sequence[Point], reference: Point) -> float:
-    if not points:
-        return 0.0
+def _volume(points: Collection[Point], reference: Point) -> float:
+    """Sum, from the worst last value to the best, what each point dominates and those after it do not."""
     if len(reference) == 1:
-        return reference[0] - min(points)[0]
+        return reference[0] - min(points, default=reference)[0]
+    if len(reference) <= 3:
+        return _swept(points, reference)
+    *inner, bound = reference
+    front = sorted(front_of(dict(enumerate(points))).values(), key=lambda point: -point[-1])
+    total = 0.0
+    for place, (*point, last) in enumerate(front, start=1):
+        shared = _volume({tuple(map(max, point, other)) for other in front[place:]}, tuple(inner))
+        total += (bound - last) * (math.prod(map(sub, inner, point)) - shared)
+    return total
+
+
+def _swept(points: Collection[Point], reference: Point) -> float:
+    """Return the volume for two or three objectives, by the steps of the first two along the third."""
+    width, depth, *bound = reference
+    steps: list[Point] = [(-math.inf, depth), (width, -math.inf)]
     total, area, height = 0.0, 0.0, 0.0
-    section: list[Point] = []
-    for *others, last in sorted(points, key=lambda point: point[-1]):
-        total += area * (last - height)
-        height = last
-        if (grown := added(section, tuple(others))) is not None:
-            section = grown
-            area = _volume(section, reference[:-1])
-    return total + area * (reference[-1] - height)
+    for x, y, *z in sorted(points, key=lambda point: point[2:]):
+        if z:
+            total += area * (z[0] - height)
+            height = z[0]
+        area += _grown(steps, x, y)
+    return total + area * (bound[0] - height) if bound else area
+
+
+def _grown(steps: list[Point], x: float, y: float) -> float:
+    """Add a point to the steps, which descend from left to right; return by how much the area above them grows."""
+    first = last = bisect_left(steps, (x,))
+    top, left, grown = steps[first - 1][1], x, 0.0
+    if top <= y:
+        return 0.0
+    while steps[last][1] >= y:
+        grown += (steps[last][0] - left) * (top - y)
+        left, top = steps[last]
+        last += 1
+    grown += (steps[last][0] - left) * (top - y)
+    steps[first:last] = [(x, y)]
+    return grown
 
 
 def reference_of(front: Iterable[Point], given: Sequence[float | None]) -> Point:

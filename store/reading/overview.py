@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
-from ...runner import ExperimentStatus, TrialStatus
+from ...runner import ExperimentStatus, Limits, TrialStatus
 from ..errors import damaged, empty, understood
 from ..folder import ExperimentFolder
 from .best_trials import closest_to_limits, limits_of, read_best
 from .configuration import read_config, read_objectives
-from .curves import read_results
 from .database import Database
 from .defaults import read_defaults
+from .json_values import parsed
 from .trial_query import TrialQuery
 from .trial_rows import read_trials
 
 __all__ = ["read_everything", "read_experiment", "read_summary"]
 
 _COLUMNS = ("id", "name", "status", "reason", "error", "created", "end_time", "run_time")
-_LIMITS = ("maxTrialNumber", "maxExperimentDuration", "maxTrialDuration", "trialConcurrency")
+_LIMITS = tuple(one.name for one in fields(Limits) if one.default is None or type(one.default) is int)
 # The current rate of trials is measured over this many seconds.
 _RECENTLY = 60.0
 _PORTION = 500
@@ -54,7 +55,7 @@ def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
     is_running = not ExperimentStatus(found["status"]).is_final and folder.manager() is not None
     counted = _counted(db, found["end_time"] or time.time())
     with understood(db.path, "limits"):
-        limits = {_snake(name): _limit(config.get(name)) for name in _LIMITS}
+        limits = {name: _limit(config.get(_camel(name))) for name in _LIMITS}
     objectives = [
         {"name": one.name, "direction": one.direction} for one in read_objectives(db) if one.direction
     ]
@@ -75,11 +76,14 @@ def read_summary(db: Database, folder: ExperimentFolder) -> dict[str, Any]:
 
 
 def read_everything(db: Database) -> None:
-    """Read everything, in portions; raise `StoreError` for anything that cannot be understood."""
+    """Read all trials, in portions, and check all results; raise `StoreError` for what cannot be understood."""
     offset = 0
     while portion := read_trials(db, TrialQuery(offset=offset, limit=_PORTION), whole=True).trials:
-        read_results(db, portion[0]["sequence_id"], portion[-1]["sequence_id"])
         offset += len(portion)
+    with understood(db.path, "metrics"):
+        doubtful = "typeof(value) <> 'text' OR NOT json_valid(value)"  # SQLite knows no NaN and no infinity
+        for (value,) in db.rows(f"SELECT value FROM metrics WHERE {doubtful}"):
+            parsed(value)
 
 
 def _refuse_other_types(db: Database) -> None:
@@ -128,5 +132,6 @@ def _remaining(counted: Mapping[str, Any], limits: Mapping[str, Any], run_time: 
     return min(estimates, default=None)
 
 
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.title, others))

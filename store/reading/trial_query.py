@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from ...protocol import Objective, main_objective
+
 __all__ = ["Condition", "QueryError", "TrialQuery"]
 
 _SYMBOLS = ("<=", ">=", "!=", "<", ">", "=", "~")
@@ -73,7 +75,8 @@ class Condition:
 class TrialQuery:
     """Which trials, in which order, which page of them; by default the first 100 trials.
 
-    `search` is text to find in the parameters, reason, error or id, or the number; None as `limit` means all.
+    `search` is text to find in the parameters, reason, error or id, or the number; None as `limit` means all. `sort` is
+    a field, or `best`: the trials that keep the limits first, by the first objective.
     """
 
     statuses: Sequence[str] = ()
@@ -105,10 +108,19 @@ class TrialQuery:
             values += bound
         return " AND ".join(clauses), values
 
-    def order(self, main: str = "default") -> tuple[str, list[Any]]:
+    def order(self, objectives: Sequence[Objective] = (Objective(),)) -> tuple[str, list[Any]]:
         """Return the ORDER BY clause, with its values: trials without a value come last in both directions."""
         if self.sort == "sequence_id":
             return f"t.sequence_id {'DESC' if self.descending else 'ASC'}", []
+        main = main_objective(objectives).name
+        if self.sort == "best":
+            goal = next(one for one in objectives if one.direction is not None)
+            value, values = field_expression(f"value.{goal.name}", main)
+            broken, bound = limit_broken(objectives)
+            is_infeasible = f"t.sequence_id IN (SELECT sequence_id FROM objective_values WHERE {broken})"
+            direction = "DESC" if goal.direction == "maximize" else "ASC"
+            order = f"{value} IS NULL, {is_infeasible}, {value} {direction}, t.sequence_id"
+            return order, [*values, *bound, *values]
         expression, values = field_expression(self.sort, main)
         direction = "DESC" if self.descending else "ASC"
         return f"{expression} {direction} NULLS LAST, t.sequence_id", values
@@ -133,6 +145,13 @@ def field_expression(field: str, main: str = "default") -> tuple[str, list[Any]]
         return _inside(head, name)
     known = [*_COLUMNS, "value", "value.OBJECTIVE", "last", "final.NAME", "parameters.NAME"]
     raise QueryError(f"'{field}' is not a field of a trial: use one of {', '.join(known)}")
+
+
+def limit_broken(objectives: Sequence[Objective]) -> tuple[str, list[Any]]:
+    """Return the SQL condition for rows of `objective_values` that break a limit, with its values."""
+    limits = [one for one in objectives if one.is_limited]
+    broken = " OR ".join("name = ? AND value NOT BETWEEN ? AND ?" for _ in limits)
+    return broken or "0", [value for one in limits for value in (one.name, one.at_least, one.at_most)]
 
 
 def number_expression(column: str, name: str, main: str = "default") -> tuple[str, list[Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...runner import TrialStatus
 from ..errors import understood
-from .configuration import main_name
+from .configuration import main_name, read_objectives
 from .database import Database
 from .json_values import parsed
 from .trial_query import TrialQuery, last_expression
@@ -70,7 +70,7 @@ def read_trials(db: Database, query: TrialQuery, *, whole: bool = False) -> Tria
     """Return the page of trials that a query asks for, each `whole` or without its details; raise `QueryError`."""
     main = main_name(db)
     where, filtered = query.where(main)
-    order, sorted_by = query.order(main)
+    order, sorted_by = query.order(read_objectives(db))
     page, bounds = query.page()
     with db.connection() as connection:
         (total,) = connection.execute(f"SELECT count(*) FROM trials t WHERE {where}", filtered).fetchone()

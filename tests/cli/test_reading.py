@@ -267,6 +267,21 @@ def test_trials_are_sorted_filtered_and_limited(
     assert "2 of 5 trials" in call("trials", "e", "--limit", "2").err
 
 
+def test_best_trials_keep_the_limits(
+    stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
+) -> None:
+    pairs = [(0.3, 20.0), (0.9, 30.0), (0.5, 3.0), (0.8, 21.0)]
+    trials = [
+        trial_of(n, "SUCCEEDED", None, dict(zip(("default", "ms"), pair, strict=True)))
+        for n, pair in enumerate(pairs)
+    ]
+    trials.append(trial_of(4, "FAILED", None))
+    limited = [{"name": "default", "direction": "maximize"}, {"name": "ms", "constraint": "<= 20"}]
+    stored(objectives=limited).write("e", trials)
+    lines = call("trials", "e", "--sort", "best").out.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == ["2", "0", "1", "3", "4"]
+
+
 @pytest.mark.parametrize("word", ["1", "T0001"])
 def test_trial_show_tells_a_trial_by_number_or_id(
     word: str, three: list[Any], call: Callable[..., Any]

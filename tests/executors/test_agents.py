@@ -11,8 +11,8 @@ import pytest
 from pitchpipe.executors import RunSetup
 from pitchpipe.executors.agents import AgentLink, AgentTrialExecutor
 from pitchpipe.executors.base import Deliver
-from pitchpipe.runner import AttemptEnded, AttemptOrder, BadReport, Event, Reported, Totals
-from pitchpipe.trial_agent import Report, Request, RunSpec, Started
+from pitchpipe.runner import AttemptEnded, AttemptOrder, BadReport, CheckpointSaved, Event, Reported, Totals
+from pitchpipe.trial_agent import Keeping, Report, Request, RunSpec, Started
 
 ORDER = AttemptOrder(
     trial_id="AbCdE", attempt=1, sequence_id=0, record="{}", slot=0, agent="0-0", start_time=100.0, mark="5f"
@@ -46,7 +46,13 @@ class Executor(AgentTrialExecutor):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.found: list[Event] = []
-        run = RunSpec(kind="command", experiment="exp", folder=str(folder), command="true")
+        run = RunSpec(
+            kind="command",
+            experiment="exp",
+            folder=str(folder),
+            command="true",
+            keeping=Keeping(metric="f1"),
+        )
         self._setup = RunSetup(
             experiment_id="exp", folder=folder, token="token", run=run, concurrency=1, clock=lambda: 100.0
         )
@@ -104,6 +110,17 @@ def test_damaged_end_in_the_spool_of_a_lost_agent_is_a_bad_report_and_a_loss(
     assert '{"ended":{"exit_code":"x"}}' in damage.message
     assert isinstance(end, AttemptEnded)
     assert end.lost
+
+
+def test_checkpoint_in_the_spool_of_a_lost_agent_has_the_value_of_the_main_objective(
+    executor: Executor, tmp_path: Path
+):
+    folder = tmp_path / "trials" / "0"
+    folder.mkdir(parents=True)
+    (folder / "reports-1-5f.jsonl").write_text('{"intermediate": {"f1": 0.5}}\n{"checkpoint": "1-1"}\n')
+    executor.on_lost("0-0", "its agent is gone")
+    (saved,) = [event for event in executor.found if isinstance(event, CheckpointSaved)]
+    assert saved.value == 0.5
 
 
 def test_silence_and_loss_of_an_idle_agent_name_the_agent(executor: Executor):

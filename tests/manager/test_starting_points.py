@@ -11,6 +11,7 @@ import pytest
 
 from pitchpipe.config import ExperimentConfig
 from pitchpipe.executors.simulated import SimulatedRun, SimulatedTrialExecutor, VirtualClock
+from pitchpipe.manager.control import Extension, extend_experiment
 from pitchpipe.manager.experiments import create_experiment, resume_experiment
 from pitchpipe.manager.manager import Manager
 from pitchpipe.runner.experiment_status import ExperimentStatus
@@ -97,9 +98,12 @@ def test_points_run_at_the_same_time_before_the_tuner_is_asked(tmp_path: Path) -
     assert [source for _, source in tried(tmp_path)] == ["defaults", "initial", "initial", *["algorithm"] * 3]
 
 
-def test_points_beyond_the_last_trial_do_not_run(tmp_path: Path) -> None:
+def test_points_beyond_the_last_trial_run_when_there_are_more(tmp_path: Path) -> None:
     assert run(manager_of(tmp_path, config=config(tmp_path, max_trial_number=2))) is ExperimentStatus.DONE
     assert tried(tmp_path) == [(100, "defaults"), (10, "initial")]
+    extend_experiment(ExperimentFolder(tmp_path / "exp"), Extension(max_trial_number=4))
+    assert run(manager_of(tmp_path)) is ExperimentStatus.DONE
+    assert tried(tmp_path)[2:] == [(200, "initial"), (311, "algorithm")]
 
 
 @pytest.mark.parametrize("name", ["Auto", "GP"])

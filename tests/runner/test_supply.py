@@ -98,3 +98,14 @@ def test_decisions_about_a_trial_are_verdicts() -> None:
     assert driver.handle(stop) == [StopTrial(trial.trial_id, 1)]
     driver.end(trial, exit_code=None, signal=15)
     assert (trial.status, trial.reason) == (TrialStatus.EARLY_STOPPED, "too bad")
+
+
+def test_new_record_makes_one_request_of_all() -> None:
+    driver = Driver(trial_concurrency=2)
+    driver.ready()
+    driver.propose(x=1)
+    driver.succeed(driver.runner.get_trials()[0])
+    assert driver.runner.requested == 2
+    assert driver.handle(happened.RecordBegun(driver.now)) == []
+    driver.handle(happened.NoMoreParameters(driver.now))
+    assert driver.runner.requested == 0

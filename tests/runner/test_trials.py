@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from pitchpipe.protocol import CommandType
 from pitchpipe.runner import events as happened
 from pitchpipe.runner.effects import CopyCheckpoint, Finish, PauseTrial, StartTrial
@@ -151,3 +153,21 @@ def test_heir_of_a_stopping_experiment_ends_without_its_donor() -> None:
     driver.handle(happened.StopRequested(driver.now))
     driver.end(donor, paused=True)
     assert (heir.status.is_final, donor.status.is_final, driver.runner.is_finished()) == (True, True, True)
+
+
+def test_new_trial_waits_for_the_last_checkpoint_of_its_donor() -> None:
+    driver = Driver(max_trial_number=2)
+    driver.ready()
+    driver.propose(x=1)
+    (donor,) = driver.runner.get_trials()
+    driver.start(donor)
+    driver.report(donor, 0.5)
+    driver.handle(happened.PauseVerdict(driver.now, donor.trial_id, "end of the interval"))
+    record = {"parameters": {"x": 2}, "checkpoint_of": donor.trial_id}
+    effects = driver.handle(happened.ParametersArrived(driver.now, 1, json.dumps(record)))
+    assert of_type(effects, (CopyCheckpoint, StartTrial)) == []
+    heir = driver.runner.get_trials()[1]
+    driver.save(donor)
+    copy, start = of_type(driver.end(donor, paused=True), (CopyCheckpoint, StartTrial))
+    assert copy == CopyCheckpoint("trials/0/checkpoints/1-1", "trials/1/checkpoints/1-0")
+    assert (start.order.trial_id, start.order.checkpoint) == (heir.trial_id, "trials/1/checkpoints/1-0")

@@ -103,6 +103,17 @@ def test_no_trial_is_added_over_the_maximum_or_after_the_end() -> None:
     assert driver.runner.get_trials() == []
 
 
+def test_trial_over_the_maximum_runs_before_others_once_it_is_raised() -> None:
+    driver = Driver(trial_concurrency=2, max_trial_number=1)
+    add(driver)
+    add(driver)
+    effects = driver.ready()
+    assert len(of_type(effects, StartTrial)) == 1
+    effects = driver.handle(happened.LimitsChanged(driver.now, trial_concurrency=3, max_trial_number=3))
+    assert len(of_type(effects, StartTrial)) == 1
+    assert sent(effects, CommandType.RequestTrialJobs) == [1]
+
+
 def test_kill_request_ends_a_trial_and_changes_nothing_for_one_that_ended() -> None:
     driver = Driver()
     trial = driver.running_trial()

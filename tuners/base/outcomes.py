@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...plugins import crowding_distances
-from ...protocol import Objective
+from ...plugins import Fronts, crowding_distances
+from ...protocol import Objective, metric_value
 from .layout import Bools, Floats, Ints
 
 __all__ = ["Outcomes", "front_of", "nondominated_ranks"]
 
 _GAP = 0.05  # between the worst feasible loss and the best infeasible one, of the spread
+
+
+class _Reported(NamedTuple):
+    losses: list[float]
+    excesses: list[float]
+    violation: float
 
 
 class Outcomes:
@@ -33,20 +39,20 @@ class Outcomes:
         self.objectives = tuple(objectives)
         self.goals = tuple(one for one in objectives if one.direction is not None)
         self.limits = tuple(one for one in objectives if one.is_limited)
-        self._losses: dict[int, list[float]] = {}
-        self._excesses: dict[int, list[float]] = {}
+        self._reported: dict[int, _Reported] = {}
 
     def __contains__(self, row: int) -> bool:
-        return row in self._losses
+        return row in self._reported
 
     def note(self, row: int, report: Any) -> bool:
         """Record a report; return whether it has a number for everything. Raises `MetricError`."""
         losses = [one.loss(report) for one in self.goals]
         excesses = [one.excess(report) for one in self.limits]
-        self._losses.pop(row, None)
+        self._reported.pop(row, None)
         if not all(map(math.isfinite, (*losses, *excesses))):
             return False
-        self._losses[row], self._excesses[row] = losses, excesses
+        violation = sum(one.violation(metric_value(report, one.name)) for one in self.limits)
+        self._reported[row] = _Reported(losses, excesses, violation)
         return True
 
     @property
@@ -64,15 +70,19 @@ class Outcomes:
     def take(self, row: int, other: Outcomes, other_row: int) -> None:
         """Record what another one has recorded of its row."""
         if other_row in other:
-            self._losses[row], self._excesses[row] = other._losses[other_row], other._excesses[other_row]
+            self._reported[row] = other._reported[other_row]
 
     def losses(self, rows: Ints) -> Floats:
         """Return the losses of rows, shape (k, m)."""
-        return np.array([self._losses[row] for row in rows.tolist()]).reshape(len(rows), len(self.goals))
+        return np.array([self._reported[row].losses for row in rows.tolist()]).reshape(
+            len(rows), len(self.goals)
+        )
 
     def excesses(self, rows: Ints) -> Floats:
         """Return the excesses of rows, shape (k, c)."""
-        return np.array([self._excesses[row] for row in rows.tolist()]).reshape(len(rows), len(self.limits))
+        return np.array([self._reported[row].excesses for row in rows.tolist()]).reshape(
+            len(rows), len(self.limits)
+        )
 
     def tables(self, rows: Ints) -> tuple[Floats, Floats]:
         """Return losses (k, m) and excesses (k, c) of rows; one that is not recorded has the worst of the others."""
@@ -87,15 +97,15 @@ class Outcomes:
 
     def leads(self, row: int) -> bool:
         """Return whether a row is feasible and no feasible row dominates it."""
-        if row not in self or max(self._excesses[row], default=0.0) > 0:
+        if row not in self or self._reported[row].violation > 0:
             return False
-        rows = np.fromiter(self._losses, dtype=np.int64)
-        others, own = self.losses(rows[self.feasible(rows)]), np.array(self._losses[row])
+        rows = np.fromiter(self._reported, dtype=np.int64)
+        others, own = self.losses(rows[self.feasible(rows)]), np.array(self._reported[row].losses)
         return not ((others <= own).all(axis=1) & (others < own).any(axis=1)).any()
 
     def feasible(self, rows: Ints) -> Bools:
         """Return which rows keep all limits, shape (k,)."""
-        return np.all(self.excesses(rows) <= 0, axis=1)
+        return self._violations(rows) == 0
 
     def ranking(self) -> tuple[Ints, Floats]:
         """Return all rows and one loss for each, which ranks them.
@@ -103,23 +113,18 @@ class Outcomes:
         Feasible trials are ranked by their loss, those with several by non-dominated rank and, within it, by how
         isolated they are; the infeasible ones follow, by their violation.
         """
-        rows = np.fromiter(self._losses, dtype=np.int64)
+        rows = np.fromiter(self._reported, dtype=np.int64)
         losses, feasible = self.losses(rows), self.feasible(rows)
         ranked = losses[:, 0] if len(self.goals) == 1 else _ranks_with_crowding(losses, feasible)
-        violation = self._violation(rows)
+        violation = self._violations(rows)
         if not feasible.any():
             return rows, violation
         worst = ranked[feasible].max()
         spread = max(worst - ranked[feasible].min(), 1e-9 * abs(worst), 1e-300)
         return rows, np.where(feasible, ranked, worst + spread * (_GAP + violation / (1 + violation)))
 
-    def _violation(self, rows: Ints) -> Floats:
-        """Return the mean violation of the limits, each in units of its median violation; shape (k,)."""
-        over = np.maximum(self.excesses(rows), 0.0)
-        if not over.shape[1]:
-            return np.zeros(len(rows))
-        units = [np.median(column[column > 0]) if (column > 0).any() else 1.0 for column in over.T]
-        return (over / np.array(units)).mean(axis=1)
+    def _violations(self, rows: Ints) -> Floats:
+        return np.array([self._reported[row].violation for row in rows.tolist()])
 
 
 def _ranks_with_crowding(losses: Floats, feasible: Bools) -> Floats:
@@ -139,22 +144,12 @@ def front_of(losses: Floats) -> Bools:
     >>> front_of(np.array([[0.0, 2.0], [1.0, 1.0], [2.0, 1.0]])).tolist()
     [True, True, False]
     """
-    return nondominated_ranks(losses, most=1) == 0
-
-
-def nondominated_ranks(losses: Floats, most: int | None = None) -> Ints:
-    """Return the rank of each point, shape (n,): 0 on the front, 1 on the front of the others, and so on.
-
-    Ranks from `most` on are `most`. Deb et al., A fast and elitist multiobjective genetic algorithm: NSGA-II, IEEE
-    Transactions on Evolutionary Computation 6(2), 2002.
-    """
     no_worse: Bools = np.all(losses[:, None] <= losses[None], axis=2)
-    dominates = no_worse & ~no_worse.T
-    ranks = np.full(len(losses), len(losses) if most is None else most, dtype=np.int64)
-    left, rank = np.ones(len(losses), dtype=bool), 0
-    while left.any() and (most is None or rank < most):
-        first = left & ~dominates[left].any(axis=0)
-        ranks[first] = rank
-        left &= ~first
-        rank += 1
-    return ranks
+    return ~np.any(no_worse & ~no_worse.T, axis=0)
+
+
+def nondominated_ranks(losses: Floats) -> Ints:
+    """Return the rank of each point, shape (n,): 0 on the front, 1 on the front of the others, and so on."""
+    points = list(map(tuple, losses.tolist()))
+    ranks = {point: rank for rank, front in enumerate(Fronts(points).ranked) for point in front}
+    return np.array([ranks[point] for point in points], dtype=np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
@@ -20,12 +21,20 @@ def counted(points: list[tuple[float, ...]], size: int, dimensions: int) -> int:
     )
 
 
-@pytest.mark.parametrize("dimensions", [1, 2, 3, 4])
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 4, 5])
 def test_hypervolume_is_the_number_of_cells_that_are_covered(dimensions: int) -> None:
     chance = random.Random(dimensions)
     for _ in range(20):
         points = [tuple(float(chance.randrange(6)) for _ in range(dimensions)) for _ in range(8)]
         assert hypervolume(points, (5.0,) * dimensions) == counted(points, 5, dimensions)
+
+
+@pytest.mark.parametrize(("dimensions", "total"), [(4, 8), (5, 5)])
+def test_hypervolume_of_many_objectives_is_exact_with_many_points(dimensions: int, total: int) -> None:
+    size = total + 1
+    cells = list(itertools.product(range(size), repeat=dimensions))
+    front = [tuple(map(float, cell)) for cell in cells if sum(cell) == total]
+    assert hypervolume(front, (float(size),) * dimensions) == sum(sum(cell) >= total for cell in cells)
 
 
 def test_points_that_are_not_better_than_the_reference_add_nothing() -> None:
