@@ -137,7 +137,8 @@ class Course:
                 payload = metric_payload(first.parameter_id, first.trial_id, "FINAL", 0, value, more)
                 self.output.send(CommandType.ReportMetricData, payload)
         if not family.is_late:
-            payload = trial_end_payload(first.trial_id, family.status, first.record)
+            kind = first.kind if family.status is TrialStatus.FAILED else None
+            payload = trial_end_payload(first.trial_id, family.status, first.record, kind=kind)
             self.output.send(CommandType.TrialEnd, payload)
         self._rank_family(family)
 

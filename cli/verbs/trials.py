@@ -104,6 +104,8 @@ def _families(
     if not found:
         raise Failure("the configurations of this experiment run once: it has no repeats")
     field, descending = _order(sort, objective)
+    if field == "best":
+        field, descending = f"value.{objective['name']}", objective["direction"] == "maximize"
     chosen = [one for one in found if not statuses or one["status"] in statuses]
     values = [
         one["values"].get(objective["name"]) if field.startswith("value.") else one[field] for one in chosen

@@ -157,8 +157,11 @@ def test_killed_at_any_commit_no_repeat_runs_twice_and_none_is_lost(tmp_path: Pa
     manager.store = store  # type: ignore[assignment]
     assert run(manager) is ExperimentStatus.DONE
     expected = story(tmp_path)
-    imported = [json.loads(row[2]) for row in expected["commands"] if row[1] == "FD"]
-    assert imported == [[{"parameter": {"x": 2}}], [{"parameter": {"x": 2}, "value": "2.0"}]]
+    commands = sorted(expected["commands"])
+    assert [json.loads(payload) for _, code, payload in commands if code == "FD"] == [
+        [{"parameter": {"x": 2}}],
+        [{"parameter": {"x": 2}, "value": "2.0"}],
+    ]
     assert len(store.copies) > 20
     for when, directory, now in store.copies:
         assert run(manager_of(directory, now)) is ExperimentStatus.DONE, when

@@ -146,7 +146,7 @@ def test_killed_at_any_commit_no_point_runs_twice_and_none_is_lost(tmp_path: Pat
     manager.store = store  # type: ignore[assignment]
     assert run(manager) is ExperimentStatus.DONE
     expected = story(tmp_path)
-    imported = [json.loads(row[2])[0] for row in expected["commands"] if row[1] == "FD"]
+    imported = [json.loads(row[2])[0] for row in sorted(expected["commands"]) if row[1] == "FD"]
     assert [row["parameter"]["x"] for row in imported if "value" in row] == [100, 10, 200]
     for when, directory, now in store.copies:
         assert run(manager_of(directory, now)) is ExperimentStatus.DONE, when
