@@ -21,6 +21,7 @@ _WIDEST, _NARROWEST = 0.5, 0.05
 _SUREST = 0.9  # of a choice at confidence 1: the probability that the centre takes from the other options
 _ELSEWHERE = 0.05  # the share of the density that is uniform, so that no point is hopeless
 _TRUSTED = 5.0  # results that a prior is worth before its agreement with those that arrive decides
+_TELLING = 8  # results after which a prior must agree with them
 _COMPARED = 200  # results at most that it is compared with
 _DURATION = 10.0  # results after which the prior has its plain weight: beta of Hvarfner et al.
 
@@ -108,13 +109,16 @@ class SearchPrior:
     def weight(self, units: Floats, losses: Floats) -> float:
         """Return the exponent of the density in an acquisition function after losses (n,), ascending, at units (n, d).
 
-        It falls with the number of results, and to 0 where the better results are not where the prior expects them.
+        It falls with the number of results, and to 0 where the better results are not where the prior expects them:
+        with 8 results or more at once, if they rank against it.
         """
         count = len(losses)
         if not self.densities or not count:
             return 0.0
         some = np.unique(np.linspace(0, count - 1, min(count, _COMPARED)).astype(np.int64))
         agreement = rank_agreement(-self.log_density(units[some]), losses[some])
+        if count >= _TELLING and agreement < 0:
+            return 0.0
         trust = (_TRUSTED + agreement * count) / (_TRUSTED + count)
         return max(trust, 0.0) * _DURATION / count
 

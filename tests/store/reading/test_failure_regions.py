@@ -53,6 +53,12 @@ def test_failures_at_random_have_none() -> None:
     assert failure_regions(trials(lambda _: True, kind="USER_ERROR")) == []
 
 
+def test_region_that_chance_explains_is_not_named() -> None:
+    rng = random.Random(1)
+    points = [{f"x{i}": rng.random() for i in range(30)} for _ in range(14)]
+    assert failure_regions([("OOM" if n < 4 else None, point) for n, point in enumerate(points)]) == []
+
+
 def test_few_failures_have_none() -> None:
     assert failure_regions(trials(lambda point: point["batch"] > 256, count=6)) == []
 

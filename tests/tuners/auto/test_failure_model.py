@@ -79,6 +79,21 @@ def test_region_where_trials_die_is_left_though_the_objective_is_best_there(obje
     assert sum(failed[25:]) <= 8
 
 
+def test_small_changes_of_the_best_trials_avoid_the_region() -> None:
+    tuner = AutoTuner(seed=3)
+    tuner.settings = Settings(model_free_share=1.0)
+    tuner.update_search_space(SPACE)
+    failed = []
+    for i in range(60):
+        point = tuner.generate_parameters(i)
+        failed.append(point["x"] > 0.5)
+        if failed[-1]:
+            tuner.trial_end(i, False)
+        else:
+            tuner.receive_trial_result(i, point, 0.5 - point["x"])
+    assert sum(failed[20:]) <= 10
+
+
 def test_nothing_changes_without_failures() -> None:
     suggested = []
     for weighs in (True, False):

@@ -10,7 +10,7 @@ import pytest
 
 from pitchpipe import tuners
 from pitchpipe.search_space import SearchSpace
-from pitchpipe.tuners.base.search_prior import SearchPrior
+from pitchpipe.tuners.base.search_prior import SearchPrior, rank_agreement
 
 SPACE: dict[str, Any] = {
     "lr": {"_type": "loguniform", "_value": [1e-4, 1]},
@@ -93,6 +93,20 @@ def test_weight_fades_and_vanishes_where_results_disagree() -> None:
         assert weights[0] > 0.5 if is_right else weights[0] < 0.1
         assert 0 < weights[-1] < 0.05 if is_right else weights[-1] == 0
     assert prior().weight(uniform(9), np.arange(9.0)) == 0
+
+
+def test_prior_is_dropped_once_8_results_rank_against_it() -> None:
+    one = prior(lr={"centre": 0.01, "confidence": 0.5})
+    for count, is_used in ((7, True), (8, False)):
+        units = uniform(count)
+        orders = (np.random.default_rng(seed).permutation(count) for seed in range(100))
+        against = next(
+            order
+            for order in orders
+            if -0.3 < rank_agreement(-one.log_density(units[order]), np.arange(float(count))) < 0
+        )
+        assert (one.weight(units[against], np.arange(float(count))) > 0) == is_used
+    assert one.weight(uniform(20), np.zeros(20)) > 0  # equal results say nothing
 
 
 def test_failures_are_compared_too() -> None:
