@@ -126,12 +126,6 @@ class ExperimentConfig(ConfigFields):
         limits = (self.max_trial_number, self.max_experiment_duration)
         return limits != (None, None) or fold(self.tuner.name or "") in _FINITE
 
-    def dispatcher_parameters(self) -> dict[str, Any]:
-        """Return what a dispatcher is started with: the canonical config without the search space (sent later)."""
-        canonical = self.canonical()
-        canonical.pop("searchSpace", None)
-        return canonical
-
 
 def load_config(
     path: str | os.PathLike[str], *, check_plugins: bool = True, check_command: Sequence[str] | None = None

@@ -45,10 +45,10 @@ class ConfigProblem:
     'a.yml:12:3: trial_comand: unknown field'
     """
 
-    file: str | None
-    line: int | None
-    column: int | None
-    path: Path
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    path: Path = ()
     message: str
     hint: str = ""
 

@@ -71,9 +71,7 @@ def read_source(file: str | os.PathLike[str], shown: str | None = None) -> Sourc
         raise _error(shown, line, 1, "is not UTF-8 text", "save the file as UTF-8") from None
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
-        raise ConfigError(
-            [ConfigProblem(file=shown, line=None, column=None, path=(), message=message)]
-        ) from None
+        raise ConfigError([ConfigProblem(file=shown, message=message)]) from None
 
 
 def parse_source(text: str, shown: str) -> Source:
@@ -248,9 +246,7 @@ def _start(node: Node) -> tuple[int, int]:
 
 
 def _error(shown: str, line: int | None, column: int | None, message: str, hint: str = "") -> ConfigError:
-    return ConfigError(
-        [ConfigProblem(file=shown, line=line, column=column, path=(), message=message, hint=hint)]
-    )
+    return ConfigError([ConfigProblem(file=shown, line=line, column=column, message=message, hint=hint)])
 
 
 def _yaml_error(shown: str, error: YAMLError) -> ConfigError:

@@ -44,27 +44,20 @@ def warm_start_of(config: ExperimentConfig, directory: Path) -> WarmStart:
     fitting = _Fitting(
         SearchSpace.parse(config.search_space, config.constraints), flat(config.defaults or {})
     )
-    problems, notes = list[ConfigProblem](), list[str]()
-    sources = list[_Fitted]()
+    problems, sources = list[ConfigProblem](), list[_Fitted]()
     for index, source in enumerate(config.warm_start):
         try:
-            fitted = fitting.of(read_earlier(source, objective, directory))
+            sources.append(fitting.of(read_earlier(source, objective, directory)))
         except UnreadableSource as error:
-            place = ("warm_start", index)
-            problems.append(
-                ConfigProblem(
-                    file=None, line=None, column=None, path=place, message=f"{source} cannot be used: {error}"
-                )
-            )
-            continue
-        sources.append(fitted)
-        notes.append(f"warm start from {source}: {fitted.note()}")
+            message = f"{source} cannot be used: {error}"
+            problems.append(ConfigProblem(path=("warm_start", index), message=message))
     if problems:
         raise ConfigError(problems)
+    named = zip(config.warm_start, sources, strict=True)
     known = [point.parameters for point in config.starting_points]
     return WarmStart(
         points=list(_chosen([one.points for one in sources], known, config.max_trial_number)),
-        notes=notes,
+        notes=[f"warm start from {source}: {one.note}" for source, one in named],
         results=list(_modelled(sources)) if (config.tuner.name or "").lower() == "auto" else (),
     )
 
@@ -95,24 +88,13 @@ def _modelled(sources: Iterable[_Fitted]) -> Iterator[dict[str, Any]]:
                 yield {"parameter": point, "value": loss, "source": number}
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Fitted:
-    """The results of a source that are points of the space, best first, each point once; and why others are not."""
+    """The results of a source that are points of the space, best first, each point once, and what was left out."""
 
-    points: list[dict[str, Any]]
-    losses: list[float]
-    results: int
-    used: int
-    reasons: Counter[str]
-    unknown: list[str]
-
-    def note(self) -> str:
-        """Return what was used and what was left out."""
-        parts = [f"{self.used} of {self.results} results fit this search space"]
-        parts += [f"{count} {reason}" for reason, count in self.reasons.most_common()]
-        if self.unknown:
-            parts.append(f"ignored, because this space does not have them: {', '.join(self.unknown)}")
-        return "; ".join(parts)
+    points: Sequence[dict[str, Any]]
+    losses: Sequence[float]
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,25 +106,24 @@ class _Fitting:
 
     def of(self, results: Sequence[EarlierResult]) -> _Fitted:
         """Return the results of one source as points."""
-        reasons, points = Counter[str](), dict[Any, tuple[dict[str, Any], float]]()
-        used = 0
+        points, reasons = dict[Any, tuple[dict[str, Any], float]](), Counter[str]()
         for result in sorted(results, key=lambda result: result.loss):
             point = self._point(result.parameters)
             if isinstance(point, str):
                 reasons[point] += 1
-                continue
-            used += 1
-            points.setdefault(identity(point), (point, result.loss))
-        known = {parameter.path for parameter in self.space.parameters}
+            else:
+                points.setdefault(identity(point), (point, result.loss))
+        found, losses = zip(*points.values(), strict=True) if points else ((), ())
+        return _Fitted(found, losses, self._note(results, reasons))
+
+    def _note(self, results: Sequence[EarlierResult], reasons: Counter[str]) -> str:
+        """Return what was used and what was left out."""
+        parts = [f"{len(results) - reasons.total()} of {len(results)} results fit this search space"]
+        parts += [f"{count} {reason}" for reason, count in reasons.most_common()]
         named = {name.removesuffix("._name") for result in results for name in result.parameters}
-        return _Fitted(
-            points=[point for point, _ in points.values()],
-            losses=[loss for _, loss in points.values()],
-            results=len(results),
-            used=used,
-            reasons=reasons,
-            unknown=sorted(named - known),
-        )
+        if unknown := named - {parameter.path for parameter in self.space.parameters}:
+            parts.append(f"ignored, because this space does not have them: {', '.join(sorted(unknown))}")
+        return "; ".join(parts)
 
     def _point(self, values: Mapping[str, Any]) -> dict[str, Any] | str:
         """Return a point of the space, or why there is none."""
@@ -164,21 +145,12 @@ class _Fitting:
     def _value(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:
         """Return the value of a parameter: a number for a number, and an option that is written alike for a choice."""
         names = (f"{parameter.path}._name", parameter.path) if parameter.nested else (parameter.path,)
-        found = next(
-            (
-                known[name]
-                for known in (values, self.defaults)
-                for name in names
-                if known.get(name) is not None
-            ),
-            None,
-        )
+        given = (known.get(name) for known in (values, self.defaults) for name in names)
+        found = next((value for value in given if value is not None), None)
+        if parameter.integer and isinstance(found, float) and found.is_integer():
+            return int(found)
         if found is None or not parameter.categorical:
-            return (
-                int(found)
-                if parameter.integer and isinstance(found, float) and found == int(found)
-                else found
-            )
+            return found
         options = {str(option): option for option in parameter.options}
         return found if not unit_map(parameter).fault(found) else options.get(str(found), found)
 

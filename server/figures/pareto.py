@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...store.reading import knee_of
+from ...store.reading import front_of, knee_of
 from .drawing import nothing, panels, points, ranged, value_axis
 from .hovering import Hover
 from .tables import ExperimentTable, Objective
@@ -19,7 +19,7 @@ from .theme import BEST, STATUS_LOOKS, ThemeName
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["on_front", "plot_pareto"]
+__all__ = ["plot_pareto"]
 
 _TITLE = "Pareto front"
 _MOST_PAIRS = 6
@@ -100,30 +100,14 @@ def _axis(objective: Objective, values: Numbers, front: NDArray[np.bool_]) -> di
 
 def _groups(losses: Numbers, feasible: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
     """Return the trials of each kind, all of shape (n,), those drawn last at the end."""
-    front, knee = np.zeros_like(feasible), np.zeros_like(feasible)
-    front[feasible] = on_front(losses[feasible])
-    place = knee_of({number: tuple(losses[number].tolist()) for number in np.flatnonzero(front).tolist()})
-    if place is not None:
-        knee[place] = True
+    points_on_front = front_of(
+        {place: tuple(losses[place].tolist()) for place in np.flatnonzero(feasible).tolist()}
+    )
+    places = np.arange(len(losses))
+    front, knee = np.isin(places, list(points_on_front)), places == knee_of(points_on_front)
     return {
         "violates a limit": ~feasible,
         "dominated": feasible & ~front,
         _FRONT: front & ~knee,
         _KNEE: knee,
     }
-
-
-def on_front(values: Numbers) -> NDArray[np.bool_]:
-    """Return which points, shape (n, objectives), all to be minimised, no other point dominates; shape (n,).
-
-    Equal points are all on the front.
-
-    >>> on_front(np.array([[0.0, 3.0], [1.0, 1.0], [2.0, 2.0], [1.0, 1.0]])).tolist()
-    [True, True, False, True]
-    """
-    front = np.ones(len(values), dtype=bool)
-    for place in np.lexsort(values.T[::-1]):
-        if front[place]:
-            worse = (values >= values[place]).all(axis=1) & (values > values[place]).any(axis=1)
-            front &= ~worse
-    return front

@@ -7,7 +7,7 @@ from .defaults import gain_text, gains_over_defaults
 from .exporting import csv_lines, json_lines, trial_object
 from .failures import FailedTrial, FailureGroup, ending_text, hint_text
 from .feed import EventPage
-from .front import knee_of
+from .front import front_of, knee_of
 from .json_values import plain, to_json
 from .log_files import FilePiece
 from .trial_query import Condition, QueryError, TrialQuery
@@ -47,6 +47,7 @@ __all__ = [
     "ending_text",
     "flat",
     "front_lines",
+    "front_of",
     "gain_text",
     "gains_over_defaults",
     "hint_text",

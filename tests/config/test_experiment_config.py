@@ -297,13 +297,6 @@ def test_canonical_form_is_read_back_when_its_files_are_gone(tmp_path: Path) -> 
     assert ExperimentConfig.from_canonical(config.canonical()) == config
 
 
-def test_dispatcher_parameters_are_all_but_the_search_space() -> None:
-    config = ExperimentConfig.from_dict(SMALLEST)
-    assert config.dispatcher_parameters() == {
-        k: v for k, v in config.canonical().items() if k != "searchSpace"
-    }
-
-
 NAMES = st.text("abcXYZ_09", min_size=1, max_size=6)
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

@@ -121,17 +121,19 @@ def test_results_that_do_not_fit_are_counted_by_reason(tmp_path: Path) -> None:
         row(0.1, 0.1, layer="conv", **{"layer.kernel": 4}),
         row(2.0, 0.0),
         row(0.2, 0.2, units=""),
+        row(0.6, 0.6, units="Infinity"),
         row(0.4, ""),
         row(0.5, "NaN"),
     )
     found = read(tmp_path, source)
     assert list(found.points) == [{"lr": 0.3, "units": 8, "layer": {"_name": "conv", "kernel": 5}}]
     (note,) = found.notes
-    assert note.startswith(f"warm start from {source}: 1 of 4 results fit this search space; ")
+    assert note.startswith(f"warm start from {source}: 1 of 5 results fit this search space; ")
     assert set(note.partition("; ")[2].split("; ")) == {
         "1 have a value of layer.kernel that this space does not have",
         "1 have a value of lr that this space does not have",
         "1 have no value for units",
+        "1 have a value of units that this space does not have",
         "ignored, because this space does not have them: momentum",
     }
 

@@ -16,10 +16,8 @@ from .layout import Floats
 
 __all__ = ["SearchPrior", "rank_agreement"]
 
-_WIDEST, _NARROWEST = (
-    0.5,
-    0.05,
-)  # standard deviations of a number, in the unit interval, at confidence 0 and 1
+# Standard deviations of a number, in the unit interval, at confidence 0 and 1.
+_WIDEST, _NARROWEST = 0.5, 0.05
 _SUREST = 0.9  # of a choice at confidence 1: the probability that the centre takes from the other options
 _ELSEWHERE = 0.05  # the share of the density that is uniform, so that no point is hopeless
 _TRUSTED = 5.0  # results that a prior is worth before its agreement with those that arrive decides

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pitchpipe.server import figures
 from pitchpipe.server.figures import (
@@ -332,18 +330,6 @@ def test_pareto_of_three_objectives_has_a_panel_for_each_pair() -> None:
     figure = figures.plot_pareto(ExperimentTable.of("one", objectives, trials))
     assert len(figure.data) == 6
     assert sorted(set(figure.data[1].x)) == [1.0, 2.0]
-
-
-@given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=30))
-@settings(max_examples=100, deadline=None)
-def test_front_is_what_nothing_dominates(rows: list[tuple[int, ...]]) -> None:
-    from pitchpipe.server.figures.pareto import on_front
-
-    def dominates(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-        return one != other and all(a <= b for a, b in zip(one, other, strict=True))
-
-    expected = [not any(dominates(other, row) for other in rows) for row in rows]
-    assert on_front(np.array(rows, dtype=float)).tolist() == expected
 
 
 def test_edf_compares_experiments_by_how_often_they_are_good() -> None:

@@ -7,6 +7,8 @@ import math
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pitchpipe.store.reading.front import added, front_of, hypervolume, knee_of, reference_of
 
@@ -49,6 +51,15 @@ def test_front_grows_as_the_front_of_all() -> None:
     for point in points:
         front = added(front, point) or front
     assert set(front) == set(front_of(dict(enumerate(points))).values())
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=30))
+def test_front_is_what_nothing_dominates(points: list[tuple[int, ...]]) -> None:
+    def dominates(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+        return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+    expected = [n for n, point in enumerate(points) if not any(dominates(other, point) for other in points)]
+    assert list(front_of(dict(enumerate(points)))) == expected
 
 
 def test_reference_is_given_or_a_tenth_beyond_the_worst() -> None:
