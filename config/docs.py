@@ -161,7 +161,7 @@ stop_when: {expected_gain_below: 0.001}   # or: noise
 After a trial has succeeded, a Gaussian process of the results estimates how much better the best one would become if
 the search continued until nothing was left to find. When that is below the given number, the tuner is not asked for
 more trials, the running ones finish, and the experiment is DONE. The reason is in `pitchpipe status`, on the pages and
-in the report: `stopped: expected gain 0.0004 is below 0.001 after 45 trials`. A running trial with a surprising result
+in the report: `expected gain 0.0004 is below 0.001 after 45 trials`. A running trial with a surprising result
 can raise the estimate; then the search continues. Every estimate is in `logs/dispatcher.log`. Beyond 30 trials there is
 one for every fourth trial, beyond 100 for every eighth, beyond 200 for every twelfth.
 

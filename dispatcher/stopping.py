@@ -26,7 +26,7 @@ class StopRule:
     >>> rule.update_search_space({"x": {"_type": "uniform", "_value": [0, 1]}})
     >>> rule.import_data([{"parameter": {"x": x / 5}, "value": 0.3} for x in range(5)])
     >>> rule.why_stop()
-    'stopped: expected gain 0 is below the noise 0 after 5 trials'
+    'expected gain 0 is below the noise 0 after 5 trials'
     """
 
     def __init__(self, rule: Mapping[str, Any], objectives: Sequence[Mapping[str, Any]]) -> None:
@@ -120,4 +120,4 @@ class StopRule:
         if outlook.gain > 0 and outlook.gain >= least:
             return ""
         named = f"the noise {least:.3g}" if self._below == "noise" else f"{least:.12g}"
-        return f"stopped: expected gain {outlook.gain:.3g} is below {named} after {count} trial{'s' * (count > 1)}"
+        return f"expected gain {outlook.gain:.3g} is below {named} after {count} trial{'s' * (count > 1)}"

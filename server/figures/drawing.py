@@ -136,7 +136,7 @@ def value_axis(objective: Objective, values: Numbers, front: Sequence[float] = (
     outside = int(((values < ends[0]) | (values > ends[1])).sum())
     if not outside:
         return {"title": {"text": f"{name} ({better})"}, "type": "linear"}
-    title = f"{name} ({better}; {outside:,} outside, double-click shows all)"
+    title = f"{name} ({better}; {outside:,} outside)"
     return {"title": {"text": title}, "type": "linear", "range": list(ends)}
 
 

@@ -42,7 +42,7 @@ def bowl(parameters: dict[str, float]) -> float:
 def test_search_ends_when_the_gain_is_below_the_number_and_says_both() -> None:
     ended = rule(0.05)
     succeed(ended, 40, bowl)
-    assert ended.why_stop().startswith("stopped: expected gain 0.0")
+    assert ended.why_stop().startswith("expected gain 0.0")
     assert ended.why_stop().endswith(" is below 0.05 after 40 trials")
 
 
@@ -132,7 +132,7 @@ def test_dispatcher_declines_with_the_reason_and_asks_the_tuner_again_after_a_su
     one.send(CommandType.ImportData, [{"parameter": point, "value": bowl(point)} for point in data])
     one.send(CommandType.RequestTrialJobs, 2)
     declined = one.expect(CommandType.NoMoreTrialJobs)
-    assert declined["reason"].startswith("stopped: expected gain 0.")
+    assert declined["reason"].startswith("expected gain 0.")
     assert declined["parameters"] == ""
     # The world is not the bowl that it seemed to be.
     one.send(

@@ -93,15 +93,15 @@ def test_last_reason_for_no_more_trials_is_that_of_the_end() -> None:
     driver = Driver(trial_concurrency=2)
     driver.ready()
     driver.propose(x=1)
-    driver.handle(happened.NoMoreParameters(driver.now, "stopped: expected gain 0.5 is below 1"))
+    driver.handle(happened.NoMoreParameters(driver.now, "expected gain 0.5 is below 1"))
     assert (driver.runner.status, driver.runner.reason) == (ExperimentStatus.TUNER_NO_MORE_TRIAL, "")
     trial = driver.runner.get_trials()[0]
     driver.start(trial)
     driver.succeed(trial)
     assert of_type(
-        driver.handle(happened.NoMoreParameters(driver.now, "stopped: expected gain 0 is below 1")), Finish
+        driver.handle(happened.NoMoreParameters(driver.now, "expected gain 0 is below 1")), Finish
     )
-    assert driver.runner.reason == "stopped: expected gain 0 is below 1"
+    assert driver.runner.reason == "expected gain 0 is below 1"
 
 
 def test_decisions_about_a_trial_are_verdicts() -> None:

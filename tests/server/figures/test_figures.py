@@ -175,7 +175,7 @@ def test_axis_says_how_many_results_it_leaves_out() -> None:
     trials = [trial(n, values={"default": 1.0 + n / 10}) for n in range(9)]
     far = [trial(n, values={"default": 500.0 + n}) for n in (9, 10)]
     title = figures.plot_history(table(trials + far), "default").layout.yaxis.title.text
-    assert title == "result (lower is better; 2 outside, double-click shows all)"
+    assert title == "result (lower is better; 2 outside)"
     assert "outside" not in figures.plot_history(table(trials), "default").layout.yaxis.title.text
 
 
