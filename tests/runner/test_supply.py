@@ -98,9 +98,7 @@ def test_last_reason_for_no_more_trials_is_that_of_the_end() -> None:
     trial = driver.runner.get_trials()[0]
     driver.start(trial)
     driver.succeed(trial)
-    assert of_type(
-        driver.handle(happened.NoMoreParameters(driver.now, "expected gain 0 is below 1")), Finish
-    )
+    assert of_type(driver.handle(happened.NoMoreParameters(driver.now, "expected gain 0 is below 1")), Finish)
     assert driver.runner.reason == "expected gain 0 is below 1"
 
 
