@@ -148,7 +148,10 @@ def test_command_resumes_and_loses_only_what_was_cut_off(tree: Path, tmp_path: P
     path = tmp_path / "formulas.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     assert len(lines) == 4
-    path.write_text("".join(lines[:-1]) + lines[-1][:40])
+    path.write_text("".join([*lines[:-1], lines[0]]) + lines[-1][:40])  # one twice, one cut off
+    before = path.read_text()
+    assert "| TPE | " in run(tree, *words, "--print-only").stdout
+    assert path.read_text() == before
     second = run(tree, *words)
     lost = json.loads(lines[-1])
     assert [line for line in second.stderr.splitlines() if " on " in line] == [

@@ -43,7 +43,8 @@ def main() -> int:
     )
     try:
         plan = _plan(options, runs)
-        runs.run(plan)
+        if not options.print_only:
+            runs.run(plan)
     except (EnvironmentUnavailable, ValueError) as error:
         print(f"python -m benchmarks.tables: {error}", file=sys.stderr)
         return 1
@@ -126,6 +127,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--budget", type=_count, help="evaluations a search (COCO: for each parameter)")
     parser.add_argument("--processes", type=_count, default=1, help="searches at a time")
     parser.add_argument("--baseline", type=Path, help="a baseline file of Bayesmark, for its scale")
+    parser.add_argument("--print-only", action="store_true", help="print what has been run, run nothing")
     parser.add_argument("--by-task", action="store_true", help="print the score of each task, too")
     parser.add_argument("--plot", type=Path, help="an SVG file to draw; needs matplotlib")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "tables")

@@ -54,15 +54,16 @@ class Runs:
                     print(f"{self.path}: a damaged line is left out", file=sys.stderr)
 
     def of(self, plan: Plan) -> list[Row]:
-        """Return the searches of a plan."""
-        return [
-            row
+        """Return the searches of a plan; two commands at the same time may have run one of them twice."""
+        found = {
+            (row["task"], row["optimiser"], row["seed"]): row
             for row in self.all()
             if row["task"] in plan.tasks
             and row["optimiser"] in plan.optimisers
             and row["seed"] in plan.seeds
             and row["budget"] == plan.budget
-        ]
+        }
+        return list(found.values())
 
     def run(self, plan: Plan) -> None:
         """Run what is missing; an optimiser that fails on a task is reported, and the others continue."""
