@@ -138,6 +138,23 @@ def test_optimisers_take_batches_and_failed_trials(module: Any, name: str, objec
         optimiser.observe([*values[:2], [float("nan")] * len(objectives)])
 
 
+@pytest.mark.parametrize("name", ["Auto", "Random"])
+def test_search_ends_where_the_search_space_does(module: Any, name: str) -> None:
+    class Tasks:
+        def ask(self, request: dict[str, Any]) -> Any:
+            if "open" in request:
+                space = {"n": {"_type": "randint", "_value": [0, 5]}}
+                return {"space": space, "objectives": ["default"], "facts": {}}
+            return [[float(parameters["n"])] for parameters in request["evaluate"]]
+
+    request = {"task": "x", "optimiser": name, "budget": 20, "batch": 4, "per_dimension": False}
+    found = module("worker").search(Tasks(), request, 0)
+    assert sorted(found["values"]) == [[0.0], [1.0], [2.0], [3.0], [4.0]]
+    ended = {"task": "x", "budget": 20, **found}
+    definitions = module("definitions")
+    assert definitions.TABLES["bayesmark"].evaluations(ended) == 20
+
+
 def test_command_resumes_and_loses_only_what_was_cut_off(tree: Path, tmp_path: Path) -> None:
     words = ["formulas", "--quick", "--tasks", "convex", "--seeds", "2", "--budget", "8", "--processes", "2"]
     words += ["--optimisers", "TPE", "Random", "--results", str(tmp_path)]

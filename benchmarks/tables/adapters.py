@@ -34,7 +34,7 @@ class Adapter(ABC):
 
     @abstractmethod
     def suggest(self, count: int) -> list[Parameters]:
-        """Return parameters to try at the same time."""
+        """Return parameters to try at the same time; fewer if the search space has no more."""
 
     @abstractmethod
     def observe(self, values: Sequence[Values]) -> None:
@@ -62,9 +62,15 @@ class _Ours(Adapter):
         self._asked: dict[int, Parameters] = {}
 
     def suggest(self, count: int) -> list[Parameters]:
-        keys = range(self._keys, self._keys + count)
+        from pitchpipe.tuners import NoMoreTrialError
+
+        self._asked = {}
+        for key in range(self._keys, self._keys + count):
+            try:
+                self._asked[key] = self._tuner.generate_parameters(key)
+            except NoMoreTrialError:
+                break
         self._keys += count
-        self._asked = {key: self._tuner.generate_parameters(key) for key in keys}
         return list(self._asked.values())
 
     def observe(self, values: Sequence[Values]) -> None:

@@ -44,8 +44,8 @@ class Table:
     needs_scale: bool = False
 
     def evaluations(self, row: Row) -> int:
-        """Return the number of evaluations of a search."""
-        return len(row["values"])
+        """Return the evaluations that a search may have; it has fewer if its search space has."""
+        return row["budget"] * (row["facts"]["dimension"] if self.per_dimension else 1)
 
 
 def _bayesmark(row: Row, evaluations: int, scale: Scale) -> float:

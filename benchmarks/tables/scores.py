@@ -55,7 +55,10 @@ def _scores(
         own.sort(key=lambda row: row["seed"])
         seconds += [row["seconds"] / len(row["values"]) for row in own]
         by_task[task] = np.array(
-            [[table.score(row, round(share * len(row["values"])), scale) for share in shares] for row in own]
+            [
+                [table.score(row, round(share * table.evaluations(row)), scale) for share in shares]
+                for row in own
+            ]
         )
     return Scores(optimiser, by_task, mean(seconds))
 

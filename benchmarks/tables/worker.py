@@ -63,6 +63,8 @@ def search(tasks: Tasks, request: dict[str, Any], seed: int) -> dict[str, Any]:
         began = time.process_time()
         suggested = optimiser.suggest(min(request["batch"], total - len(values)))
         seconds += time.process_time() - began
+        if not suggested:
+            break
         found = tasks.ask({"evaluate": suggested})
         began = time.process_time()
         optimiser.observe(found)
