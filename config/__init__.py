@@ -7,7 +7,8 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     source       text to plain data with positions
     draft        spelling of keys, aliases, NNI's forms
     models       fields: type, range, default, meaning
-    objectives, start_fields, platforms   fields of these sections
+    objectives, start_fields, platforms, repeats, stopping   fields of these sections
+    section      what all sections are: frozen, strict, with a canonical form
     values       what the values of fields may be, and what they become
     validation   the models' refusals as sentences
     checks       checks across several fields

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from ..runner import Repeats
 from .section import Section
 
 __all__ = ["RepeatsConfig", "repeats_note", "warnings_about_repeats"]
-
-_FEWEST_IN_A_RACE = 2
 
 
 class RepeatsConfig(Section):
@@ -28,7 +27,7 @@ class RepeatsConfig(Section):
     @property
     def fewest(self) -> int:
         """How many repeats every configuration gets, if none fails or is stopped."""
-        return min(_FEWEST_IN_A_RACE, self.count) if self.race else self.count
+        return Repeats(self.count, race=self.race).fewest
 
 
 def repeats_note(repeats: RepeatsConfig | None, most: int | None) -> str:

@@ -1,4 +1,4 @@
-"""When a search ends before its limits: the field, and its checks."""
+"""When a search ends before its limits, as the config says it; `checks` compares it with other fields."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 from .problems import did_you_mean, shown
 from .section import Section
 from .units import UnitError
+from .values import is_number
 
 __all__ = ["GainLimit", "StopConfig"]
 
@@ -18,7 +19,7 @@ def _gain_limit(value: Any) -> float | str:
     if value == "noise":
         return value
     hint = did_you_mean(value, ["noise"]) or "a number in units of the objective, such as 0.001, or noise"
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise UnitError(f"must be a number or noise, not {shown(value)}", hint)
     if value <= 0:
         raise UnitError(f"must be greater than 0, not {shown(value)}", hint)

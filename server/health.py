@@ -7,13 +7,14 @@ from ..store.reading import ExperimentView
 __all__ = ["read_health"]
 
 _FEWEST = 40  # trials that succeeded
+_MOST = 2_000  # reading more would delay `pitchpipe status`
 # Tuners that do not learn from results where to search: that random search does as well is no news.
 _MODEL_FREE = ("random", "gridsearch", "batch", "qmc", "hyperband", "asha", "pbt", "pb2")
 
 
 def read_health(view: ExperimentView) -> list[str]:
     """Return the notes on an experiment; raise `StoreError` if it cannot be read."""
-    if view.summary()["counts"].get("SUCCEEDED", 0) < _FEWEST:
+    if not _FEWEST <= view.summary()["counts"].get("SUCCEEDED", 0) <= _MOST:
         return []  # without an import of numpy
     from .experiment_table import read_table
     from .figures import health_notes

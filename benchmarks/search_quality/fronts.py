@@ -85,32 +85,6 @@ def gaps() -> Task:
 
 def families() -> Task:
     """Choose among families of models: each has a piece of the front of error and time."""
-    schedules = [
-        {"_name": "constant"},
-        {"_name": "cosine", **space_of(warmup=("uniform", [0, 0.5]), cycles=("randint", [1, 6]))},
-    ]
-    models = [
-        {"_name": "linear", **space_of(reg=("loguniform", [1e-6, 1e2]), solver=("choice", ["a", "b", "c"]))},
-        {
-            "_name": "trees",
-            **space_of(
-                count=("qloguniform", [8, 2048, 1]),
-                depth=("randint", [1, 17]),
-                rate=("loguniform", [1e-3, 1]),
-                share=("uniform", [0.2, 1]),
-            ),
-        },
-        {
-            "_name": "network",
-            **space_of(
-                width=("qloguniform", [8, 1024, 1]),
-                layers=("randint", [1, 9]),
-                lr=("loguniform", [1e-5, 1]),
-                decay=("loguniform", [1e-7, 1e-1]),
-                schedule=("choice", schedules),
-            ),
-        },
-    ]
 
     def linear(model: Parameters) -> tuple[float, float]:
         error = (
@@ -143,9 +117,39 @@ def families() -> Task:
         away = (parameters["features"] - 0.6) ** 2
         return {"default": error + 0.2 * away, "time": time + 0.3 * parameters["features"]}
 
-    space = space_of(model=("choice", models), features=("uniform", [0.1, 1]))
+    space = space_of(model=("choice", _models()), features=("uniform", [0.1, 1]))
     goals = _goals(default=0.7, time=4.5)
     return Task("m3", "families of models, nested, 4 to 9 active", space, truth, -2.1627, objectives=goals)
+
+
+def _models() -> list[Parameters]:
+    """Return the nested options of `families`."""
+    schedules = [
+        {"_name": "constant"},
+        {"_name": "cosine", **space_of(warmup=("uniform", [0, 0.5]), cycles=("randint", [1, 6]))},
+    ]
+    return [
+        {"_name": "linear", **space_of(reg=("loguniform", [1e-6, 1e2]), solver=("choice", ["a", "b", "c"]))},
+        {
+            "_name": "trees",
+            **space_of(
+                count=("qloguniform", [8, 2048, 1]),
+                depth=("randint", [1, 17]),
+                rate=("loguniform", [1e-3, 1]),
+                share=("uniform", [0.2, 1]),
+            ),
+        },
+        {
+            "_name": "network",
+            **space_of(
+                width=("qloguniform", [8, 1024, 1]),
+                layers=("randint", [1, 9]),
+                lr=("loguniform", [1e-5, 1]),
+                decay=("loguniform", [1e-7, 1e-1]),
+                schedule=("choice", schedules),
+            ),
+        },
+    ]
 
 
 def network() -> Task:

@@ -63,6 +63,15 @@ def test_note_has_the_same_words_everywhere(cut: MadeExperiment, capsys: pytest.
     experiments.close()
 
 
+@pytest.mark.parametrize(("count", "notes"), [(2_000, [NOTE]), (2_001, [])])
+def test_many_trials_have_no_notes(tmp_path: Path, count: int, notes: list[str]) -> None:
+    rng = random.Random(0)
+    rates = [rng.random() for _ in range(count - 1_000)] + [rng.uniform(0.95, 1.0) for _ in range(1_000)]
+    many = made(tmp_path / "many", rates)
+    with ExperimentView(many.folder) as view:
+        assert read_health(view) == notes
+
+
 def test_few_trials_have_no_notes(tmp_path: Path) -> None:
     few = made(tmp_path / "few", [0.99] * 39)
     with ExperimentView(few.folder) as view:
