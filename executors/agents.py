@@ -13,8 +13,7 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +100,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         self._deliver: Deliver | None = None
         self._links: dict[str, AgentLink] = {}
         self._orders: dict[tuple[str, int], AttemptOrder] = {}
+        self._earliest: dict[tuple[str, int], float] = {}  # when they were started
         # By link, not by name: another agent of the same name counts its events from 1.
         self._delivered: dict[AgentLink, int] = {}  # not in any turn yet
         self._confirmed: dict[AgentLink, int] = {}  # committed, and not yet acknowledged
@@ -129,7 +129,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         """Start an attempt on the agent that the order names; make that agent if necessary."""
         if (order.trial_id, order.attempt) in self._orders:
             return
-        self._remember(replace(order, start_time=self.setup.clock()))
+        self._remember(order, self.setup.clock())
         link = self._links.get(order.agent) or self._take_up(
             order.agent, self._connect(order.agent, spawn=True)
         )
@@ -163,7 +163,7 @@ class AgentTrialExecutor(TrialExecutor, Listener):
     async def attach(self, orders: Sequence[AttemptOrder]) -> None:
         """Take up attempts after a restart: from their live agents, else from their spools."""
         for order in orders:
-            self._remember(order)
+            self._remember(order, order.start_time or 0.0)
         agents = {order.agent for order in orders}
         links = {agent: self._connect(agent, spawn=False) for agent in sorted(agents)}
         for agent in [agent for agent, link in links.items() if link is None]:
@@ -185,17 +185,19 @@ class AgentTrialExecutor(TrialExecutor, Listener):
 
     def confirm(self, cursors: Cursors) -> None:
         """Note up to where the events of each remaining agent are committed."""
-        there = set(self._links.values())
-        self._confirmed.update({link: cursor for link, cursor in cursors.items() if link in there})
+        if cursors:
+            there = set(self._links.values())
+            self._confirmed.update({link: cursor for link, cursor in cursors.items() if link in there})
 
     def acknowledge(self) -> None:
         """Ask every agent whose last batch is committed for more, which also acknowledges that batch.
 
         An agent without a trial has nothing more to report: it is asked together with its next start, in one message.
         """
-        for agent in [agent for agent, link in self._links.items() if link in self._confirmed]:
-            if self._busy[agent]:
-                self._poll(agent)
+        if self._confirmed:
+            for agent in [agent for agent, link in self._links.items() if link in self._confirmed]:
+                if self._busy[agent]:
+                    self._poll(agent)
         for link in self._links.values():
             link.flush()
 
@@ -331,19 +333,22 @@ class AgentTrialExecutor(TrialExecutor, Listener):
                 continue  # ended already: an agent repeats it after a restart, or was given up
             if event.mark and event.mark != order.mark:
                 continue  # of a trial that the store has forgotten
+            found = _runner_event(event, now, self._earliest[key])
+            found.cause = f"{source} #{number}"
             if event.e == "ended":
                 self._forget(key)
-            found = _runner_event(event, now, order.start_time or 0.0)
-            found.cause = f"{source} #{number}"
             yield found
 
-    def _remember(self, order: AttemptOrder) -> None:
-        self._orders[order.trial_id, order.attempt] = order
+    def _remember(self, order: AttemptOrder, earliest: float) -> None:
+        """Note a running attempt; none of its events is dated before `earliest`."""
+        key = order.trial_id, order.attempt
+        self._orders[key], self._earliest[key] = order, earliest
         self._busy[order.agent] += 1
 
     def _forget(self, key: tuple[str, int]) -> None:
         order = self._orders.pop(key, None)
         if order is not None:
+            del self._earliest[key]
             self._busy[order.agent] -= 1
             self._on_end(order)
 
@@ -373,18 +378,26 @@ def _runner_event(event: AgentEvent, now: float, earliest: float) -> Event:
     time = now if event.e == "problem" else event.time
     if not earliest <= time <= now:
         time = min(now, max(time, earliest))
+    trial, attempt = event.trial, event.attempt
     if event.e == "report":  # thousands a second
-        return Reported(time, event.trial, event.attempt, event.kind, event.sequence, event.value)
-    made, names = _RUNNER_EVENTS[event.e]
-    return made(time, event.trial, event.attempt, **{name: getattr(event, name) for name in names})
-
-
-_RUNNER_EVENTS: dict[str, tuple[Callable[..., Event], tuple[str, ...]]] = {
-    "started": (AttemptStarted, ("pid",)),
-    "checkpoint": (CheckpointSaved, ("name", "sequence", "value")),
-    "problem": (BadReport, ("message",)),
-    "ended": (
-        AttemptEnded,
-        ("exit_code", "signal", "error", "paused", "out_of_memory", "killed", "exported"),
-    ),
-}
+        return Reported(time, trial, attempt, event.kind, event.sequence, event.value)
+    if event.e == "started":
+        return AttemptStarted(time, trial, attempt, event.pid)
+    if event.e == "checkpoint":
+        return CheckpointSaved(
+            time, trial, attempt, name=event.name, sequence=event.sequence, value=event.value
+        )
+    if event.e == "problem":
+        return BadReport(time, trial, attempt, event.message)
+    return AttemptEnded(
+        time,
+        trial,
+        attempt,
+        exit_code=event.exit_code,
+        signal=event.signal,
+        error=event.error,
+        paused=event.paused,
+        out_of_memory=event.out_of_memory,
+        killed=event.killed,
+        exported=event.exported,
+    )

@@ -26,7 +26,6 @@ from ..runner import (
     Effect,
     Event,
     ExecutorFailed,
-    ExperimentStatus,
     Finish,
     PauseTrial,
     RestoreDispatcher,
@@ -49,7 +48,7 @@ __all__ = ["TurnLoop"]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Turn:
     """What one turn has taken in, and what to do once it is committed.
 
@@ -243,29 +242,25 @@ class TurnLoop:
             # As if the manager had been killed: a resume continues from the store.
             raise ExecutorError(event.reason)
         runner = self.opened_runner
-        is_over = runner.status is ExperimentStatus.STOPPING or runner.is_finished()
-        if is_over and isinstance(event, REPLIES):
+        if runner.is_ending and isinstance(event, REPLIES):
             self._dispatcher.unprocessed += 1
             return []
         if self._event_log is not None:
             self._event_log.add(event)
         effects = runner.handle(event)
-        self._log_event(event, effects)
+        if isinstance(event, AttemptEnded):
+            self._log_end(event, runner)
+        if effects and _log.isEnabledFor(logging.DEBUG):
+            names = ", ".join(type(effect).__name__ for effect in effects)
+            _log.debug("%s after %s%s", names, type(event).__name__, _because(event))
         return effects
 
-    def _log_event(self, event: Event, effects: Sequence[Effect]) -> None:
-        """Log what follows from an event, and what caused it."""
-        is_traced = bool(effects) and _log.isEnabledFor(logging.DEBUG)
-        if not is_traced and not isinstance(event, AttemptEnded):
-            return  # nearly all events: a result costs nothing here
-        cause = f" (cause: {event.cause})" if event.cause else ""
-        trial = self.opened_runner.get_trial(event.trial_id) if isinstance(event, AttemptEnded) else None
+    def _log_end(self, event: AttemptEnded, runner: TrialRunner) -> None:
+        """Log the end of a trial that did not succeed, and what caused it."""
+        trial = runner.get_trial(event.trial_id)
         if trial is not None and trial.status is not TrialStatus.SUCCEEDED:
             reason = f": {trial.reason}" if trial.reason else ""
-            _log.info("trial %d is %s%s%s", trial.sequence_id, trial.status, reason, cause)
-        if is_traced:
-            names = ", ".join(type(effect).__name__ for effect in effects)
-            _log.debug("%s after %s%s", names, type(event).__name__, cause)
+            _log.info("trial %d is %s%s%s", trial.sequence_id, trial.status, reason, _because(event))
 
     def _act(self, turn: _Turn) -> None:
         """Do what a turn decided, after it is committed."""
@@ -367,3 +362,7 @@ class TurnLoop:
         if self._event_log is not None:
             more["recorded"] = self._event_log.size
         return orjson.dumps(runner.snapshot() | more, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _because(event: Event) -> str:
+    return f" (cause: {event.cause})" if event.cause else ""

@@ -38,6 +38,11 @@ class CommandType(Enum):
     'NewTrialJob'
     """
 
+    code: str  # the value as text
+
+    def __init__(self, wire: bytes) -> None:
+        self.code = wire.decode()
+
     # manager -> dispatcher
     Initialize = b"IN"
     RequestTrialJobs = b"GE"

@@ -91,7 +91,7 @@ class Course:
         if not self.state.may_start:
             return
         # A tuner that had nothing to propose is asked again after each end: some need results first.
-        fewest = self.families.repeats.fewest
+        fewest = self.families.fewest
         missing = -(-(self._free_slots() - self.requests.total * fewest) // fewest)
         missing = min(missing, self._trials_left())
         if missing > 0:

@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class AttemptOrder:
     """One attempt of one trial, and where it runs; committed to the store before it is performed.
 

@@ -121,6 +121,8 @@ class Families:
 
     def __init__(self, repeats: Repeats, objectives: Sequence[Objective]) -> None:
         self.repeats = repeats
+        self.fewest = repeats.fewest
+        self.are_on = repeats.count > 1  # configurations are repeated
         self._names = tuple(one.name for one in objectives)
         self._goals = tuple((place, one.sign) for place, one in enumerate(objectives) if one.direction)
         self._all: dict[int, Family] = {}
@@ -128,11 +130,6 @@ class Families:
 
     def __iter__(self) -> Iterator[Family]:
         return iter(self._all.values())
-
-    @property
-    def are_on(self) -> bool:
-        """Whether configurations are repeated."""
-        return self.repeats.count > 1
 
     def of(self, trial: Trial) -> Family | None:
         """Return the family of a trial; None if it is not repeated."""
@@ -187,7 +184,7 @@ class Families:
         if family.was_stopped:
             return FamilyEnd.STOPPED
         ended = len(family.ended)
-        if ended >= self.repeats.fewest and family.means is None:
+        if ended >= self.fewest and family.means is None:
             return FamilyEnd.FAILED
         if ended >= self.repeats.count:
             return FamilyEnd.COMPLETE
@@ -214,14 +211,14 @@ class Families:
     def _may_run(self, family: Family, repeat: int, best: _Losses) -> bool:
         if family.was_stopped:
             return False
-        if repeat < self.repeats.fewest:
+        if repeat < self.fewest:
             return True
-        has_begun = len(family.ended) >= self.repeats.fewest and family.means is not None
+        has_begun = len(family.ended) >= self.fewest and family.means is not None
         return has_begun and not self._is_lost(family, best)
 
     def _is_lost(self, family: Family, best: _Losses) -> bool:
         """Return whether one of the best is clearly better in every objective."""
-        if not self.repeats.race or len(family.ended) < self.repeats.fewest or not family.results:
+        if not self.repeats.race or len(family.ended) < self.fewest or not family.results:
             return False
         own = self._losses(family)
         return any(all(map(is_clearly_worse, own, other)) for other in best)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 __all__ = ["Assignment", "Ledger", "Request", "Totals"]
 
@@ -16,7 +17,7 @@ __all__ = ["Assignment", "Ledger", "Request", "Totals"]
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
     """What one trial takes; `gpus` None leaves the GPUs alone, 0 hides them. Memory in bytes."""
 
@@ -25,8 +26,9 @@ class Request:
     gpus: float | None = None
     custom: Mapping[str, float] = field(default_factory=dict)
 
-    def amounts(self) -> dict[str, float]:
-        """Return the countable part, by name (GPUs are counted by device)."""
+    @cached_property
+    def amounts(self) -> Mapping[str, float]:
+        """The countable part, by name (GPUs are counted by device)."""
         amounts = {"CPU": self.cpus, "memory": float(self.memory), **self.custom}
         return {name: amount for name, amount in amounts.items() if amount > 0}
 
@@ -107,7 +109,7 @@ class Ledger:
 
     def infeasible(self, request: Request) -> str | None:
         """Return why `request` can never be met here, as a sentence; None if it can."""
-        for name, amount in request.amounts().items():
+        for name, amount in request.amounts.items():
             there = self.totals.amounts.get(name, 0.0)
             if amount > there + _ROUNDING:
                 return f"a trial needs {_show(name, amount)}, and there is {_show(name, there)} in all"
@@ -120,7 +122,7 @@ class Ledger:
 
     def why_not(self, request: Request) -> str:
         """Return why `request` does not fit now, and who holds what it waits for."""
-        for name, amount in request.amounts().items():
+        for name, amount in request.amounts.items():
             free = self._free.get(name, 0.0)
             if amount > free + _ROUNDING:
                 return f"needs {_show(name, amount)}, and {_show(name, max(free, 0.0))} is free"
@@ -130,7 +132,7 @@ class Ledger:
 
     def _amounts_fit(self, request: Request) -> bool:
         free = self._free
-        return all(amount <= free.get(name, 0.0) + _ROUNDING for name, amount in request.amounts().items())
+        return all(amount <= free.get(name, 0.0) + _ROUNDING for name, amount in request.amounts.items())
 
     def _anonymous_fit(self, gpus: float) -> bool:
         return not self.totals.devices and gpus <= self._anonymous + _ROUNDING
@@ -153,7 +155,7 @@ class Ledger:
         return tuple(sorted(fitting[:count])) if len(fitting) >= count else None
 
     def _book(self, request: Request, assignment: Assignment, sign: float) -> None:
-        for name, amount in request.amounts().items():
+        for name, amount in request.amounts.items():
             self._free[name] = self._free.get(name, 0.0) + sign * amount
         if assignment.gpus is None:
             self._anonymous += sign * (request.gpus or 0.0)

@@ -28,30 +28,29 @@ class BestTrials:
         """Forget all trials."""
         self._least_violation = math.inf
         self.front: list[Trial] = []
+        self._losses: list[tuple[float, ...]] = []  # of the front
         self.closest: Trial | None = None
 
     def add(self, trial: Trial) -> None:
         """Add a finished trial; one without values does not count."""
         if trial.values is None or not self._is_feasible(trial, trial.values):
             return
-        losses = self._losses(trial)
-        if any(_beats(self._losses(other), losses) for other in self.front):
-            return
-        self.front = [other for other in self.front if not _beats(losses, self._losses(other))]
-        self.front.append(trial)
+        losses = tuple([sign * trial.values[place] for place, sign in self._goals])
+        for others in self._losses:
+            if _beats(others, losses):
+                return
+        kept = [place for place, others in enumerate(self._losses) if not _beats(losses, others)]
+        self.front = [*(self.front[place] for place in kept), trial]
+        self._losses = [*(self._losses[place] for place in kept), losses]
 
     def _is_feasible(self, trial: Trial, values: Sequence[float]) -> bool:
-        violation = sum(one.violation(values[place]) for place, one in self._limits)
+        violation = sum([one.violation(values[place]) for place, one in self._limits])
         if violation > 0:
             if not self.front and violation < self._least_violation:
                 self._least_violation, self.closest = violation, trial
             return False
         self.closest = None
         return True
-
-    def _losses(self, trial: Trial) -> tuple[float, ...]:
-        values = trial.values or ()
-        return tuple(sign * values[place] for place, sign in self._goals)
 
 
 def _beats(one: Sequence[float], other: Sequence[float]) -> bool:

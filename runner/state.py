@@ -18,15 +18,11 @@ class ExperimentState:
         self.experiment_id = experiment_id
         self.limits = limits
         self.status = ExperimentStatus.INITIALIZED
+        self.is_ending = False  # stopping or over: no attempt starts any more
         self.reason = ""
         self.error = ""
         self.is_ready = False  # the dispatcher takes requests
         self.wants_periodical = True  # the dispatcher wants intermediate results
-
-    @property
-    def is_ending(self) -> bool:
-        """Whether the experiment is stopping or over, so that no attempt starts any more."""
-        return self.status is ExperimentStatus.STOPPING or self.status.is_final
 
     @property
     def may_start(self) -> bool:
@@ -40,3 +36,4 @@ class ExperimentState:
         if status not in EXPERIMENT_MOVES[self.status]:
             raise RuntimeError(f"experiment {self.experiment_id} is {self.status} and cannot become {status}")
         self.status = status
+        self.is_ending = status is ExperimentStatus.STOPPING or status.is_final

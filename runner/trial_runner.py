@@ -186,9 +186,14 @@ class TrialRunner:
         """Whether all trials wait for a resume, and nothing else can happen."""
         return self._course.is_stalled
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether the experiment is stopping or over."""
+        return self._state.is_ending
+
     def is_finished(self) -> bool:
         """Return whether the experiment is over."""
-        return self.status.is_final
+        return self._state.status.is_final
 
     def get_trial(self, trial_id: str) -> Trial | None:
         """Return the trial with this id."""

@@ -100,7 +100,9 @@ class Trials:
 
     def requeued(self) -> list[Trial]:
         """Return the waiting trials that ran before, which are the first."""
-        return list(itertools.takewhile(lambda trial: trial.attempt > 0, self.waiting))
+        return (
+            list(itertools.takewhile(lambda trial: trial.attempt > 0, self.waiting)) if self.waiting else []
+        )
 
     # ------------------------------------------------------------------ from the proposal to the start
 

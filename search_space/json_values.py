@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 from .problems import Path, Problem, show
 
@@ -46,21 +46,27 @@ def plain_copy(value: Any) -> Any:
     return value
 
 
-def identity(value: Any) -> Hashable:
+def identity(value: Any, digits: int | None = None) -> Hashable:
     """Return a hashable that is equal for equal JSON values; true is not 1, 1 is 1.0, NaN is NaN.
+
+    With `digits`, floats count as equal whose first significant digits are.
 
     >>> identity([1, {"a": None}]) == identity((1.0, {"a": None})), identity(True) == identity(1)
     (True, False)
     """
+    kind = type(value)
+    if kind is int or kind is str or value is None:
+        return value  # nearly always, like floats: a tuner compares thousands of points
+    if isinstance(value, float):
+        rounded = value if digits is None else float(f"{value:.{digits}g}")
+        return rounded if value == value else ("number", "nan")
     if isinstance(value, dict):
-        return ("object", frozenset((key, identity(item)) for key, item in value.items()))
+        return ("object", frozenset([(key, identity(item, digits)) for key, item in value.items()]))
     if isinstance(value, list | tuple):
-        return ("list", tuple(identity(item) for item in value))
-    if value is None or isinstance(value, bool | str):
+        return ("list", tuple([identity(item, digits) for item in value]))
+    if isinstance(value, bool | str):
         return (type(value).__name__, value)
-    if isinstance(value, Real):
-        return ("number", "nan" if value != value else value)
-    return ("other", id(value))
+    return cast(Hashable, value) if isinstance(value, Real) else ("other", id(value))
 
 
 def number(value: Any) -> float | int | None:

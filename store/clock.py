@@ -10,6 +10,8 @@ from typing import Any
 __all__ = ["clock_jump", "clock_mark", "steady_clock"]
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+# Counts on while the machine is suspended, where the system has such a clock.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 # A smaller difference (s) is a usual correction of the clock, or the time between the two readings.
 _NO_JUMP = 1.0
 
@@ -55,4 +57,4 @@ def clock_jump(before: Mapping[str, Any], now: Mapping[str, Any]) -> float:
 
 
 def _seconds() -> float:
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    return time.clock_gettime(_CLOCK)

@@ -17,7 +17,7 @@ Record = tuple[int, str, str]
 """A command or a reply: its number, its code, its payload."""
 
 QUEUES = ("default", "assessor")
-_VERDICTS = frozenset({CommandType.KillTrialJob.value.decode(), CommandType.Pause.value.decode()})
+_VERDICTS = frozenset({CommandType.KillTrialJob.code, CommandType.Pause.code})
 
 
 @dataclass(frozen=True, slots=True)

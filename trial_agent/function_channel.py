@@ -46,6 +46,8 @@ class FunctionChannel:
         self.stopped = False
         self.pausing = False
         self._job = job
+        mark = f'"mark": "{job.mark}", ' if job.mark else ""
+        self._who = f'{{"trial": {sdk.metric_text(job.trial)}, "attempt": {job.attempt}, {mark}'
         self._interpreter = Interpreter(
             job.trial, job.attempt, job.first_sequence, job.mark, metric=job.keep.metric
         )
@@ -121,10 +123,6 @@ class FunctionChannel:
             raise RuntimeError("a function trial reports from its own process, not from one it forked")
 
     def _append(self, fields: str) -> None:
-        job = self._job
-        mark = f'"mark": "{job.mark}", ' if job.mark else ""
-        self._spool.append(
-            f'{{"trial": {sdk.metric_text(job.trial)}, "attempt": {job.attempt}, {mark}{fields}}}'
-        )
-        if job.run.synced:
+        self._spool.append(f"{self._who}{fields}}}")
+        if self._job.run.synced:
             self._spool.sync()

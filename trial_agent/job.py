@@ -17,7 +17,7 @@ from .spool import spool_name
 __all__ = ["Job"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Job(Start):
     """An attempt and how to run it; here `checkpoint` is the whole path."""
 

@@ -89,16 +89,15 @@ class Outbox:
 
     def wait(self, after: int, timeout: float) -> tuple[list[Event], int]:
         """Do as `take` does, but wait up to `timeout` seconds for an event."""
-        deadline = time.monotonic() + timeout
-        while True:
-            events, cursor = self.take(after)
-            remaining = deadline - time.monotonic()
-            if events or remaining <= 0:
-                return events, cursor
+        events, cursor = self.take(after)
+        deadline = time.monotonic() + timeout if timeout > 0 else 0.0
+        while not events and (remaining := deadline - time.monotonic()) > 0:
             with self._changed:
                 held = self.held_for()
                 if held > 0 or not self._events:
                     self._changed.wait(min(remaining, held) if held > 0 else remaining)
+            events, cursor = self.take(after)
+        return events, cursor
 
     @property
     def is_full(self) -> bool:

@@ -1,10 +1,13 @@
-"""What the manager asks of an agent: one class per request, and its form as a message."""
+"""What the manager asks of an agent: one class per request, and its form as a message.
+
+A trial is two requests, so those classes are not frozen, which is faster.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from .checkpoint_store import Keeping
@@ -24,6 +27,8 @@ __all__ = [
     "decode_request",
     "encode_request",
 ]
+
+_USUAL = Keeping()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +54,7 @@ class RunSpec:
     orphan_timeout: float = 60.0
     reuse_actors: bool = False
     synced: bool = False
-    keeping: Keeping = field(default_factory=Keeping)
+    keeping: Keeping = _USUAL
 
     @property
     def is_function(self) -> bool:
@@ -84,7 +89,7 @@ class RunSpec:
 _RUN_FIELDS = tuple(name for name in RunSpec.__slots__ if name not in ("experiment", "folder", "keeping"))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Hello:
     """Identify yourself: the reply names the agent, its process and what it runs."""
 
@@ -93,7 +98,7 @@ class Hello:
     op: str = "hello"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Start:
     """Run an attempt; `parameters` is the parameter record as JSON text.
 
@@ -109,7 +114,7 @@ class Start:
     gpus: Sequence[int] | None = None
     checkpoint: str | None = None
     budget: float | None = None
-    keep: Keeping = field(default_factory=Keeping)
+    keep: Keeping = _USUAL
     mark: str = ""
     op: str = "start"
 
@@ -118,35 +123,35 @@ class Start:
             raise TypeError("the parameter record is sent as JSON text")
 
 
-@dataclass(frozen=True)
+@dataclass
 class _End:
     trial: str
     attempt: int
     grace: float | None = None  # seconds; None: the experiment's grace
 
 
-@dataclass(frozen=True)
+@dataclass
 class Kill(_End):
     """End an attempt, `grace` seconds after asking it to end."""
 
     op: str = "kill"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Pause(_End):
     """Let an attempt save a checkpoint, then end it."""
 
     op: str = "pause"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Ping:
     """Give a sign of life."""
 
     op: str = "ping"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Poll:
     """Forget the events up to `after` and return the next ones."""
 
@@ -158,7 +163,7 @@ class Poll:
             raise TypeError(f"events are numbered with integers, not with {self.after!r}")
 
 
-@dataclass(frozen=True)
+@dataclass
 class ReadFile:
     """Return a part of a file of the experiment's folder."""
 
@@ -168,7 +173,7 @@ class ReadFile:
     op: str = "read_file"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Shutdown:
     """Kill what runs and exit."""
 
@@ -180,15 +185,21 @@ Request = RunSpec | Hello | Start | Kill | Pause | Ping | Poll | ReadFile | Shut
 _KINDS: dict[str, type[Hello | Start | Kill | Pause | Ping | Poll | ReadFile | Shutdown]] = {
     kind.op: kind for kind in (Hello, Start, Kill, Pause, Ping, Poll, ReadFile, Shutdown)
 }
+_DEFAULTS: Mapping[str, Mapping[str, object]] = {
+    op: {each.name: each.default for each in fields(kind) if each.name != "op"} for op, kind in _KINDS.items()
+}
 
 
 def encode_request(request: Request) -> Message:
-    """Return the message for a request.
+    """Return the message for a request, without what has its default.
 
     >>> encode_request(Kill("AbCdE", 1))
-    {'trial': 'AbCdE', 'attempt': 1, 'grace': None, 'op': 'kill'}
+    {'trial': 'AbCdE', 'attempt': 1, 'op': 'kill'}
     """
-    return request.message() if isinstance(request, RunSpec) else dict(vars(request))
+    if isinstance(request, RunSpec):
+        return request.message()
+    defaults = _DEFAULTS[request.op]
+    return {name: value for name, value in vars(request).items() if value != defaults.get(name, request)}
 
 
 def decode_request(message: Message) -> Request:

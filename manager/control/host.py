@@ -153,4 +153,4 @@ def why_failed(error: Exception) -> str:
 
 
 def _finished(runner: TrialRunner) -> int:
-    return sum(count for status, count in runner.counts.items() if status.is_final)
+    return len(runner.trials) - len(runner.live)

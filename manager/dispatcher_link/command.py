@@ -39,7 +39,7 @@ class Command:
 
     def record(self) -> Record:
         """Return the row that the store keeps."""
-        return self.n, self.type.value.decode(), self.payload
+        return self.n, self.type.code, self.payload
 
     def frame(self) -> bytes:
         """Return the bytes for the pipe."""

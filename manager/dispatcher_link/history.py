@@ -27,7 +27,7 @@ def history_of(runner: TrialRunner) -> list[SendCommand]:
 
 def user_imports(commands: Iterable[Record], results: Iterable[tuple[Trial, str]]) -> list[SendCommand]:
     """Return the commands that pass on what users imported, except the `results` of trials themselves."""
-    code = CommandType.ImportData.value.decode()
+    code = CommandType.ImportData.code
     payloads = [json.loads(payload) for _, sent, payload in commands if sent == code]
     rows = [row for rows in payloads for row in rows if "trialJobId" not in row]
     if not rows:

@@ -30,7 +30,7 @@ class Replay:
 
     def is_repeated(self, frame: Frame) -> bool:
         """Return whether this reply is recorded; raise `Divergence` if another one is."""
-        code = frame.command.value.decode()
+        code = frame.command.code
         expected = self._expected[queue_of_reply(code, frame.payload)]
         if not expected:
             return False

@@ -9,6 +9,7 @@ again, and gets only the results so far.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -188,7 +189,7 @@ class DispatcherSession:
 
     def number(self, commands: Iterable[SendCommand]) -> list[Command]:
         """Give commands their numbers; they must be committed before they are written."""
-        numbered = [Command.numbered(n, command) for n, command in enumerate(commands, start=self._sent + 1)]
+        numbered = list(map(Command.numbered, itertools.count(self._sent + 1), commands))
         self._sent += len(numbered)
         return numbered
 
@@ -297,7 +298,7 @@ class DispatcherSession:
             return
         if not repeated:
             self._answered += 1
-            self._new_replies.append((self._answered, frame.command.value.decode(), frame.payload))
+            self._new_replies.append((self._answered, frame.command.code, frame.payload))
             self._listener.on_event(meaning_of(self._answered, frame, self._now()))
 
     # ------------------------------------------------------------------ failures

@@ -108,7 +108,7 @@ def test_never_more_is_out_than_there_is(moves: list[tuple[int, Request]]) -> No
         elif (assignment := ledger.take(str(holder), request)) is not None:
             held[holder] = (request, assignment)
         for name, total in totals.amounts.items():
-            assert sum(r.amounts().get(name, 0.0) for r, _ in held.values()) <= total + 1e-6
+            assert sum(r.amounts.get(name, 0.0) for r, _ in held.values()) <= total + 1e-6
         for device in totals.devices:
             shares = [min(r.gpus or 0.0, 1.0) for r, a in held.values() if device in (a.gpus or ())]
             assert sum(shares) <= 1.0 + 1e-6

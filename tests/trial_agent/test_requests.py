@@ -48,7 +48,7 @@ KEEP = {
     [
         (Hello("secret", "exp"), {"op": "hello", "token": "secret", "experiment": "exp"}),
         (Kill("AbCdE", 1, 0.5), {"op": "kill", **ATTEMPT, "grace": 0.5}),
-        (Pause("AbCdE", 1), {"op": "pause", **ATTEMPT, "grace": None}),
+        (Pause("AbCdE", 1), {"op": "pause", **ATTEMPT}),
         (Ping(), {"op": "ping"}),
         (Poll(4), {"op": "poll", "after": 4}),
         (ReadFile("a", 1, 2), {"op": "read_file", "path": "a", "offset": 1, "limit": 2}),

@@ -68,15 +68,7 @@ def key_of(parameters: dict[str, Any]) -> Hashable:
 
     A normal value that goes to the unit interval and back may differ from itself in the last digits.
     """
-    return identity(_rounded(parameters))
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(item) for item in value]
-    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+    return identity(parameters, _DIGITS)
 
 
 def ready(explored: Explored | None) -> Explored:
