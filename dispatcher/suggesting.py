@@ -211,7 +211,10 @@ class Suggesting:
         """
         parameter_id = record.get("parameter_id")
         if record.get("parameter_source") in STARTING_POINTS:
-            return  # the tuner has imported its result
+            # The tuner has imported its result, if it has one.
+            if cause and self.plugin.has("starting_point_failed"):
+                self.plugin.call("starting_point_failed", record.get("parameters"), cause)
+            return
         if parameter_id is None:
             self._end_of_customized(record, trial_job_id, success)
         elif parameter_id in self._parameters or parameter_id in self._reported:

@@ -68,7 +68,10 @@ class Objective(NamedTuple):  # not a dataclass: see Frame
 
     def excess(self, report: Any) -> float:
         """Return by how much a report exceeds the limits, below 0 if it keeps them; raise `MetricError`."""
-        value = metric_value(report, self.name)
+        return self.excess_of(metric_value(report, self.name))
+
+    def excess_of(self, value: float) -> float:
+        """Return by how much a value exceeds the limits, below 0 if it keeps them."""
         return max(value - self.at_most, self.at_least - value)
 
 

@@ -125,6 +125,7 @@ class Families:
         self.are_on = repeats.count > 1  # configurations are repeated
         self._names = tuple(one.name for one in objectives)
         self._goals = tuple((place, one.sign) for place, one in enumerate(objectives) if one.direction)
+        self._limits = tuple((place, one) for place, one in enumerate(objectives) if one.is_limited)
         self._all: dict[int, Family] = {}
         self._open: dict[int, Family] = {}
 
@@ -217,11 +218,13 @@ class Families:
         return has_begun and not self._is_lost(family, best)
 
     def _is_lost(self, family: Family, best: _Losses) -> bool:
-        """Return whether one of the best is clearly better in every objective."""
+        """Return whether one of the best, which keep all limits, is clearly better in every objective or in a limit."""
         if not self.repeats.race or len(family.ended) < self.fewest or not family.results:
             return False
         own = self._losses(family)
-        return any(all(map(is_clearly_worse, own, other)) for other in best)
+        if any(all(map(is_clearly_worse, own, other)) for other in best):
+            return True
+        return bool(best) and any(is_clearly_worse(excesses, [0.0]) for excesses in self._excesses(family))
 
     def _losses_of(self, rivals: Iterable[Trial]) -> _Losses:
         return [self._losses(self._all[one.sequence_id]) for one in rivals if one.sequence_id in self._all]
@@ -229,6 +232,10 @@ class Families:
     def _losses(self, family: Family) -> list[list[float]]:
         """Return the losses of a family's repeats, by objective."""
         return [[sign * values[place] for values in family.results] for place, sign in self._goals]
+
+    def _excesses(self, family: Family) -> list[list[float]]:
+        """Return by how much a family's repeats exceed the limits, by limit."""
+        return [[one.excess_of(values[place]) for values in family.results] for place, one in self._limits]
 
     def report(self, family: Family) -> tuple[str, list[str]] | None:
         """Return the mean as a trial would report it, and the repeats' results likewise; None without a result."""

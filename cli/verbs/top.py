@@ -117,7 +117,8 @@ def screen(
 ) -> RenderableType:
     """Return what fits on `height` lines: the running trials come before those that have ended."""
     failures = view.failures()[: max(0, min(_MOST_FAILURES, height - _FRAME - 9))]
-    left = height - _FRAME - len(failures)
+    regions = view.failure_regions()[: len(failures)]
+    left = height - _FRAME - len(failures) - len(regions)
     parts: list[RenderableType] = [_head(summary), _counts(summary)]
     if summary["closest"] is not None:
         parts.append(Text(closest_text(summary["closest"]), style="yellow"))
@@ -127,6 +128,7 @@ def screen(
     for group in failures:
         text = f"{group.count} failed: {group.reason}"
         parts.append(Text(text, style="red", no_wrap=True, overflow="ellipsis"))
+    parts += [Text(region, style="yellow", no_wrap=True, overflow="ellipsis") for region in regions]
     parts.append(Text("press q to leave; the experiment continues", style="dim"))
     return Group(*parts)
 

@@ -11,7 +11,7 @@ from ...store.reading import ExperimentView
 from ..experiments import Experiments, Shown
 from ..health import read_health
 from .common import ExperimentName, cached_response, shown
-from .models import Best, ExperimentSummary, Failure, Front, Health, HistoryPoint, Importance
+from .models import Best, Closest, ExperimentSummary, Failure, Front, Health, HistoryPoint, Importance
 
 __all__ = ["router"]
 
@@ -57,6 +57,13 @@ def get_front(request: Request, experiment: ExperimentName) -> Response:
     """Return the Pareto front of several objectives: its trials, its hypervolume over time, its knee."""
     meant = shown(request, experiment)
     return cached_response(request, meant, "front", meant.view.front)
+
+
+@router.get("/experiments/{experiment}/closest", response_model=Closest | None)
+def get_closest(request: Request, experiment: ExperimentName) -> Response:
+    """Return the nearly best trial that changes the defaults least, for `keep_close`; null without one."""
+    meant = shown(request, experiment)
+    return cached_response(request, meant, "closest", meant.view.closest_to_defaults)
 
 
 @router.get("/experiments/{experiment}/history", response_model=list[HistoryPoint])

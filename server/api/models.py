@@ -252,6 +252,25 @@ class Front(BaseModel):
     limits: dict[str, str]
 
 
+class ParameterChange(BaseModel):
+    """A parameter that differs from its default."""
+
+    parameter: str
+    default: Any
+    value: Any
+
+
+class Closest(BaseModel):
+    """Of the nearly equal trials the one that changes least from the defaults, compared with the best one."""
+
+    trial: Trial
+    best: Trial
+    changes: list[ParameterChange] = Field(description="Those of `trial` that matter.")
+    unimportant: int = Field(description="How many others it has.")
+    best_changes: list[ParameterChange]
+    best_unimportant: int
+
+
 class Health(BaseModel):
     """Notes on how a search went, as sentences."""
 

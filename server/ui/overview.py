@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -66,16 +66,20 @@ class _Snapshot:
             summary=summary,
             history=None if is_first else view.history(),
             front=view.front() if has_front else None,
-            closeness=list(closeness_lines(view.closest_to_defaults())),
+            closeness=list(closeness_lines(_cached(shown, "closest", view.closest_to_defaults))),
             failures=view.failures(),
             notices=notices_of(summary, view, () if is_first else _health(shown)),
         )
 
 
 def _health(shown: Shown) -> list[str]:
-    """Return the notes on how the search went, from the cache that the API uses."""
-    cached = shown.responses.get("health", lambda: {"notes": read_health(shown.view)})
-    return json.loads(cached.body)["notes"]
+    """Return the notes on how the search went."""
+    return _cached(shown, "health", lambda: {"notes": read_health(shown.view)})["notes"]
+
+
+def _cached(shown: Shown, key: str, compute: Callable[[], Any]) -> Any:
+    """Return what the API has in its cache until the experiment changes."""
+    return json.loads(shown.responses.get(key, compute).body)
 
 
 async def overview_page(experiments: Experiments, experiment_id: str) -> None:
@@ -83,7 +87,7 @@ async def overview_page(experiments: Experiments, experiment_id: str) -> None:
     async with experiment_frame(experiments, experiment_id, "Overview", "") as (_view, where, live):
         shown = experiments.shown(experiment_id)
         first = await asyncio.to_thread(_Snapshot.of, shown, is_first=True)
-        page = _Overview(where, _best_title(first.summary))
+        page = _Overview(where, _best_title(first.summary, shown.view.repeats()))
         page.show(first)
 
         async def refresh(_events: list[Event]) -> None:
@@ -203,9 +207,10 @@ class _Overview:
                 html.p(line[0].upper() + line[1:])
 
 
-def _best_title(summary: Mapping[str, Any]) -> str:
-    """Return what the best trials are: one by one objective, the front by several, with its knee first."""
-    return "Best trial" if len(summary["objectives"]) == 1 else "Best trials: the Pareto front"
+def _best_title(summary: Mapping[str, Any], repeats: int) -> str:
+    """Return what the best are: one trial or family by one objective, the front by several, with its knee first."""
+    one, several = ("family", "families") if repeats > 1 else ("trial", "trials")
+    return f"Best {one}" if len(summary["objectives"]) == 1 else f"Best {several}: the Pareto front"
 
 
 def _best_trial(trial: dict[str, Any], where: Where, *, is_knee: bool) -> None:

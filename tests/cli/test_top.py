@@ -15,6 +15,7 @@ from rich.console import Console
 
 from pitchpipe.cli.verbs.top import screen
 from pitchpipe.runner.changes import MetricRow
+from pitchpipe.runner.trial import FailureKind
 from pitchpipe.store.folder import ExperimentFolder
 from pitchpipe.store.reading.view import ExperimentView
 
@@ -50,6 +51,15 @@ def test_screen_has_the_best_the_running_the_ended_and_the_failures(folder: Expe
     assert lines[running + 2].startswith("4 RUNNING 0.625 ")
     assert lines[ended + 2].startswith("3 FAILED 10 s x=0.3")
     assert "2 failed: exit code 3" in lines
+
+
+def test_screen_names_the_region_where_most_trials_fail(
+    stored: Callable[..., Any], trial_of: Callable[..., Any]
+) -> None:
+    good = [trial_of(n, "SUCCEEDED", final=0.5) for n in range(8)]
+    failed = [trial_of(n, "FAILED", kind=FailureKind.OOM) for n in range(8, 14)]
+    lines = shown(stored(status="RUNNING").write("oom", [*good, *failed], []))
+    assert any(line.startswith("most trials with x above 0.7 fail (out of memory)") for line in lines)
 
 
 @pytest.mark.parametrize("height", [4, 8, 12, 24])

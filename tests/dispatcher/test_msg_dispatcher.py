@@ -311,6 +311,27 @@ def test_tuner_learns_why_a_trial_ended_without_a_result(host, event, kind, caus
     assert [cause for name, cause in (call[:2] for call in tuner.calls) if name == "cause"] == causes
 
 
+@pytest.mark.parametrize(
+    ("event", "kind", "causes"),
+    [
+        ("FAILED", "OOM", ["OOM"]),
+        ("USER_CANCELED", None, ["USER_CANCELED"]),
+        ("EARLY_STOPPED", None, []),
+        ("SUCCEEDED", None, []),
+    ],
+)
+def test_tuner_learns_that_a_starting_point_failed(host, event, kind, causes):
+    class Curious(Recorder):
+        def starting_point_failed(self, parameters, cause):
+            self.note("failed", parameters, cause)
+
+    tuner = Curious()
+    one = host(tuner)
+    one.end(None, event, kind=kind, parameter_source="defaults", parameters={"x": 1})
+    one.terminate()
+    assert tuner.calls == [("failed", {"x": 1}, cause) for cause in causes]
+
+
 @pytest.mark.parametrize("threads", [0, 3])
 def test_calls_of_a_plug_in_never_overlap(host, threads):
     overlaps: list[str] = []

@@ -155,6 +155,22 @@ def test_maximized_and_several_objectives_race() -> None:
     assert json.loads(finals(driver)[0]["value"]) == {"default": 0.9, "ms": 5.0}
 
 
+def test_family_that_clearly_violates_a_limit_loses_against_one_that_keeps_it() -> None:
+    limited = Objective(name="ms", direction=None, at_most=20.0)
+    driver = repeating(Repeats(3), objectives=(Objective(), limited), trial_concurrency=1)
+    driver.propose(x=1)
+    finish(driver, *[{"default": 0.1, "ms": 30 + i} for i in range(3)])
+    assert made(driver) == [(0, 0), (0, 1), (0, 2)]  # nothing keeps the limit yet
+    driver.propose(x=2)
+    finish(driver, *[{"default": 0.5, "ms": 15}] * 3)
+    driver.propose(x=3)
+    finish(driver, {"default": 0.1, "ms": 30}, {"default": 0.1, "ms": 31})
+    driver.propose(x=4)
+    finish(driver, {"default": 0.1, "ms": 18}, {"default": 0.1, "ms": 23})  # perhaps it keeps the limit
+    assert made(driver)[6:] == [(6, 0), (6, 1), (8, 0), (8, 1), (8, 2)]
+    assert family_end_of(driver.runner.get_trials()[6].record) == "raced"
+
+
 def test_failed_repeats_are_left_out_of_the_mean() -> None:
     driver = repeating(trial_concurrency=1)
     driver.propose(x=1)

@@ -68,6 +68,24 @@ def test_front_has_its_volume_and_the_summary_the_limits(tmp_path: Path) -> None
     experiments.close()
 
 
+@pytest.mark.parametrize("keep_close", [True, False])
+def test_closest_trial_to_the_defaults_with_the_changes_that_matter(tmp_path: Path, keep_close: bool) -> None:
+    config = a_config(defaults={"lr": 0.0, "units": 16}, keep_close=keep_close)
+    made = MadeExperiment(tmp_path / "experiments" / "near", config)
+    values = [1.0, 0.01, 0.0]
+    trials = [a_trial(n, value=each) for n, each in enumerate(values)]
+    made.commit(a_trial(0, value=1.0, source="defaults"), *trials[1:])
+    made.store.close()
+    experiments = Experiments(made.folder.path.parent)
+    found = Asking(experiments).get("/api/v1/experiments/near/closest").json
+    if keep_close:
+        assert (found["trial"]["sequence_id"], found["best"]["sequence_id"]) == (1, 2)
+        assert found["changes"] == [{"parameter": "lr", "default": 0.0, "value": 0.1}]
+    else:
+        assert found is None
+    experiments.close()
+
+
 def test_trials_are_filtered_and_paged(asking: Asking) -> None:
     found = asking.get(f"{WHERE}/trials", status=["SUCCEEDED", "FAILED"], sort="value", limit=2).json
     assert ([trial["sequence_id"] for trial in found["trials"]], found["total"]) == ([1, 0], 3)

@@ -154,6 +154,16 @@ class LearningTuner(Tuner):
         self._failed[row] = cause
         self._settle(row, math.inf)
 
+    def starting_point_failed(self, parameters: Any, cause: str) -> None:
+        """Rank a starting point that failed as the worst, unless its parameters are not to blame."""
+        explored = ready(self._explored)
+        if cause in _NOT_TO_BLAME or explored.space.validate(parameters):
+            return
+        explored.add(parameters)
+        row = self._history.add(explored.space.encode(parameters))
+        self._failed[row] = cause
+        self._settle(row, math.inf)
+
     def update_running(self, points: Sequence[dict[str, Any]]) -> None:
         """Take starting points that run already, in order not to suggest them again."""
         explored = ready(self._explored)

@@ -121,6 +121,17 @@ def test_what_does_not_depend_on_the_parameters_is_not_learned(cause: str, losse
     assert tuner.generate_parameters(1) != point
 
 
+def test_failed_starting_point_is_the_worst_and_not_suggested() -> None:
+    tuner = started([0.9, 0.9])
+    point = started([0.9, 0.9]).generate_parameters(0)
+    tuner.starting_point_failed(point, "OOM")
+    assert tuner._history.losses.tolist() == [math.inf]
+    assert tuner.generate_parameters(0) != point
+    tuner.starting_point_failed(point, "INFRA")
+    tuner.starting_point_failed({"a": "outside"}, "OOM")
+    assert tuner._history.losses.tolist() == [math.inf]
+
+
 def test_results_of_another_space_are_kept_where_they_fit() -> None:
     tuner = started([0.9, 0.9], [0.1, 0.1])
     for i in range(2):
