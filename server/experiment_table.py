@@ -35,6 +35,7 @@ def read_table(view: ExperimentView, *, curves: int = _CURVES, attempts: bool = 
         objectives,
         trials,
         dimensions_of(config.get("searchSpace"), config.get("constraints") or ()),
+        families=[_record(plain(row)) for row in view.families()] if view.repeats() > 1 else None,
         curves=_curves(view, [one for one in trials if one.number in reported], objectives[0], curves),
         curve_count=len(reported),
         spans=_spans(view) if attempts else (),

@@ -34,7 +34,7 @@ def health_notes(table: ExperimentTable, *, learns: bool = True, fewest: int = 4
 
     `learns` says that the tuner draws its first trials at random and then learns from the results.
     """
-    trials = [one for one in table.trials if one.status in ("SUCCEEDED", "EARLY_STOPPED")]
+    trials = [one for one in table.configurations if one.status in ("SUCCEEDED", "EARLY_STOPPED")]
     losses = np.array([_loss(table, trial) for trial in trials])
     if len(table.objectives) > 1 or np.isfinite(losses).sum() < fewest:
         return []

@@ -91,7 +91,7 @@ def importance(table: ExperimentTable, objective: str | None = None, *, seed: in
 def _with_stopped(table: ExperimentTable, objective: Objective) -> tuple[list[TrialRecord], Numbers]:
     """Return the finished and the early-stopped trials, and their values."""
     trials, values = table.finished(objective.name)
-    stopped = [trial for trial in table.trials if trial.status == "EARLY_STOPPED"]
+    stopped = [trial for trial in table.configurations if trial.status == "EARLY_STOPPED"]
     if not trials or not stopped:
         return trials, values
     bad = np.percentile(values, _STOPPED if objective.direction == "minimize" else 100.0 - _STOPPED)

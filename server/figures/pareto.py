@@ -52,7 +52,7 @@ def plot_pareto(
     chosen = table.objectives if objectives is None else tuple(map(table.objective, objectives))
     if len(chosen) < 2:
         return nothing(theme, _TITLE, "A Pareto front needs two objectives.")
-    results = [(trial, [trial.value(one.name) for one in chosen]) for trial in table.trials]
+    results = [(trial, [trial.value(one.name) for one in chosen]) for trial in table.configurations]
     usable = [(trial, values) for trial, values in results if None not in values]
     if not usable:
         return nothing(theme, _TITLE, "No trial has a finite result in every objective yet.")

@@ -68,7 +68,8 @@ class ExperimentTable:
     """One experiment; make it with `ExperimentTable.of`, which completes the dimensions.
 
     `curves` may be those of some trials only, `curve_count` is the number of trials with one. `spans` are the attempts
-    before the last one of each trial. `limits` are those of metrics. `now` is the end of what still runs, in seconds
+    before the last one of each trial. `configurations` are the trials, or the families of repeats, each like a trial with
+    the means of its repeats. `limits` are those of metrics. `now` is the end of what still runs, in seconds
     since the epoch.
 
     >>> trials = [TrialRecord(n, "SUCCEEDED", {"x": n / 2}, {"default": n * n}) for n in range(3)]
@@ -81,6 +82,7 @@ class ExperimentTable:
     objectives: tuple[Objective, ...]
     dimensions: tuple[Dimension, ...]
     trials: tuple[TrialRecord, ...]
+    configurations: tuple[TrialRecord, ...]
     curves: tuple[Curve, ...] = ()
     curve_count: int = 0
     spans: tuple[Span, ...] = ()
@@ -95,6 +97,7 @@ class ExperimentTable:
         trials: Sequence[TrialRecord],
         dimensions: Sequence[Dimension] | None = None,
         *,
+        families: Sequence[TrialRecord] | None = None,
         curves: Sequence[Curve] = (),
         curve_count: int | None = None,
         spans: Sequence[Span] = (),
@@ -109,6 +112,7 @@ class ExperimentTable:
             objectives=tuple(objectives) or (Objective(),),
             dimensions=tuple(found),
             trials=tuple(trials),
+            configurations=tuple(trials if families is None else families),
             curves=tuple(curves),
             curve_count=len(curves) if curve_count is None else curve_count,
             spans=tuple(spans),
@@ -144,8 +148,8 @@ class ExperimentTable:
         return tuple(dimension for dimension in self.dimensions if dimension.varies)
 
     def finished(self, objective: str) -> tuple[list[TrialRecord], Numbers]:
-        """Return the trials with a finite result of an objective, and the results, shape (n,), by number."""
-        pairs = [(trial, trial.value(objective)) for trial in self.trials]
+        """Return the configurations with a finite result of an objective, and the results, shape (n,), by number."""
+        pairs = [(trial, trial.value(objective)) for trial in self.configurations]
         kept = [(trial, value) for trial, value in pairs if value is not None]
         kept.sort(key=lambda pair: pair[0].number)
         return [trial for trial, _ in kept], np.array([value for _, value in kept], dtype=np.float64)

@@ -20,7 +20,11 @@ def test_best_family_is_named_with_its_mean_and_margin(tmp_path: Path) -> None:
     trials[0].record = with_family_end(trials[0].record, "complete")
     made.commit(*trials)
     with ExperimentView(made.folder) as view:
-        facts = facts_of(view, read_table(view))
+        table = read_table(view)
+        facts = facts_of(view, table)
+    trials, values = table.finished("default")
+    assert ([trial.number for trial in trials], values.tolist()) == ([0], [0.625])
+    assert [trial.number for trial in table.trials] == [0, 1]
     (best,) = facts.best
     assert (best.number, best.repeats) == (0, "mean of 2 repeats")
     assert [value for _, value in best.values] == ["0.625 ± 1.6"]
