@@ -68,8 +68,8 @@ class ExperimentTable:
     """One experiment; make it with `ExperimentTable.of`, which completes the dimensions.
 
     `curves` may be those of some trials only, `curve_count` is the number of trials with one. `spans` are the attempts
-    before the last one of each trial. `configurations` are the trials, or the families of repeats, each like a trial with
-    the means of its repeats. `limits` are those of metrics. `now` is the end of what still runs, in seconds
+    before the last one of each trial. `configurations` are the trials, or the families of repeats, each like a trial
+    with the means of its repeats. `limits` are those of metrics. `now` is the end of what still runs, in seconds
     since the epoch.
 
     >>> trials = [TrialRecord(n, "SUCCEEDED", {"x": n / 2}, {"default": n * n}) for n in range(3)]
