@@ -139,6 +139,7 @@ repeats: {count: 5, seed: true}          # repeats: 5 is short for {count: 5}
   `pitchpipe.get_seed()`, one in another language reads `PITCHPIPE_SEED`.
 - **The race**: a family gets two repeats. Then, before each further one, its mean is compared with that of the best
   complete family, by a one-sided t test at 5 % (of several objectives, it must be clearly worse in each of them).
+  A family that clearly violates a limit loses, too, once another one keeps all limits.
   A family that loses gets no further repeats. The idea is that of F-Race (Birattari et al., GECCO 2002).
 - **The tuner** learns one result for each family, the mean of each metric; one that has a method `receive_repeats` also
   gets the single results.
