@@ -100,9 +100,7 @@ class Trials:
 
     def requeued(self) -> list[Trial]:
         """Return the waiting trials that ran before, which are the first."""
-        return (
-            list(itertools.takewhile(lambda trial: trial.attempt > 0, self.waiting)) if self.waiting else []
-        )
+        return list(itertools.takewhile(lambda trial: trial.attempt > 0, self.waiting))
 
     # ------------------------------------------------------------------ from the proposal to the start
 

@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["clock_jump", "clock_mark", "steady_clock"]
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-# Counts on while the machine is suspended, where the system has such a clock.
+# It keeps counting while the machine is suspended, on systems with such a clock.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 # A smaller difference (s) is a usual correction of the clock, or the time between the two readings.
 _NO_JUMP = 1.0

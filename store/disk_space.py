@@ -55,13 +55,11 @@ class DiskSpaceGuard:
 
     def is_awaited_by(self, events: Sequence[Event]) -> bool:
         """Return whether these events must wait; raise `NoRoomError` for one that asks for the end, which cannot."""
-        for event in events:
-            if isinstance(event, AttemptEnded):
-                if event.error and self._held is None and is_no_room(event.error):
-                    self.attempt(partial(check_space, self._folder))
-            elif isinstance(event, StopRequested):
-                self.demand()
-        return self._held is not None
+        if self._held is None and any(map(_found_no_room, events)):
+            self.attempt(partial(check_space, self._folder))
+        if any(isinstance(event, StopRequested) for event in events):
+            self.demand()
+        return self.is_awaited
 
     def attempt(self, what: Callable[[], None], then: Callable[[], None] = lambda: None) -> None:
         """Call `what`, again and again until there is space for it, and then call `then`."""
@@ -93,3 +91,7 @@ def check_space(folder: Path) -> None:
     """Raise `NoRoomError` if a folder cannot be written to."""
     if (why := no_room(folder)) is not None:
         raise NoRoomError(f"{folder} cannot be written ({why.strerror or why})")
+
+
+def _found_no_room(event: Event) -> bool:
+    return isinstance(event, AttemptEnded) and is_no_room(event.error)

@@ -155,17 +155,14 @@ class Store:
 
     def commit(self, tick: Tick) -> None:
         """Write a tick in one transaction: all of it or nothing."""
-        try:
-            with _explained(self.path), self._transaction() as db:
-                for statement, rows in self._rows(tick):
-                    db.executemany(statement, rows)
-                db.execute(
-                    "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
-                    (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
-                )
-        except NoRoomError:
-            self._check_place()  # it would wait in vain
-            raise
+        self._check_place()
+        with _explained(self.path), self._transaction() as db:
+            for statement, rows in self._rows(tick):
+                db.executemany(statement, rows)
+            db.execute(
+                "UPDATE experiment SET status=?, reason=?, error=?, run_time=?, end_time=?, snapshot=?",
+                (tick.status, tick.reason, tick.error, tick.run_time, tick.end_time, tick.snapshot),
+            )
 
     async def watch(self) -> None:
         """Raise `StoreError` once the database is no longer where it was; what is written to it then is lost."""

@@ -1,6 +1,6 @@
 """What the manager asks of an agent: one class per request, and its form as a message.
 
-A trial is two requests, so those classes are not frozen, which is faster.
+Each trial takes at least two requests. The classes are not frozen, because that is faster.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -251,6 +252,13 @@ def test_deleted_database_is_not_waited_for(
     with pytest.raises(StoreError, match="was moved or deleted") as raised:
         store.commit(tick(*(a_trial(number, error="x" * 4000) for number in range(50))))
     assert not isinstance(raised.value, NoRoomError)
+
+
+def test_commit_to_a_database_whose_folder_was_deleted_fails(store: Store, tmp_path: Path) -> None:
+    store.commit(tick(a_trial(0)))
+    shutil.rmtree(tmp_path)
+    with pytest.raises(StoreError, match="was moved or deleted while it was in use"):
+        store.commit(tick(a_trial(1)))
 
 
 def test_watched_database_is_missed_without_a_commit(store: Store, tmp_path: Path) -> None:
