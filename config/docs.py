@@ -106,7 +106,7 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   than the defaults.
 - **`keep_close: true`** asks for a small change: beside the best trial, the same places then name the one that changes
   the defaults least, of those nearly equal to the best, which lose at most 5 % of what the best gains over the defaults
-  (of what it is ahead of the median, if the defaults have no result). Changes are added up over the parameters, each
+  (over the median, if the defaults have no result). Changes are added up over the parameters, each
   in the units of its range, on a logarithmic scale if it is searched on one; another option of a choice counts 1. With
   10 results or more, a Gaussian process of the results also says which changes matter, in that trial and in the best
   one: those without which it expects to lose more than the same 5 %, or to violate a limit. With several objectives the
@@ -153,10 +153,10 @@ repeats: {count: 5, seed: true}          # repeats: 5 is short for {count: 5}
 Tuners that follow the intermediate results of single trials (Hyperband, ASHA, BOHB, DEHB, PBT, PB2) and advisors cannot
 be combined with repeats."""
 _STOP = """\
-A search can end when it has found what there is to find:
+A search can end when little is left to gain:
 
 ```yaml
-stop_when: {expected_gain_below: 0.001}   # or: noise
+stop_when: {expected_gain_below: 0.001}   # or {expected_gain_below: noise}
 ```
 
 After a trial has succeeded, a Gaussian process of the results estimates how much better the best one would become if

@@ -16,8 +16,8 @@ class RepeatsConfig(Section):
     count: int = Field(ge=1, description="How often each configuration is run.")
     seed: bool = Field(
         default=True,
-        description="Give each repeat a seed: `pitchpipe.get_seed()`, or the variable `PITCHPIPE_SEED`. Repeat 0, 1,"
-        " 2 ... of every configuration has the same one.",
+        description="Give each repeat a seed: `pitchpipe.get_seed()`, or the variable `PITCHPIPE_SEED`. Repeat n has"
+        " the same seed in every configuration.",
     )
     race: bool = Field(
         default=True,

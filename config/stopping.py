@@ -39,5 +39,5 @@ class StopConfig(Section):
     min_trials: int = Field(
         default=20,
         gt=0,
-        description="So many trials must have succeeded, and kept all limits, before it ends.",
+        description="At least this many trials must have succeeded, and kept all limits, before it ends.",
     )
