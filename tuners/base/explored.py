@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from ...search_space import SearchSpace, identity
@@ -29,6 +30,13 @@ class Explored:
         self.space = space
         self._points: set[Hashable] = set() if earlier is None else earlier._points
         self._walk = GridWalk(space)
+
+    @cached_property
+    def is_endless(self) -> bool:
+        """Whether no two random points of the space are equal: a continuous parameter is always active."""
+        return any(
+            each.parent is None and each.size is None and each.q is None for each in self.space.parameters
+        )
 
     def add(self, parameters: dict[str, Any]) -> bool:
         """Remember a point; return whether it is new."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...plugins import loss_sign, seed_of
 from ...protocol import metric_value, objectives_of
 from ...search_space import SearchSpace
 from ..tuner import Tuner
-from .explored import Explored, measurements, ready
+from .explored import Explored, key_of, measurements, ready
 from .history import History
 from .layout import Floats, Ints, Layout
 from .outcomes import Outcomes
@@ -99,6 +99,7 @@ class LearningTuner(Tuner):
         self._history = self._new_history(self._layout)
         self._rows: dict[int, int] = {}  # of every suggestion, for late and second results
         self._running: dict[int, int] = {}  # rows of running trials, by parameter id
+        self._failed_points: dict[Hashable, int] = {}  # rows of starting points that failed
         failed, self._failed = self._failed, {}
         self._begin()
         for old_row, parameters, loss in earlier:
@@ -161,7 +162,7 @@ class LearningTuner(Tuner):
             return
         explored.add(parameters)
         row = self._history.add(explored.space.encode(parameters))
-        self._failed[row] = cause
+        self._failed[row], self._failed_points[key_of(parameters)] = cause, row
         self._settle(row, math.inf)
 
     def update_running(self, points: Sequence[dict[str, Any]]) -> None:
@@ -176,7 +177,10 @@ class LearningTuner(Tuner):
         for parameters, value in measurements(explored, data):
             explored.add(parameters)
             if value is not None:
-                row = self._history.add(explored.space.encode(parameters))
+                row = self._failed_points.pop(key_of(parameters), None)  # a starting point that was run again
+                if row is None:
+                    row = self._history.add(explored.space.encode(parameters))
+                self._failed.pop(row, None)
                 self._settle(row, self._outcome(row, value))
 
     def _settle(self, row: int, loss: float) -> None:

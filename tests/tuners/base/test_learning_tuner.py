@@ -132,6 +132,14 @@ def test_failed_starting_point_is_the_worst_and_not_suggested() -> None:
     assert tuner._history.losses.tolist() == [math.inf]
 
 
+def test_result_of_a_retried_starting_point_replaces_its_failure() -> None:
+    tuner = started([0.9, 0.9])
+    point = started([0.9, 0.9]).generate_parameters(0)
+    tuner.starting_point_failed(point, "OOM")
+    tuner.import_data([{"parameter": point, "value": 0.5}])
+    assert (tuner._history.losses.tolist(), tuner._failed) == ([0.5], {})
+
+
 def test_results_of_another_space_are_kept_where_they_fit() -> None:
     tuner = started([0.9, 0.9], [0.1, 0.1])
     for i in range(2):
