@@ -84,7 +84,7 @@ class Judging:
             self.plugin.call("trial_end", trial_job_id, success)
 
     def _judge(self, trial_job_id: str, history: History) -> None:
-        self._reason_of_plugin("__setattr__", "reason", None)  # an earlier one is of another verdict
+        self._forget_reason()
         # A copy, because assessors may keep or change it.
         verdict = _plain(self.plugin.call("assess_trial", trial_job_id, history.values.copy()))
         if verdict is True:
@@ -116,6 +116,13 @@ class Judging:
             return str(given)
         verdict = "bad" if command is CommandType.KillTrialJob else "to be paused"
         return f"{type(self.plugin.instance).__name__} found it {verdict} at step {len(history.values) - 1}"
+
+    def _forget_reason(self) -> None:
+        """Unset `reason`: an earlier one is of another verdict."""
+        try:
+            self.plugin.instance.reason = None  # called for every result: half the time of a guarded call
+        except BaseException:  # noqa: BLE001 - the guarded call names the plug-in
+            self._reason_of_plugin("__setattr__", "reason", None)
 
     def _reason_of_plugin(self, method: str, *args: Any) -> Any:
         """Set or get `reason`; ignore a class that has no such attribute, or one that computes it."""

@@ -55,6 +55,10 @@ class MsgDispatcher(MsgDispatcherBase):
         self._judging: Judging | None = None
         if assessor is not None:
             self._judging = Judging(assessor, self.send, objective, peer=self.protocol is not None)
+        self._to_tuner = (self.default_worker,)
+        # Without an assessor its worker sleeps: waking it for every trial costs more than the trial's results.
+        self._to_assessor = () if assessor is None else (self.assessor_worker,)
+        self._both = self._to_assessor + self._to_tuner
 
     def connect(self, channel: Channel, protocol: int | None) -> None:
         """Give the channel and the manager's version to a dispatcher that was made without them."""
@@ -100,9 +104,9 @@ class MsgDispatcher(MsgDispatcherBase):
         self._channel.flush()
 
     def periodical_queues(self) -> list[str]:
-        """Return the assessor's queue, and the default one for a tuner that asks for intermediate results."""
+        """Return the queue of an assessor, and the default one for a tuner that asks for intermediate results."""
         for_tuner = ["default"] if self._tuner_wants_periodical() else []
-        return ["assessor", *for_tuner] if self.assessor is not None or for_tuner else []
+        return ["assessor", *for_tuner] if self.assessor is not None else for_tuner
 
     def _tuner_wants_periodical(self) -> bool:
         wants = getattr(self.tuner, "wants_periodical", False)
@@ -127,17 +131,16 @@ class MsgDispatcher(MsgDispatcherBase):
 
     def route(self, command: CommandType, data: Any) -> tuple[Worker, ...]:
         """Return where a command goes: the end of a trial to both queues, so that it overtakes no result."""
-        default, assessor = self.default_worker, self.assessor_worker
         if command is CommandType.ReportMetricData and data["type"] == "PERIODICAL":
-            return (assessor, default) if self._tuner_wants_periodical() else (assessor,)
+            return self._both if self._tuner_wants_periodical() else self._to_assessor
         if command is CommandType.TrialEnd or (self._assessor_wants_finals() and _is_final(command, data)):
-            return (assessor, default)
+            return self._both
         if command is CommandType.AddCustomizedTrialJob:
             # Done here, because the assessor queue needs it before the next command.
             self.recover_parameter_id(data)
         elif command in _SPACES and self._judging is not None:
-            return (assessor, default) if self._judging.plugin.has("update_search_space") else (default,)
-        return (default,)
+            return self._both if self._judging.plugin.has("update_search_space") else self._to_tuner
+        return self._to_tuner
 
     # on the assessor worker
 

@@ -117,5 +117,5 @@ class TrialExecutor(ABC):
         """Return, as sentences, what is wrong at present where trials run."""
         return ()
 
-    def on_idle(self, next_deadline: float | None) -> None:  # noqa: B027  (a hook: most executors ignore it)
-        """Note that the manager is idle and the dispatcher owes no reply: a virtual clock may advance."""
+    def on_idle(self, next_deadline: float | None) -> None:  # noqa: B027  (a hook: most have no virtual clock)
+        """Advance the virtual clock: the manager is idle, and the dispatcher owes no reply."""

@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class _Turn:
-    """What one turn has taken in, and what to do once it is committed.
+    """What one turn has taken in, and what to do once it is committed: commands to the dispatcher, and other effects.
 
     `cursors` say which of the agents' events are part of it: more may come in before it is committed.
     """
@@ -229,31 +229,42 @@ class TurnLoop:
             return
         events, self._inbox, self._accepted = self._inbox, [], []
         cursors = self._executor.take_cursors()
-        effects = [effect for event in events for effect in self._handle(event)]
-        commands = self._dispatcher.session.number(each for each in effects if isinstance(each, SendCommand))
+        sent, effects = self._handle(events)
+        commands = self._dispatcher.session.number(sent)
         self._last_reply = None
         tick = self._tick(commands, *self._dispatcher.take_said())
         turn = _Turn(events=events, cursors=cursors, effects=effects, commands=commands, tick=tick)
         self.room.attempt(partial(self._write, tick), partial(self._act, turn))
 
-    def _handle(self, event: Event) -> list[Effect]:
-        """Let the runner handle an event; replies to an experiment that ends are kept for a resume."""
-        if isinstance(event, ExecutorFailed):
-            # As if the manager had been killed: a resume continues from the store.
-            raise ExecutorError(event.reason)
-        runner = self.opened_runner
-        if runner.is_ending and isinstance(event, REPLIES):
-            self._dispatcher.unprocessed += 1
-            return []
-        if self._event_log is not None:
-            self._event_log.add(event)
-        effects = runner.handle(event)
-        if isinstance(event, AttemptEnded):
-            self._log_end(event, runner)
-        if effects and _log.isEnabledFor(logging.DEBUG):
-            names = ", ".join(type(effect).__name__ for effect in effects)
-            _log.debug("%s after %s%s", names, type(event).__name__, _because(event))
-        return effects
+    def _handle(self, events: Sequence[Event]) -> tuple[list[SendCommand], list[Effect]]:
+        """Let the runner handle events; return its commands for the dispatcher, and its other effects.
+
+        Replies to an experiment that ends are kept for a resume.
+        """
+        sent: list[SendCommand] = []
+        others: list[Effect] = []
+        runner, is_verbose = self.opened_runner, _log.isEnabledFor(logging.DEBUG)
+        for event in events:
+            if isinstance(event, ExecutorFailed):
+                # As if the manager had been killed: a resume continues from the store.
+                raise ExecutorError(event.reason)
+            if runner.is_ending and isinstance(event, REPLIES):
+                self._dispatcher.unprocessed += 1
+                continue
+            if self._event_log is not None:
+                self._event_log.add(event)
+            effects = runner.handle(event)
+            for effect in effects:
+                if isinstance(effect, SendCommand):
+                    sent.append(effect)
+                else:
+                    others.append(effect)
+            if isinstance(event, AttemptEnded):
+                self._log_end(event, runner)
+            if is_verbose and effects:
+                names = ", ".join(type(effect).__name__ for effect in effects)
+                _log.debug("%s after %s%s", names, type(event).__name__, _because(event))
+        return sent, others
 
     def _log_end(self, event: AttemptEnded, runner: TrialRunner) -> None:
         """Log the end of a trial that did not succeed, and what caused it."""
@@ -302,7 +313,7 @@ class TurnLoop:
             return
         if self.runner.is_stalled:
             self.post([DispatcherAnswered(self._clock(), cause="dispatcher")])
-        else:
+        elif self._executor.has_virtual_clock:
             self._executor.on_idle(self._timers.next_deadline())
 
     def acknowledge(self) -> None:

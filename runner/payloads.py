@@ -56,7 +56,7 @@ def of_repeat(record: str) -> str:
     >>> of_repeat('{"parameters": {"x": 1}, "family": 7, "repeat": 2}'), of_repeat('{"parameters": {"x": 1}}')
     (', "repeat": 2', '')
     """
-    found = repeat_of(record)
+    found = repeat_of(record) if '"repeat"' in record else None  # most records have none
     return "" if found is None else f', "repeat": {found[1]}'
 
 

@@ -157,14 +157,7 @@ class Reports:
 
     def _keep(self, trial: Trial, event: happened.Reported, kind: str) -> None:
         self._output.changes.metrics.append(
-            MetricRow(
-                trial=trial,
-                attempt=event.attempt,
-                kind=kind,
-                sequence=event.sequence,
-                value=event.value,
-                time=event.time,
-            )
+            MetricRow(trial, event.attempt, kind, event.sequence, event.value, event.time)
         )
 
     def _send(self, trial: Trial, kind: str, sequence: int, value: str) -> None:

@@ -93,6 +93,7 @@ class Store:
         is_view: bool = False,
     ) -> None:
         self.path = path
+        self._file = str(path)
         self.objectives = tuple(objectives)
         self._db = connection
         self._is_view = is_view
@@ -171,6 +172,8 @@ class Store:
             await asyncio.sleep(_LOOK_EVERY)
 
     def _check_place(self) -> None:
+        if os.access(self._file, os.F_OK):
+            return  # nearly always, and twice as fast
         try:
             os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
@@ -389,6 +392,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     # A tick touches a few rows at the end of each table: half the usual page is half of what it has to write.
     db.execute("PRAGMA page_size = 2048")
     db.execute("PRAGMA journal_mode = WAL")
+    # Pages of half the size: as many bytes between two foldings of the log into the database as usual.
+    db.execute("PRAGMA wal_autocheckpoint = 2000")
     db.execute("PRAGMA synchronous = FULL")
     return db
 

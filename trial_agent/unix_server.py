@@ -36,7 +36,7 @@ __all__ = [
 HELLO_TIMEOUT = 5.0
 SEND_TIMEOUT = 5  # seconds; a manager that takes no bytes for so long counts as gone
 MAX_STRANGERS = 16
-_RECEIVE = 262144
+_RECEIVE = 65536
 _LEAVING = frozenset({signal.SIGTERM, signal.SIGINT})
 
 

@@ -33,4 +33,6 @@ class RandomTuner(NonRepeatingTuner):
     def generate_parameters(self, parameter_id: int, **kwargs: Any) -> dict[str, Any]:
         """Return a random point of the space that was not suggested before."""
         explored = ready(self._explored)
+        if explored.is_endless:
+            return explored.space.sample(self._rng)  # there is nothing to remember
         return explored.new_point(lambda: explored.space.sample(self._rng))

@@ -94,9 +94,10 @@ def watched(
 def make_display(output: IO[str], errors: IO[str], *, quiet: bool, lines: bool = True) -> Display:
     """Return a live display on a terminal, else one of lines (if `lines`) or of warnings only."""
     from ..display import PlainDisplay, SilentDisplay
-    from ..live import LiveDisplay
 
     if output.isatty() and not quiet:
+        from ..live import LiveDisplay  # imports rich, which takes 50 ms
+
         return LiveDisplay(output)
     return PlainDisplay(output, errors) if lines and not quiet else SilentDisplay(errors)
 

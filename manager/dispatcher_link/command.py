@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...protocol import CommandType, encode_frame, loads
-from ...runner import SendCommand
 from ...store import Record
 
 __all__ = ["Command"]
@@ -19,11 +18,6 @@ class Command:
     type: CommandType
     payload: str
     is_periodical: bool = False
-
-    @classmethod
-    def numbered(cls, n: int, sent: SendCommand) -> Command:
-        """Return a command of the runner with its number."""
-        return cls(n, sent.command, sent.payload, sent.is_periodical)
 
     @classmethod
     def recorded(cls, record: Record) -> Command:

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from ...protocol import CommandType
 from ...runner import Event, RecordBegun, SendCommand, TrialRunner
 from ...store import Conversation, Record, SavedState, Store
-from .command import Command
 from .history import history_of, user_imports
 from .session import DispatcherSession, DispatcherSetup
 
@@ -129,7 +128,7 @@ class Dispatcher:
         first += user_imports(self._store.commands(), runner.results())
         if runner.requested:
             first.append(SendCommand(CommandType.RequestTrialJobs, str(runner.requested)))
-        records = [Command.numbered(n, command).record() for n, command in enumerate(first, start=1)]
+        records = [(n, sent.command.code, sent.payload) for n, sent in enumerate(first, start=1)]
         self.session.take_replies()
         self.unprocessed = 0
         self._store.begin_conversation(records)

@@ -9,7 +9,6 @@ again, and gets only the results so far.
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,8 +92,8 @@ class DispatcherSession:
         self._restoring: SavedState | None = None  # what the process starts from, until it is ready
         self._is_ready = False
         self._processed: dict[str, int] = dict.fromkeys(QUEUES, 0)
-        self._last: dict[str, int] = dict.fromkeys(QUEUES, 0)
-        self._last_periodical = 0
+        # The last command of each kind: intermediate results, the end of a trial, and all but intermediate results.
+        self._last_periodical = self._last_end = self._last_other = 0
         self._periodical_queues: tuple[str, ...] = ("assessor",)
         self._takers: dict[CommandType, Callable[[Any], None]] = {
             CommandType.Processed: self._take_processed,
@@ -163,8 +162,7 @@ class DispatcherSession:
         self._sent = commands[-1][0] if commands else covered
         self._answered = replies[-1][0] if replies else (saved.default_reply if saved else 0)
         self._processed = dict.fromkeys(QUEUES, covered)
-        self._last.update(dict.fromkeys(QUEUES, covered))
-        self._last_periodical = 0
+        self._last_periodical, self._last_end, self._last_other = 0, covered, covered
         self._is_ready = False
         self._marks.clear()
         self._new_checkpoints.clear()
@@ -189,7 +187,10 @@ class DispatcherSession:
 
     def number(self, commands: Iterable[SendCommand]) -> list[Command]:
         """Give commands their numbers; they must be committed before they are written."""
-        numbered = list(map(Command.numbered, itertools.count(self._sent + 1), commands))
+        numbered = [
+            Command(n, sent.command, sent.payload, sent.is_periodical)
+            for n, sent in enumerate(commands, self._sent + 1)
+        ]
         self._sent += len(numbered)
         return numbered
 
@@ -207,9 +208,9 @@ class DispatcherSession:
         if command.is_periodical:
             self._last_periodical = command.n
             return
-        self._last["default"] = command.n
+        self._last_other = command.n
         if command.type is CommandType.TrialEnd:
-            self._last["assessor"] = command.n
+            self._last_end = command.n
 
     def _ping(self) -> None:
         if self._process is not None:
@@ -231,9 +232,11 @@ class DispatcherSession:
         return self._is_ready and all(self._processed[queue] >= self._last_of(queue) for queue in QUEUES)
 
     def _last_of(self, queue: str) -> int:
-        """Return the number of the last command that went to a queue."""
-        periodical = self._last_periodical if queue in self._periodical_queues else 0
-        return max(self._last[queue], periodical)
+        """Return the number of the last command that went to a queue; 0 for the queue of a missing assessor."""
+        last = self._last_other if queue == "default" else self._last_end
+        if queue in self._periodical_queues:
+            return max(last, self._last_periodical)
+        return last if queue == "default" else 0
 
     # ------------------------------------------------------------------ replies in
 

@@ -77,6 +77,16 @@ def test_json_goes_alone_to_a_terminal(config: Path, directory: Path) -> None:
     assert result.stderr == ""
 
 
+def test_run_without_a_terminal_does_not_import_rich(
+    start: Callable[..., Any], config: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    called = start("run", config).finish()
+    assert "DONE" in called.out
+    assert "pitchpipe.cli.display" in called.err
+    assert "rich.console" not in called.err
+
+
 def test_lines_of_progress_come_where_there_is_no_terminal(
     start: Callable[..., Any], config: Path, directory: Path
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.assessors import Assessor
 from pitchpipe.dispatcher import Ending, MemoryChannel, MsgDispatcher, MsgDispatcherBase, PluginFailed
 from pitchpipe.dispatcher.base import QUEUE_WARNING_PAUSE_S
 from pitchpipe.protocol import CommandType, dumps, loads
@@ -249,7 +250,7 @@ def test_long_queue_is_warned_of_now_and_then(caplog):
 
 
 def test_commands_are_acknowledged_by_number_and_queue_after_their_outputs(host):
-    one = host(Obedient())
+    one = host(Obedient(), Assessor())
     one.initialize()  # command 1
     one.send(CommandType.RequestTrialJobs, 2)  # 2
     frames = one.processed("default", 2)
@@ -261,6 +262,14 @@ def test_commands_are_acknowledged_by_number_and_queue_after_their_outputs(host)
         assert frame.command is CommandType.Processed
         seen.add(tuple(loads(frame.payload).items()))
     assert seen == {(("queue", "default"), ("n", 3)), (("queue", "assessor"), ("n", 3))}
+
+
+def test_assessor_worker_without_an_assessor_is_left_asleep(host):
+    one = host(Obedient())
+    one.initialize()
+    one.end(0)
+    assert one.terminate() is Ending.TERMINATED
+    assert (one.dispatcher.default_worker.n, one.dispatcher.assessor_worker.n) == (2, 0)
 
 
 def test_command_before_a_checkpoint_is_acknowledged_although_none_follows(host):
@@ -281,7 +290,7 @@ def test_command_before_a_checkpoint_is_acknowledged_although_none_follows(host)
 def test_busy_queue_is_acknowledged_every_64_commands(host):
     tuner = Obedient()
     tuner.let.clear()
-    one = host(tuner)
+    one = host(tuner, Assessor())
     one.send(CommandType.RequestTrialJobs, 1)
     assert tuner.started.wait(PATIENCE_S)
     for _ in range(199):

@@ -206,7 +206,7 @@ def test_tuner_and_assessor_have_a_thread_each(host):
 
 def test_end_of_a_trial_does_not_overtake_its_final_result(host):
     tuner = Recorder()
-    one = host(tuner)
+    one = host(tuner, Judge())
     one.request()
     tuner.busy = True
     one.send(CommandType.RequestTrialJobs, 1)
@@ -452,7 +452,7 @@ class Scheduler(Recorder):
 def test_tuner_holds_its_trials(host):
     tuner = Scheduler()
     one = host(tuner)
-    assert one.initialize()["periodical_queues"] == ["assessor", "default"]
+    assert one.initialize()["periodical_queues"] == ["default"]
     (record,) = one.request()
     assert (record["parameters"], record["budget"], record["checkpoint_of"]) == ({"x": 0}, 3, "AbCdE")
     assert record["pauses_at_budget"] is True

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -181,3 +183,12 @@ def test_the_values_of_results_do_not_shift_suggestions() -> None:
 
 def test_nni_s_spelling_is_the_same_class() -> None:
     assert TpeTuner is TPETuner
+
+
+def test_first_suggestion_does_not_wait_for_the_import_of_scipy() -> None:
+    code = (
+        "import sys; from pitchpipe.tuners import TPETuner; tuner = TPETuner(seed=1);"
+        f"tuner.update_search_space({PLANE}); tuner.generate_parameters(0); print('scipy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -99,7 +99,7 @@ class ParzenHistory(History):
         super().__init__(layout)
         self._codes = np.empty((0, len(layout.choices)), dtype=np.int64)
         self._features = np.empty((0, 4 * len(layout.numeric)))
-        self._bandwidth = np.ones(len(layout.numeric))
+        self._bandwidth: Floats | None = None  # that of the features; none was asked for yet
 
     def add(self, units: Floats) -> int:
         """Add a point without a loss, shape (d,), NaN where inactive; returns its row."""
@@ -114,7 +114,7 @@ class ParzenHistory(History):
 
     def features(self, rows: Ints, bandwidth: Floats) -> Floats:
         """Return the features of rows for the kernels of this bandwidth, shape (k, 4 p)."""
-        if not np.array_equal(bandwidth, self._bandwidth):
+        if self._bandwidth is None or not np.array_equal(bandwidth, self._bandwidth):
             # Kept from call to call: the bandwidth of a large set changes rarely.
             p = len(self.layout.numeric)
             known = self._features[: self.count]
@@ -126,12 +126,15 @@ class ParzenHistory(History):
         return *super()._arrays(), "_codes", "_features"
 
 
-def features_of(layout: Layout, units: Floats, bandwidth: Floats) -> Floats:
-    """Return (1, c, c^2, log Z) of the numeric columns, 0 where inactive; shape (k, 4 p)."""
+def features_of(layout: Layout, units: Floats, bandwidth: Floats | None) -> Floats:
+    """Return (1, c, c^2, log Z) of the numeric columns, 0 where inactive; shape (k, 4 p).
+
+    Without a bandwidth log Z is 0: the first suggestion does not wait for the import of scipy.
+    """
     centre = units[:, layout.numeric]
     active = ~np.isnan(centre)
     centre = np.where(active, centre, 0.0)
-    normaliser = log_normaliser(centre, bandwidth) * active
+    normaliser = np.zeros_like(centre) if bandwidth is None else log_normaliser(centre, bandwidth) * active
     return np.concatenate([active.astype(float), centre, centre * centre, normaliser], axis=1)
 
 

@@ -497,3 +497,16 @@ def test_results_go_to_the_queues_that_the_dispatcher_names(named: str, at_table
         await table.answered()
 
     at_table(play)
+
+
+@pytest.mark.parametrize("named", [["default"], []])
+def test_nothing_is_awaited_from_a_missing_assessor(named: list[str], at_table: Any) -> None:
+    async def play(table: Table) -> None:
+        table.says(IN=[["ID", {"protocol": 1, "periodical_queues": named}]], queues={"EN": ["default"]})
+        await table.session.start(lambda saved: Conversation([(1, "IN", "{}")]))
+        await table.answered()
+        table.send(SendCommand(CommandType.TrialEnd, "{}"))
+        assert not table.session.has_answered_all
+        await table.answered()
+
+    at_table(play)
