@@ -251,6 +251,8 @@ class TurnLoop:
             if runner.is_ending and isinstance(event, REPLIES):
                 self._dispatcher.unprocessed += 1
                 continue
+            if isinstance(event, AttemptEnded):
+                self.room.explain(event)
             if self._event_log is not None:
                 self._event_log.add(event)
             effects = runner.handle(event)

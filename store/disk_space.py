@@ -7,7 +7,10 @@ one is handled when there is space again, and the trial is run again.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import math
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,6 +24,9 @@ __all__ = ["DiskSpaceGuard", "check_space"]
 _log = logging.getLogger(__name__)
 # No event says that there is space again: seconds between two attempts.
 _TRY_AGAIN = 1.0
+# A trial that fails while the disk is full, or so long (s) after, may have had no room for its traceback.
+_AFTERMATH = 10.0
+_FULL = os.strerror(errno.ENOSPC)
 
 
 class DiskSpaceGuard:
@@ -32,12 +38,15 @@ class DiskSpaceGuard:
     def __init__(
         self, folder: Path, guarded: Callable[[Callable[[], None]], None], on_space: Callable[[], None]
     ) -> None:
+        self._loop = asyncio.get_running_loop()
         self._folder = folder
         self._guarded = guarded
         self._on_space = on_space
         self._held: Callable[[], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._problem = ""
+        self._last_full = -math.inf  # by the loop's clock
+        self._explained: set[str] = set()  # trials, since the disk was last full
 
     @property
     def is_awaited(self) -> bool:
@@ -61,6 +70,14 @@ class DiskSpaceGuard:
             self.demand()
         return self.is_awaited
 
+    def explain(self, event: AttemptEnded) -> None:
+        """Add to the error of a trial that failed on a full disk that it was full, once for each trial."""
+        if self._loop.time() > self._last_full + _AFTERMATH or event.trial_id in self._explained:
+            return
+        if event.exit_code and not event.killed and not is_no_room(event.error):
+            self._explained.add(event.trial_id)
+            event.error = f"{event.error or ''}\nOSError: {_FULL}".lstrip()
+
     def attempt(self, what: Callable[[], None], then: Callable[[], None] = lambda: None) -> None:
         """Call `what`, again and again until there is space for it, and then call `then`."""
         try:
@@ -69,7 +86,9 @@ class DiskSpaceGuard:
             if self._held is None:
                 _log.warning("%s: the experiment waits until there is room", error.what)
             self._held, self._problem = partial(self.attempt, what, then), error.what
-            self._timer = asyncio.get_running_loop().call_later(_TRY_AGAIN, self._try_again)
+            self._last_full = self._loop.time()
+            self._explained.clear()
+            self._timer = self._loop.call_later(_TRY_AGAIN, self._try_again)
             return
         held, self._held, self._problem = self._held, None, ""
         then()

@@ -109,7 +109,8 @@ def finished_lab(lab: Lab) -> None:
 
 
 def check_all_succeeded(lab: Lab, trials: int = 4) -> None:
-    assert lab.query("SELECT status FROM trials") == [("SUCCEEDED",)] * trials
+    ends = lab.query("SELECT status, reason, exit_code, error FROM trials")
+    assert [status for status, *_ in ends] == ["SUCCEEDED"] * trials, ends
     counted = lab.query(
         "SELECT sequence_id, count(*), count(DISTINCT sequence) FROM metrics"
         " WHERE NOT superseded AND kind = 'PERIODICAL' GROUP BY 1"

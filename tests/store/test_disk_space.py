@@ -108,3 +108,24 @@ def test_trial_that_found_no_space_makes_the_experiment_look(
 def test_folder_with_space_passes_the_check(tmp_path: Path) -> None:
     check_space(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("failures", "aftermath"), [(1, 10.0), (1, -1.0), (0, 10.0)])
+def test_failure_on_a_full_disk_is_explained_once(
+    failures: int, aftermath: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pitchpipe.store.disk_space._AFTERMATH", aftermath)
+    ends = [AttemptEnded(1.0, "AbCdE", n, exit_code=1, error=error) for n, error in ((1, None), (2, "later"))]
+    ends += [AttemptEnded(1.0, "FgHiJ", 1, exit_code=1, error="ValueError"), AttemptEnded(1.0, "KlMnO", 1)]
+
+    def test(disk: Disk) -> None:
+        disk.guard.attempt(disk.write)
+        for end in ends:
+            disk.guard.explain(end)
+
+    on_disk(tmp_path, failures, test)
+    full = "OSError: No space left on device"
+    if failures and aftermath > 0:
+        assert [end.error for end in ends] == [full, "later", f"ValueError\n{full}", None]
+    else:
+        assert [end.error for end in ends] == [None, "later", "ValueError", None]
