@@ -13,6 +13,8 @@ import sys
 import time
 from collections.abc import Sequence
 
+from .watchdog import each_process, environment_of, stat_of
+
 __all__ = [
     "LINUX",
     "ProcessTree",
@@ -40,7 +42,9 @@ class ProcessTree:
     def members(self) -> list[int]:
         """Return the pids that still run (zombies do not)."""
         own = os.getpid()
-        return [pid for pid in _all_pids() if pid != own and self._owns(pid) and not is_zombie(pid)]
+        return [
+            pid for pid in each_process(_all_pids) if pid != own and self._owns(pid) and not is_zombie(pid)
+        ]
 
     def signal_group(self, number: int) -> None:
         """Signal the process group only, at once, without looking for processes that left it."""
@@ -95,11 +99,8 @@ def is_zombie(pid: int) -> bool:
             return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
         except psutil.Error:
             return True
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split(None, 1)[0] in (b"Z", b"X")
-    except OSError:
-        return True
+    stat = stat_of(pid)
+    return not stat or stat[0] in (b"Z", b"X")
 
 
 def resident_bytes(pid: int) -> int:
@@ -160,11 +161,7 @@ def _group_of(pid: int) -> int | None:
 def _environment_of(pid: int) -> bytes:
     """Return the environment with which a process started, as NUL-ended entries after a leading NUL."""
     if LINUX:
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                return b"\0" + file.read()
-        except OSError:
-            return b""
+        return environment_of(pid)
     import psutil
 
     try:

@@ -15,18 +15,24 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
+from collections.abc import Callable, Iterator
 
-__all__ = ["ROUNDS", "kill_all", "main"]
+__all__ = ["ROUNDS", "each_process", "environment_of", "kill_all", "main", "marked", "stat_of"]
 
 ROUNDS = 5  # a child forked during the search is found in the next round
+_READS = 300
+_PAUSE = 0.001  # seconds between two of them: no event says that a process has a new environment
+_STATE, _FLAGS, _CODE, _ENV_START, _ENV_END = 0, 6, 23, 47, 48  # fields of /proc/PID/stat after the name
+_KERNEL_THREAD = 0x200000
 
 
 def kill_all(group: int | None, mark: bytes | None) -> None:
-    """Kill the process group and every process whose environment holds the mark."""
+    """Kill the process group and every process that carries the mark."""
     for _ in range(ROUNDS):
         if group is not None:
             _kill(os.killpg, group)
-        found = [pid for pid in _pids() if mark is not None and _is_marked(pid, mark)]
+        found = [] if mark is None else marked(mark)
         for pid in found:
             _kill(os.kill, pid)
         if not found:
@@ -47,12 +53,56 @@ def _pids() -> list[int]:
         return []
 
 
-def _is_marked(pid: int, mark: bytes) -> bool:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return b"\0" + mark + b"\0" in b"\0" + file.read()
-    except OSError:
+def each_process(pids: Callable[[], list[int]]) -> Iterator[int]:
+    """Yield all pids, also of children forked meanwhile, whose parents may be gone before they are looked at."""
+    seen: set[int] = set()
+    for _ in range(ROUNDS):
+        new = set(pids()) - seen
+        if not new:
+            return
+        seen |= new
+        yield from new
+
+
+def marked(mark: bytes) -> list[int]:
+    """Return the processes whose environment holds the mark."""
+    return [pid for pid in each_process(_pids) if b"\0" + mark + b"\0" in environment_of(pid)]
+
+
+def environment_of(pid: int) -> bytes:
+    """Return the environment with which a process started, as NUL-ended entries after a leading NUL.
+
+    A process has none for a moment while it starts another program, or ends: it is read again.
+    """
+    for _ in range(_READS):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                entries = file.read()
+        except ProcessLookupError:
+            entries = b""
+        except OSError:  # gone, or another user's
+            break
+        if entries or not _is_changing(pid):
+            return b"\0" + entries
+        time.sleep(_PAUSE)
+    return b""
+
+
+def _is_changing(pid: int) -> bool:
+    """Return whether a process without an environment will have another one, or be a zombie, in a moment."""
+    stat = stat_of(pid)
+    if not stat or stat[_STATE] in (b"Z", b"X") or int(stat[_FLAGS]) & _KERNEL_THREAD:
         return False
+    return stat[_CODE] == b"0" or stat[_ENV_START] != stat[_ENV_END]  # the kernel sets the code last
+
+
+def stat_of(pid: int) -> list[bytes]:
+    """Return the fields of /proc/PID/stat after the name, from the state on; none if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
 
 
 def main() -> None:

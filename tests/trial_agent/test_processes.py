@@ -1,6 +1,7 @@
 """The processes of an attempt: found by group and by mark, and ended."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -31,7 +32,6 @@ def leader() -> Iterator[subprocess.Popen[bytes]]:
     )
     assert process.stdout is not None
     process.stdout.readline()
-    # A process that is just being replaced by another program has no environment, and so no mark.
     wait_until(lambda: [child.name() for child in psutil.Process(process.pid).children()] == ["sleep"] * 2)
     wait_until(lambda: len(tree_of(process).members()) == 3)
     yield process
@@ -55,6 +55,45 @@ def test_members_are_the_group_and_the_marked(leader: subprocess.Popen[bytes]) -
 def test_mark_that_is_only_the_beginning_of_a_value_is_another_mark(leader: subprocess.Popen[bytes]) -> None:
     tree = ProcessTree(0x7FFFFFFF, MARK[:-1].encode())
     assert tree.members() == []
+
+
+# Two processes in a session of their own: one starts a program in its place again and again, one lives on in a child.
+REPLACING = 'if [ $1 -gt 0 ]; then exec sh -c "$0" "$0" $(($1 - 1)); else echo over; read line; fi'
+FORKING = """
+import os, time
+for _ in range(60):
+    time.sleep(0.005)
+    if os.fork():
+        os._exit(0)
+print("over", flush=True)
+input()
+"""
+
+
+@pytest.mark.parametrize(
+    "command", [["sh", "-c", REPLACING, REPLACING, "300"], [sys.executable, "-I", "-S", "-c", FORKING]]
+)
+@pytest.mark.parametrize("seen", ["by the agent", "by the watchdog"])
+def test_process_is_seen_while_it_replaces_or_forks_itself(command: list[str], seen: str) -> None:
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, NAME: VALUE},
+    ) as process:
+        assert process.stdout is not None
+        poll = select.poll()
+        poll.register(process.stdout, select.POLLIN)
+        looks = []
+        while not poll.poll(0):
+            if seen == "by the agent":
+                looks.append(ProcessTree(0x7FFFFFFF, MARK.encode()).members())
+            else:
+                looks.append(watchdog.marked(MARK.encode()))
+        process.communicate()
+    assert len(looks) > 10
+    assert all(looks)
 
 
 def test_kill_waits_for_those_who_go_by_themselves(leader: subprocess.Popen[bytes]) -> None:
