@@ -215,12 +215,14 @@ class AgentTrialExecutor(TrialExecutor, Listener):
         return base64.b64decode(data) if isinstance(data, str) else data
 
     async def close(self) -> None:
-        """End all agents at once."""
+        """End all agents at once; raise the first error after all have ended."""
         self._closing = True
         grace = self._setup.run.grace if self._setup else 0.0
         links = list(self._links.values())
         self._links.clear()
-        await asyncio.gather(*(link.close(grace) for link in links))
+        for outcome in await asyncio.gather(*(link.close(grace) for link in links), return_exceptions=True):
+            if outcome is not None:
+                raise outcome
 
     def expect_losses(self) -> None:
         """Stop warning about lost agents: they are killed on purpose."""

@@ -133,7 +133,9 @@ class Manager:
         await asyncio.gather(self._opening, return_exceptions=True)
         self._open_loop.close()
         ending = self._dispatcher.session.terminate(_TERMINATE_TIMEOUT)
-        await asyncio.gather(ending, self.executor.close(), return_exceptions=True)
+        for outcome in await asyncio.gather(ending, self.executor.close(), return_exceptions=True):
+            if isinstance(outcome, Exception):  # the end is written all the same
+                _log.error("not everything could be ended: %r", outcome, exc_info=outcome)
         self._write_end(self._open_loop)
         self.hooks.end(self._row)
         if self._mirror is not None:

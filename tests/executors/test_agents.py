@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -141,3 +142,28 @@ def test_loss_of_an_agent_is_a_warning_unless_it_is_killed_on_purpose(
         ("WARNING", "agent 1-0 is lost: killed by signal 9"),
         ("INFO", "agent 2-0 is lost: ended with exit code 1"),
     ]
+
+
+def test_agent_that_cannot_be_ended_leaves_no_other_one_behind(tmp_path: Path) -> None:
+    class Stuck(Link):
+        async def close(self, grace: float) -> None:
+            raise OSError("stuck")
+
+    class Slow(Link):
+        has_ended = False
+
+        async def close(self, grace: float) -> None:
+            for _ in range(9):
+                await asyncio.sleep(0)
+            self.has_ended = True
+
+    slow = Slow()
+
+    async def close() -> None:
+        executor = Executor(tmp_path)
+        executor._links = {"0-0": Stuck(), "1-0": slow}
+        with pytest.raises(OSError, match="stuck"):
+            await executor.close()
+        assert slow.has_ended
+
+    asyncio.run(close())

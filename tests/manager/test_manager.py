@@ -146,6 +146,18 @@ def test_cancelled_run_ends_in_order_and_continues_later(tmp_path: Path) -> None
     assert [trial.status for trial in trials_of(tmp_path)] == [TrialStatus.SUCCEEDED] * 10
 
 
+def test_executor_that_cannot_be_closed_is_logged_and_the_end_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def stuck() -> None:
+        raise OSError("stuck")
+
+    manager = simulated(tmp_path)
+    monkeypatch.setattr(manager.executor, "close", stuck)
+    assert run(manager) is ExperimentStatus.DONE
+    assert "not everything could be ended: OSError('stuck')" in caplog.messages
+
+
 def test_same_seed_gives_the_same_experiment(tmp_path: Path) -> None:
     stories = []
     for name in ("one", "two"):
