@@ -1,12 +1,12 @@
 """The processes of an attempt: found by group and by mark, and ended."""
 
 import os
-import select
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -57,43 +57,40 @@ def test_mark_that_is_only_the_beginning_of_a_value_is_another_mark(leader: subp
     assert tree.members() == []
 
 
-# Two processes in a session of their own: one starts a program in its place again and again, one lives on in a child.
-REPLACING = 'if [ $1 -gt 0 ]; then exec sh -c "$0" "$0" $(($1 - 1)); else echo over; read line; fi'
+# Two processes in a session of their own, until a file is gone: one starts a program in its place again and again, one
+# lives on in a child.
+REPLACING = 'if [ -e "$1" ]; then exec sh -c "$0" "$0" "$1"; fi'
 FORKING = """
-import os, time
-for _ in range(60):
+import os, sys, time
+while os.path.exists(sys.argv[1]):
     time.sleep(0.005)
     if os.fork():
         os._exit(0)
-print("over", flush=True)
-input()
 """
 
 
 @pytest.mark.parametrize(
-    "command", [["sh", "-c", REPLACING, REPLACING, "300"], [sys.executable, "-I", "-S", "-c", FORKING]]
+    "command", [["sh", "-c", REPLACING, REPLACING], [sys.executable, "-I", "-S", "-c", FORKING]]
 )
-@pytest.mark.parametrize("seen", ["by the agent", "by the watchdog"])
-def test_process_is_seen_while_it_replaces_or_forks_itself(command: list[str], seen: str) -> None:
+@pytest.mark.parametrize(
+    "look", [lambda: ProcessTree(0x7FFFFFFF, MARK.encode()).members(), lambda: watchdog.marked(MARK.encode())]
+)
+def test_process_is_seen_while_it_replaces_or_forks_itself(
+    command: list[str], look: Callable[[], list[int]], tmp_path: Path
+) -> None:
+    running = tmp_path / "running"
+    running.touch()
     with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
+        [*command, str(running)],
         stdout=subprocess.PIPE,
         start_new_session=True,
         env={**os.environ, NAME: VALUE},
     ) as process:
-        assert process.stdout is not None
-        poll = select.poll()
-        poll.register(process.stdout, select.POLLIN)
-        looks = []
-        while not poll.poll(0):
-            if seen == "by the agent":
-                looks.append(ProcessTree(0x7FFFFFFF, MARK.encode()).members())
-            else:
-                looks.append(watchdog.marked(MARK.encode()))
-        process.communicate()
-    assert len(looks) > 10
-    assert all(looks)
+        try:
+            assert all(look() for _ in range(100))
+        finally:
+            running.unlink()
+            process.communicate()
 
 
 def test_kill_waits_for_those_who_go_by_themselves(leader: subprocess.Popen[bytes]) -> None:
