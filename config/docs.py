@@ -106,8 +106,8 @@ warm_start: [k3x9a2bq, old.csv]          # earlier searches
   than the defaults.
 - **`keep_close: true`** asks for a small change: beside the best trial, the same places then name the one that changes
   the defaults least, of those nearly equal to the best, which lose at most 5 % of what the best gains over the defaults
-  (over the median, if the defaults have no result). Changes are added up over the parameters, each
-  in the units of its range, on a logarithmic scale if it is searched on one; another option of a choice counts 1. With
+  (over the median, if the defaults have no result). Changes are added up over the parameters, each in the units of its
+  range, on a logarithmic scale if it is searched on one; another option of a choice counts 1. With
   10 results or more, a Gaussian process of the results also says which changes matter, in that trial and in the best
   one: those without which it expects to lose more than the same 5 %, or to violate a limit. With several objectives the
   best trial is the knee of the front, and the range of the front takes the place of the gain. It needs `defaults`.

@@ -120,7 +120,7 @@ class Judging:
     def _forget_reason(self) -> None:
         """Unset `reason`: an earlier one is of another verdict."""
         try:
-            self.plugin.instance.reason = None  # called for every result: half the time of a guarded call
+            self.plugin.instance.reason = None  # for every result, and twice as fast as the guarded call
         except BaseException:  # noqa: BLE001 - the guarded call names the plug-in
             self._reason_of_plugin("__setattr__", "reason", None)
 
