@@ -68,11 +68,12 @@ A trial reports one dict with all of these metrics as its final result; if one i
 the trial fails and the reason names it. With a single entry it may report a bare number. Intermediate results need the
 main objective only.
 
-- **Several directions**: the best trials are the Pareto front, those that no other trial beats in every objective. Its
-  hypervolume is measured from the `reference` of each objective; one that is not set is the worst value on the front,
-  moved by 10 % of the front's range. Trials that do not beat the reference add nothing.
-- **Constraints**: only trials that keep all of them can be the best, or be on the front. Until one does, the trial that
-  exceeds them least, relative to the limits, is named as the closest.
+- **Several directions**: the best trials are the Pareto front, those that no other trial beats in every objective.
+  Its hypervolume is measured from the `reference` of each objective; one that is not set is a little worse than the
+  worst value on the front, by 10 % of the front's range. Trials that do not beat the reference add nothing.
+- **Limits** (`constraint`): only trials that keep all of them can be the best, or be on the front. Until one does,
+  there is no best trial, and the one that exceeds them least is named as the closest: each excess is divided by its
+  limit, unless that is 0. Limits are for reported metrics; the root's `constraints` are for parameters.
 - **The main objective** is the one named `default`, else the first with a direction. Tuners and assessors that know
   only one objective optimise it alone, and get its value as `default`; for such a tuner `pitchpipe validate` and
   `pitchpipe run` print a warning. It also gives the direction to the tuner and the assessor: their `optimize_mode` must
@@ -100,26 +101,28 @@ priors:                                  # where you expect good values
 warm_start: [k3x9a2bq, old.csv]          # earlier searches
 ```
 
-- **`defaults` and `initial_points`** are whole points of the search space, with nested choices as trials get them. They
-  count as trials, and every tuner that learns gets their results. A point that repeats an earlier one runs once.
+- **`defaults` and `initial_points`** are whole points of the search space, with nested choices as trials get them.
+  They count as trials, and every tuner that learns gets their results. A point that repeats an earlier one runs once.
   `pitchpipe status`, the end of a run, the report, the pages and `Experiment` say how much better the best trial is
-  than the defaults.
-- **`keep_close: true`** asks for a small change: beside the best trial, the same places then name the one that changes
-  the defaults least, of those nearly equal to the best, which lose at most 5 % of what the best gains over the defaults
-  (over the median, if the defaults have no result). Changes are added up over the parameters, each in the units of its
-  range, on a logarithmic scale if it is searched on one; another option of a choice counts 1. With
+  than the defaults; with several objectives, how many trials of the front beat the defaults in every one.
+- **`keep_close: true`** asks for a small change: beside the best trial, the same places then name the one that
+  changes the defaults least, of those nearly equal to the best, which lose at most 5 % of what the best gains over
+  the defaults (over the median, if the defaults have no result). Changes are added up over the parameters, each in
+  the units of its range, on a logarithmic scale if it is searched on one; another option of a choice counts 1. With
   10 results or more, a Gaussian process of the results also says which changes matter, in that trial and in the best
-  one: those without which it expects to lose more than the same 5 %, or to violate a limit. With several objectives the
-  best trial is the knee of the front, and the range of the front takes the place of the gain. It needs `defaults`.
+  one: those without which it expects to lose more than the same 5 %, or to violate a limit. With several objectives
+  the best trial is the knee of the front (without a knee, the front's best in the first objective), and the range of
+  the front takes the place of the gain. It needs `defaults`.
 - **`warm_start`** names earlier searches for a similar problem. Of each, the three best configurations that fit this
-  search space are tried after the initial points: the best of each source first, then the second best; in all at most a
-  quarter of `max_trial_number`. Parameters are matched by name, nested ones by their path (`layer.kernel`). A result
-  that lacks a parameter gets its value from `defaults`; without them, or with a value outside this space, it is left
-  out. `pitchpipe validate` and the start of a run say what was used and what was left out. An experiment is named by
-  its folder, or by its id if it is in the same directory. A CSV file has a column for each parameter and one for the
-  result, named `value`, `final`, or like the objective, whose direction it shares; `pitchpipe export --format csv`
-  writes such files. `Auto` also models each source and weighs it by how well it ranks the new results; a useless one
-  soon counts for nothing.
+  search space are tried after the initial points: the best of each source first, then the second best; in all at most
+  a quarter of `max_trial_number`. Parameters are matched by name, nested ones by their path (`layer.kernel`). A
+  result that lacks a parameter gets its value from `defaults`; without them, or with a value outside this space, it
+  is left out. `pitchpipe validate` and the start of a run say what was used and what was left out. With several
+  objectives the main one decides which are the best. An experiment is named by its folder, or by its id if it is in
+  the same `experiment_working_directory`. A CSV file has a column for each parameter and one for the result, named
+  `value`, `final`, or like the objective, whose direction it shares; `pitchpipe export --format csv` writes such
+  files. `Auto` also models each source and weighs it by how well it ranks the new results; a useless one soon counts
+  for nothing.
 - **`priors`** are for the tuners `Auto` and `TPE`. Part of the first suggestions is drawn near the centres; later ones
   are weighted by the prior, less and less as results arrive, and not at all once the better results are elsewhere, so
   that a wrong prior costs little (Hvarfner et al., πBO, ICLR 2022). Parameters without a prior are searched as usual. A
@@ -146,8 +149,9 @@ repeats: {count: 5, seed: true}          # repeats: 5 is short for {count: 5}
 - **The best** is the family with the best mean, shown with the 95 % confidence interval of the mean (Student's t).
   Families that still run, or were cut off, count only while no other has ended.
 - **Repeats that fail** are left out of the mean. A family none of whose first repeats succeeds has failed and gets no
-  further ones. The assessor judges each trial on its own; a family with a repeat that it stops gets no further ones,
-  and has no result. A repeat that you kill is left out of the mean, too.
+  further ones; the first repeats are the two before the race. The assessor judges each trial on its own; a family
+  with a repeat that it stops gets no further ones, and has no result. A repeat that you kill is left out of the mean,
+  too.
 - **Defaults, initial points, warm starts and added trials** are families as well.
 
 Tuners that follow the intermediate results of single trials (Hyperband, ASHA, BOHB, DEHB, PBT, PB2) and advisors cannot
@@ -170,6 +174,7 @@ one for every fourth trial, beyond 100 for every eighth, beyond 200 for every tw
   estimates it: a smaller gain could not be told from chance.
 - With limits (`constraint`), only trials that keep them count for `min_trials` and for the gain. Failed trials and
   those that were stopped early do not count. Several objectives are an error.
+- With `repeats`, families count, by their means, and `noise` is that of a mean.
 - Results of `defaults`, `initial_points`, added trials and imports count; those of a `warm_start` do not.
 - The rule needs a tuner with one configuration for each trial. Trials whose parameters are not a point of the search
   space do not count, and advisors (a tuner and an assessor in one class) do not use the rule.

@@ -38,7 +38,8 @@ class ObjectiveConfig(Section):
     )
     constraint: Annotated[str, BeforeValidator(_outcome_constraint)] | None = Field(
         default=None,
-        description='The limits that a good trial keeps: `"<= 20"`, `">= 0.5"` or both with a comma.',
+        description='The limits that a good trial keeps: `"<= 20"`, `">= 0.5"` or both with a comma. Quotes are needed;'
+        " there is no `<`, `>` or `==`.",
     )
     reference: float | None = Field(
         default=None,

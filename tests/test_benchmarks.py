@@ -42,14 +42,14 @@ def bench(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], 
 def test_peers_are_found_by_a_relative_path(folder: Path) -> None:
     done, rows = bench(folder, "--peers", ".peers", "tpe")
     assert "failed" not in done.stderr
-    assert rows[0]["peers"]["Optuna TPE"]["median"] > 0
+    assert rows[0]["peers"]["Optuna TPE"]["median"] is not None
 
 
 def test_peers_that_are_not_there_are_skipped(folder: Path) -> None:
     done, rows = bench(folder, "--peers", "nowhere", "imports")
     assert "no peers: " in done.stderr
     assert "Optuna: skipped, optuna is not installed" in done.stderr
-    assert rows[0]["ours"] > 0
+    assert rows[0]["ours"] is not None  # a difference of two times: below 0 on a busy machine
 
 
 @pytest.mark.slow
