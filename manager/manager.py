@@ -134,7 +134,7 @@ class Manager:
         self._open_loop.close()
         ending = self._dispatcher.session.terminate(_TERMINATE_TIMEOUT)
         for outcome in await asyncio.gather(ending, self.executor.close(), return_exceptions=True):
-            if isinstance(outcome, Exception):  # the end is written all the same
+            if isinstance(outcome, Exception):  # continue: the end must be written
                 _log.error("not everything could be ended: %r", outcome, exc_info=outcome)
         self._write_end(self._open_loop)
         self.hooks.end(self._row)
