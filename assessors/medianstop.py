@@ -109,6 +109,7 @@ class _Medians:
     """The median of the averages, for one objective; `sign` is 1 to maximize, -1 to minimize."""
 
     curve, results = _Curve, Gains
+    better = staticmethod(Gains.better)
 
     def __init__(self, sign: float, name: str = "default") -> None:
         self._sign, self._name = sign, name
@@ -116,10 +117,6 @@ class _Medians:
     def read(self, value: Any) -> float:
         """Return the gain in a report."""
         return self._sign * metric_value(value, self._name)
-
-    def better(self, averages: Gains, best: float) -> int:
-        """Return how many averages are better than the best result of a trial."""
-        return averages.better(best)
 
     def explained(self, averages: Gains, best: float) -> str:
         """Return why a trial is worse than the median."""

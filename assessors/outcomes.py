@@ -196,6 +196,8 @@ class _Curve:
 class MedianRanks:
     """The median rank of the averages, for several objectives or limits."""
 
+    better = staticmethod(Standing.ahead)
+
     def __init__(self, objectives: Sequence[Objective]) -> None:
         self._reader = OutcomeReader(objectives)
         self._goals = len(self._reader.goals)
@@ -212,10 +214,6 @@ class MedianRanks:
         """Return the outcome in a report."""
         self._reader.check(value)
         return self._reader.read([value], 0)
-
-    def better(self, averages: Standing, best: Outcome) -> int:
-        """Return how many averages have a better rank than the best values of a trial."""
-        return averages.ahead(best)
 
     def explained(self, averages: Standing, best: Outcome) -> str:
         """Return why a trial is worse than the median."""

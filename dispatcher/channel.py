@@ -90,6 +90,8 @@ class FdChannel:
 
     def flush(self) -> None:
         """Write the queued frames, waiting while the pipe is full."""
+        if not self._unsent:
+            return  # as after most results
         with self._write_lock:
             with self._unsent_lock:
                 data = memoryview(b"".join(self._unsent))

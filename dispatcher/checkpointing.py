@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..protocol import CommandType, dumps
@@ -14,6 +15,7 @@ from .workers import Worker
 __all__ = ["Checkpointing"]
 
 WORTH_AT_END_S = 0.1
+_HANDLED_S = attrgetter("handled_s")
 _ROLES = {"default": "tuner", "assessor": "assessor"}
 _log = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ class Checkpointing:
                 self._save_half(worker)
 
     def _handled_s(self) -> float:
-        return sum(worker.handled_s for worker in self._workers)
+        return sum(map(_HANDLED_S, self._workers))  # for every command
 
     def _save_half(self, worker: Worker) -> None:
         saver = self._saver

@@ -138,6 +138,8 @@ def _plain(verdict: Any) -> Any:
     """Return a verdict as True, False or "pause", and anything else unchanged."""
     if isinstance(verdict, Enum):
         verdict = verdict.value
+    if verdict is True:
+        return True
     if getattr(getattr(verdict, "dtype", None), "kind", "") == "b" and verdict.shape == ():
         return bool(verdict)  # a numpy bool, which comparisons of numpy numbers return
     return verdict

@@ -47,7 +47,7 @@ def loads(text: str) -> Any:
     try:
         if _MARKER in text:
             return _tricks_loads()(text)
-        return json.loads(text)
+        return _decode(text)
     except Exception as error:  # json_tricks raises anything (KeyError, TypeError ...) on a bad encoding
         raise JsonError(f"not JSON: {short_repr(text)} ({error})") from error
 
@@ -69,6 +69,7 @@ def _default(value: Any) -> Any:
 
 
 _encode = json.JSONEncoder(default=_default).encode
+_decode = json.JSONDecoder().decode
 
 
 def _not_json(value: Any, error: BaseException) -> str:

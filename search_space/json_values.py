@@ -71,6 +71,8 @@ def identity(value: Any, digits: int | None = None) -> Hashable:
 
 def number(value: Any) -> float | int | None:
     """Return `value` as a finite plain int or float, or None if it is not one (a bool is not a number)."""
+    if type(value) is float:  # nearly always
+        return value if math.isfinite(value) else None
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     try:

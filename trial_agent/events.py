@@ -112,8 +112,11 @@ class Ended:
         >>> Ended(trial="AbCdE", attempt=1, exit_code=0, time=12.5).outcome()
         {'exit_code': 0, 'signal': None, 'error': None, 'killed': False, 'paused': False, 'time': 12.5}
         """
-        who = ("e", "trial", "attempt", "mark")
-        return {name: value for name, value in encode_event(self).items() if name not in who}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in _WHO and (value or name not in _RARE)
+        }
 
 
 Event = Started | Report | Saved | Problem | Ended
@@ -123,19 +126,17 @@ _KINDS: dict[str, tuple[type[Event], Callable[[Message], object]]] = {
     kind.e: (kind, itemgetter(*(each.name for each in fields(kind) if each.default is MISSING)))
     for kind in (Started, Report, Saved, Problem, Ended)
 }
-_RARE = frozenset({"out_of_memory", "exported", "mark"})  # in a message only if they apply
+_WHO = frozenset({"e", "trial", "attempt", "mark"})
+_RARE = frozenset({"out_of_memory", "exported"})  # in a spool only if they apply
 
 
 def encode_event(event: Event) -> Message:
-    """Return the message of an event, which may share its fields.
+    """Return the message of an event, which shares its fields.
 
     >>> encode_event(Report("AbCdE", 1, "final", 0, "0.9", 12.5))["value"]
     '0.9'
     """
-    message = event.__dict__
-    if event.mark and event.e != "ended":
-        return message
-    return {name: value for name, value in message.items() if value or name not in _RARE}
+    return vars(event)
 
 
 def decode_events(messages: Iterable[Message]) -> list[Event]:

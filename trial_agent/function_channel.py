@@ -65,7 +65,7 @@ class FunctionChannel:
 
     def report(self, kind: ReportKind, value: str) -> None:
         """Write one result to the spool and send it; raise TrialStopped if the trial was stopped or paused."""
-        if kind == "intermediate" or self.has_final:
+        if self._outbox.is_full and (kind == "intermediate" or self.has_final):
             self._wait_for_room()
         self._check_open()
         if self.pausing and kind == "intermediate":
@@ -113,8 +113,7 @@ class FunctionChannel:
         return self._interpreter.reported("final")
 
     def _wait_for_room(self) -> None:
-        if self._outbox.is_full:
-            self._outbox.wait_for_room(lambda: self.stopped)
+        self._outbox.wait_for_room(lambda: self.stopped)
 
     def _check_open(self) -> None:
         if self.stopped:

@@ -40,7 +40,8 @@ class Outbox:
         self.on_room: Callable[[], None] = lambda: None
         self._max_bytes = max_bytes
         # Reentrant: a signal handler may close the outbox while the same thread holds the lock.
-        self._changed = threading.Condition(threading.RLock())
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._events: deque[tuple[Event, int]] = deque()  # with their sizes
         self._bytes = 0
         self._closed = False
@@ -58,7 +59,7 @@ class Outbox:
 
     def put_all(self, events: Iterable[Event], *, urgent: bool = True) -> None:
         """Add several events in order; a closed, full outbox takes none: they stay in the spool."""
-        with self._changed:
+        with self._lock:
             if self._closed and self.is_full:
                 return
             for event in events:
@@ -67,7 +68,7 @@ class Outbox:
                 self._bytes += size
             if urgent:
                 self._held_until = 0.0
-            released = urgent or self.held_for() <= 0
+            released = not self._held_until or self.held_for() <= 0
             if released:
                 self._changed.notify_all()
         if released and self.on_events is not None:

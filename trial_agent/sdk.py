@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from math import isfinite
 
 from . import environ
 from .checkpoint import Checkpoint, write_data
@@ -302,7 +303,8 @@ def metric_text(metric: Any) -> str:
     >>> metric_text({"default": 1, "loss": float("nan")})
     '{"default": 1, "loss": NaN}'
     """
-    text = _encode(metric)
+    # The same text, for the usual report.
+    text = repr(metric) if type(metric) is float and isfinite(metric) else _encode(metric)
     if len(text) > MAX_VALUE:
         raise ValueError(f"a result of {len(text)} characters is over the limit of {MAX_VALUE}")
     return text

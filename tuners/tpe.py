@@ -91,7 +91,8 @@ class TPETuner(LearningTuner):
         codes = self._layout.codes(units)
         # Bergstra et al. 2011, eq. 3: the expected improvement grows with l / g.
         ratio = good.log_density(units, codes) - others.log_density(units, codes)
-        ratio += weight * self._prior.log_density(units)
+        if weight:
+            ratio += weight * self._prior.log_density(units)
         return units[np.argsort(-ratio, kind="stable")]
 
     def _densities(self) -> tuple[Mixture, Mixture]:

@@ -112,7 +112,7 @@ def test_class_is_set_up_stepped_to_its_end_and_cleaned_up(lab: Lab) -> None:
     assert recorded(events) == [(0, 0.5), (1, 1.0), (2, 1.5), (0, 1.5)]
     assert [e["kind"] for e in events if e["e"] == "report"] == ["intermediate"] * 3 + ["final"]
     assert (events[-1]["exit_code"], events[-1]["error"]) == (0, None)
-    assert "exported" not in events[-1]
+    assert events[-1]["exported"] is None
     assert lab.calls == ["setup 0.5", "step 0", "step 1", "step 2", "cleanup"]
 
 

@@ -53,6 +53,9 @@ def test_shell_script_reports_by_appending_a_line(agent: LocalAgent) -> None:
         "killed": False,
         "paused": False,
         "time": 0,
+        "out_of_memory": False,
+        "exported": None,
+        "mark": "",
     }
 
 

@@ -31,7 +31,10 @@ MESSAGES = [
         {"e": "checkpoint", **WHO, "name": "1-3", "sequence": 3, "value": None, "time": 2.0},
     ),
     (Problem(**WHO, message="?"), {"e": "problem", **WHO, "message": "?"}),
-    (Ended(**WHO, time=2.0), {"e": "ended", **WHO, **NOT_REACHED}),
+    (
+        Ended(**WHO, time=2.0),
+        {"e": "ended", **WHO, **NOT_REACHED, "out_of_memory": False, "exported": None},
+    ),
     (
         Ended(**WHO, time=2.0, out_of_memory=True, exported={"onnx": "/m"}),
         {"e": "ended", **WHO, **NOT_REACHED, "out_of_memory": True, "exported": {"onnx": "/m"}},
@@ -40,16 +43,23 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize(("event", "message"), MESSAGES)
-def test_message_of_an_event_leaves_out_what_does_not_apply(event: Event, message: dict[str, Any]) -> None:
-    assert orjson.dumps(encode_event(event)) == orjson.dumps(message)
-    assert decode_events([message, {**message, "of_a_later_version": 1}]) == [event, event]
-
-
-@pytest.mark.parametrize(("event", "message"), MESSAGES)
-def test_mark_is_the_last_field_of_a_message(event: Event, message: dict[str, Any]) -> None:
+def test_message_of_an_event_has_its_fields_with_the_mark_last(event: Event, message: dict[str, Any]) -> None:
     marked = replace(event, mark="5f")
     assert orjson.dumps(encode_event(marked)) == orjson.dumps({**message, "mark": "5f"})
     assert decode_events([encode_event(marked)]) == [marked]
+
+
+@pytest.mark.parametrize(("event", "message"), MESSAGES)
+def test_message_may_lack_a_mark_and_have_fields_of_a_later_version(
+    event: Event, message: dict[str, Any]
+) -> None:
+    assert decode_events([message, {**message, "of_a_later_version": 1}]) == [event, event]
+
+
+def test_outcome_leaves_out_what_does_not_apply() -> None:
+    assert Ended(**WHO, time=2.0, mark="5f").outcome() == NOT_REACHED
+    killed = Ended(**WHO, time=2.0, out_of_memory=True, exported={"onnx": "/m"})
+    assert killed.outcome() == {**NOT_REACHED, "out_of_memory": True, "exported": {"onnx": "/m"}}
 
 
 @pytest.mark.parametrize("message", [{}, {"e": "?"}, {"e": "report", **WHO}, {"e": [], **WHO}])

@@ -59,5 +59,6 @@ class Layout:
 
     def codes(self, units: Floats) -> Ints:
         """Return the option index of each choice, -1 where inactive; shape (m, c)."""
-        scaled = np.nan_to_num(units[:, self.choices] * self.options, nan=-1.0)
+        scaled = units[:, self.choices] * self.options
+        scaled[np.isnan(scaled)] = -1.0
         return np.floor(scaled).astype(np.int64)
