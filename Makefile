@@ -25,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --quiet --compile
 
-PACKAGES := pitchpipe protocol search_space plugins config tuners assessors trial_agent runner dispatcher store executors manager server cli
+PACKAGES := pitchpipe protocol search_space plugins nni_compat config tuners assessors trial_agent runner dispatcher store executors manager server cli
 # The folders are listed as well, so that a file that was deleted is noticed.
 SOURCES := setup.cfg pyproject.toml README.md $(shell find $(PACKAGES) \
     \( -name '*.py' -o -name py.typed -o -type d \) -not -name __pycache__ -not -path '*/.*')

@@ -9,6 +9,7 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Callable
 from importlib import import_module
 
 import click
@@ -108,14 +109,14 @@ def pitchpipe() -> None:
     """
 
 
-def main() -> None:
-    """Run the command line and exit the process."""
+def main(execute: Callable[[list[str]], int] | None = None) -> None:
+    """Run the command line and exit the process; `execute` is used in place of `run`."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Trials may report lone surrogates, which no encoding can represent; JSON reads their escapes back.
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = run(sys.argv[1:])
+        code = (execute or run)(sys.argv[1:])
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
@@ -127,14 +128,17 @@ def main() -> None:
     sys.exit(code)
 
 
-def run(arguments: list[str]) -> int:
-    """Run a command line in this process and return its exit code."""
+def run(arguments: list[str], command: click.Command | None = None) -> int:
+    """Run a command line in this process, of `pitchpipe` or of another command, and return its exit code."""
     if not sys.platform.startswith(("linux", "darwin")):
         click.echo(f"error: pitchpipe runs on Linux and macOS, not on {sys.platform}", err=True)
         return 2
     try:
         with explained():
-            code = pitchpipe.main(translated(arguments), prog_name="pitchpipe", standalone_mode=False)
+            if command is None:
+                code = pitchpipe.main(translated(arguments), prog_name="pitchpipe", standalone_mode=False)
+            else:
+                code = command.main(arguments, prog_name=command.name, standalone_mode=False)
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:

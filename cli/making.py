@@ -39,7 +39,7 @@ def check_startable(config: ExperimentConfig) -> None:
     """
     from ..executors import ExecutorError
     from ..manager import check_resources
-    from ..trial_agent import StartError, arguments_of, base_environment
+    from ..trial_agent import StartError, arguments_of, base_environment, filled
 
     if config.training_service.platform != "local":
         return
@@ -50,7 +50,8 @@ def check_startable(config: ExperimentConfig) -> None:
         problems.append(str(error))
     try:
         environment = base_environment(os.environ) | config.trial_environment
-        arguments_of(config.trial_command or "", str(config.trial_code_directory), environment)
+        command = filled(config.trial_command or "", dict.fromkeys(config.search_space or (), 0))
+        arguments_of(command, str(config.trial_code_directory), environment)
     except StartError as error:
         problems.append(str(error))
     if problems:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..protocol import MetricError, metric_value
 from ..runner import TrialStatus
-from ..search_space import Parameter, SearchSpace
+from ..search_space import Parameter, SearchSpace, SearchSpaceError
 from ..store import ExperimentFolder
 from ..store.reading import ExperimentView, TrialQuery, to_json
 from .failures import FAILED, Failure
@@ -43,19 +43,27 @@ def write_study(folder: ExperimentFolder, path: Path) -> int:
         raise Failure(f"{path} exists already: choose another FILE")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with ExperimentView(folder) as view:
+        space = _space(view)
         name, objectives = view.experiment()["id"], view.objectives()
         directions = [StudyDirection[objective["direction"].upper()] for objective in objectives]
         study = optuna.create_study(storage=f"sqlite:///{path}", study_name=name, directions=directions)
         study.set_user_attr("pitchpipe:config", to_json(view.config()).decode())
-        made = list(_frozen_trials(view, [objective["name"] for objective in objectives]))
+        made = list(_frozen_trials(view, space, [objective["name"] for objective in objectives]))
         study.add_trials(made)
     return len(made)
 
 
-def _frozen_trials(view: ExperimentView, names: list[str]) -> Iterator[Any]:
+def _space(view: ExperimentView) -> SearchSpace:
+    try:
+        return SearchSpace.parse(view.config().get("searchSpace") or {})
+    except SearchSpaceError as error:
+        raise Failure(f"--format optuna needs a search space in the usual form: {error}") from error
+
+
+def _frozen_trials(view: ExperimentView, space: SearchSpace, names: list[str]) -> Iterator[Any]:
     from optuna.trial import TrialState, create_trial
 
-    parameters = _Parameters(SearchSpace.parse(view.config().get("searchSpace") or {}))
+    parameters = _Parameters(space)
     results, main = view.results(), view.main_objective()
     for trial in view.trials(TrialQuery(limit=None)).trials:
         if trial["status"] not in _STATES:

@@ -87,11 +87,11 @@ def _run_command(job: Job, debug: bool) -> int:
     environment = job.environment(base_environment(os.environ))
     directory = job.run.code_directory or os.getcwd()
     try:
-        arguments = arguments_of(job.run.command, directory, environment, shell=job.run.shell)
+        arguments = arguments_of(job.command, directory, environment, shell=job.run.shell)
     except StartError as error:
         raise Failure(str(error), FAILED) from error
     if debug:
-        arguments = _under_pdb(arguments, job.run.command)
+        arguments = _under_pdb(arguments, job.command)
     try:
         process = subprocess.Popen(arguments, cwd=directory, env=environment)
     except OSError as error:

@@ -88,6 +88,12 @@ def _asks(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and _called(node) in _ASKS
 
 
+def _is_our_parse_args(node: ast.Call) -> bool:
+    """Return whether a call is `pitchpipe.parse_args(...)` or `parse_args(...)`, and not that of a parser."""
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return _called(node) == "parse_args" and (owner is None or getattr(owner, "id", "") == "pitchpipe")
+
+
 def _called(node: ast.Call) -> str:
     if isinstance(node.func, ast.Attribute):
         return node.func.attr
@@ -100,7 +106,7 @@ def _is_holder(node: ast.AST, holders: frozenset[str]) -> bool:
 
 def _note_call(facts: ScriptFacts, node: ast.Call, holders: frozenset[str]) -> None:
     name = _called(node)
-    facts.asks |= name in _ASKS
+    facts.asks |= name in _ASKS or _is_our_parse_args(node)
     facts.reports_final |= name == _FINAL
     facts.reports_intermediate |= name == _INTERMEDIATE
     if name == "add_argument":

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..protocol import main_objective
 from .draft import Draft
 from .models import AlgorithmConfig, ConfigFields
 from .platforms import LocalConfig
-from .problems import MISSING, Finding, Path, did_you_mean, shown
+from .problems import MISSING, Finding, Path, did_you_mean, dotted, shown
 
-__all__ = ["check_fields", "check_space", "check_stop", "fill_defaults"]
+__all__ = ["check_fields", "check_space", "check_stop", "fill_defaults", "free_form_note"]
 
 DIRECTIONS = ("minimize", "maximize")
 
@@ -161,3 +162,12 @@ def check_space(config: ConfigFields) -> list[Finding]:
         path = problem.path if of_constraint else ("search_space", *problem.path)
         findings.append(Finding(path=tuple(path), message=problem.message, hint=problem.hint))
     return findings
+
+
+def free_form_note(config: ConfigFields, findings: Sequence[Finding]) -> str:
+    """Return a warning in place of findings in a search space that only the user's tuner reads, empty if others do."""
+    readers = ("constraints", "defaults", "initial_points", "priors", "warm_start", "stop_when")
+    if not findings or config.tuner.class_name is None or any(getattr(config, name) for name in readers):
+        return ""
+    why = f"{dotted(findings[0].path)}: {findings[0].message}"
+    return f"the search space is passed to {config.tuner.class_name} unread, because it has no usual form ({why})"

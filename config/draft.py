@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .models import AlgorithmConfig, CheckpointConfig, ConfigFields
+from .nni_v1 import NAMES as V1_NAMES
+from .nni_v1 import is_v1, rewritten
 from .objectives import ObjectiveConfig
 from .platforms import PLATFORMS
 from .problems import MISSING, Finding, Path, did_you_mean, nearest, shown
@@ -23,6 +25,14 @@ from .stopping import StopConfig
 __all__ = ["Draft", "fold", "make_draft"]
 
 _HINT = " or ".join(f"platform: {name}" for name in PLATFORMS)
+_CLUSTER = (
+    "start Ray on those machines, `ray start --head` on one and `ray start --address=HOST:6379` on the others,"
+    " and write training_service: {platform: ray, address: HOST:6379}"
+)
+_IN_V1 = (
+    "training_service: {platform: ray, address: HOST:6379}",
+    "trainingServicePlatform: ray and rayConfig: {address: HOST:6379}",
+)
 # NNI platforms that are not supported here.
 OTHER_PLATFORMS = (
     "remote",
@@ -41,24 +51,6 @@ _ALGORITHMS = ("tuner", "assessor", "advisor")
 _SPACE_FIELDS = ("search_space", "shared_storage")
 _NOT_SET = "_none_"
 _NO_ASSESSOR = ("none", "None")
-# NNI v1 names at the root, and their current names.
-_V1_NAMES = {
-    "trainingserviceplatform": "training_service.platform",
-    "maxexecduration": "max_experiment_duration",
-    "maxtrialnum": "max_trial_number",
-    "searchspacepath": "search_space_file",
-    "logdir": "experiment_working_directory",
-    "trial": "trial_command, trial_code_directory, trial_gpu_number",
-    "localconfig": "training_service",
-    "machinelist": "training_service (platform: ray with address)",
-    "authorname": "",
-    "description": "",
-    "versioncheck": "",
-    "logcollection": "",
-    "multithread": "",
-    "multiphase": "",
-    "includeintermediateresults": "",
-}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,7 +58,7 @@ class Draft:
     """Values under canonical names, the origin of each, and the problems so far (at the user's paths).
 
     `wrong` has the malformed top-level fields, `meant` the fields that mistyped keys probably mean; `stopped` means
-    that further checks are pointless.
+    that further checks are pointless; `notes` are what was given and has no effect.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -74,6 +66,7 @@ class Draft:
     findings: list[Finding] = field(default_factory=list)
     wrong: set[object] = field(default_factory=set)
     meant: set[Path] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
     stopped: bool = False
 
     def origin(self, path: Path) -> Path:
@@ -106,12 +99,30 @@ def make_draft(data: Any) -> Draft:
         found = "is empty" if data is None else f"must be a mapping, not {shown(data)}"
         draft.add((), found, "a config has lines such as trial_command: python train.py")
         draft.stopped = True
-    elif _is_v1(data):
-        _refuse_v1(data, draft)
+    elif is_v1(data):
+        _rewrite(draft, data)
     else:
         draft.values = _section(draft, data, (), [*ConfigFields.model_fields, "advisor"])
         _settle(draft)
     return draft
+
+
+def _rewrite(draft: Draft, data: Mapping[Any, Any]) -> None:
+    """Fill the draft from a config of NNI v1; problems have their places in that."""
+    old = rewritten(data)
+    service = old.values.get("training_service")
+    if isinstance(service, dict) and str(service.get("platform")).lower() in OTHER_PLATFORMS:
+        # The rest is in the terms of that platform.
+        old.values, old.findings = {"training_service": {"platform": service["platform"]}}, []
+        draft.stopped = True
+    new = make_draft(old.values)
+    draft.values, draft.wrong, draft.meant, draft.notes = new.values, new.wrong, new.meant, old.notes
+    draft.origins = {path: old.origin(origin) for path, origin in new.origins.items()}
+    findings = [replace(each, hint=each.hint.replace(*_IN_V1)) for each in new.findings]
+    places = [(each, None if each.also is None else old.origin(each.also)) for each in findings]
+    draft.findings = old.findings + [
+        replace(each, path=old.origin(each.path), also=also) for each, also in places
+    ]
 
 
 def _settle(draft: Draft) -> None:
@@ -165,8 +176,8 @@ def _unknown_hint(key: object, known: Iterable[str], at: Path) -> str:
     camel = "_" not in key and key != key.lower()
     names = {fold(name): camel_case(name) if camel else name for name in known}
     folded = fold(key)
-    if not at and folded in _V1_NAMES:
-        return f"NNI v1's name of {_V1_NAMES[folded]}" if _V1_NAMES[folded] else "of NNI v1: remove it"
+    if not at and folded in V1_NAMES:
+        return f"NNI v1's name of {V1_NAMES[folded]}" if V1_NAMES[folded] else "of NNI v1: remove it"
     elsewhere = [p for p, model in PLATFORMS.items() if folded in map(fold, model.model_fields)]
     if at == ("training_service",) and elsewhere:
         return f"a field of platform {elsewhere[0]}"
@@ -246,7 +257,9 @@ def _training_service(draft: Draft) -> None:
     at = ("training_service",)
     if isinstance(value, list | tuple):
         draft.values.pop(at[0])
-        draft.add(at, "a list of training services is not supported", "give one training service")
+        draft.add(
+            at, "a list of training services is not supported", f"give one; to use other machines, {_CLUSTER}"
+        )
     elif isinstance(value, Mapping):
         platform = _platform(draft, value, at)
         if platform is None:
@@ -269,8 +282,7 @@ def _platform(draft: Draft, service: Mapping[Any, Any], at: Path) -> str | None:
     if value is None:
         draft.add(place, MISSING, _HINT)
     elif known in OTHER_PLATFORMS:
-        hint = "run a Ray cluster on those machines and use platform: ray with address"
-        draft.add(place, f"platform {shown(value)} is not supported", hint)
+        draft.add(place, f"platform {shown(value)} is not supported", _CLUSTER)
     else:
         hint = did_you_mean(value, PLATFORMS) or _HINT
         draft.add(place, f"unknown platform {shown(value)}", hint)
@@ -290,24 +302,3 @@ def _move(draft: Draft, old: Path, new: Path) -> None:
     for path, origin in moved.items():
         del draft.origins[path]
         draft.origins[new + path[len(old) :]] = origin
-
-
-def _is_v1(data: Mapping[Any, Any]) -> bool:
-    return any(isinstance(key, str) and fold(key) == "trainingserviceplatform" for key in data)
-
-
-def _refuse_v1(data: Mapping[Any, Any], draft: Draft) -> None:
-    keys = [key for key in data if isinstance(key, str)]
-    place = next(key for key in keys if fold(key) == "trainingserviceplatform")
-    moves = [f"{key} -> {_V1_NAMES[fold(key)]}" for key in keys if _V1_NAMES.get(fold(key))]
-    drops = [key for key in keys if _V1_NAMES.get(fold(key)) == ""]
-    moves += [
-        f"{key}.{inner} -> {key}.name"
-        for key in keys
-        if isinstance(data[key], Mapping)
-        for inner in data[key]
-        if isinstance(inner, str) and fold(inner).startswith("builtin")
-    ]
-    hint = "rename " + ", ".join(moves) + ("; remove " + ", ".join(drops) if drops else "")
-    draft.add((place,), "belongs to an NNI v1 config, which is not supported", hint, at_key=True)
-    draft.stopped = True

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Any, Generic
 
-from .checks import check_fields, check_space, check_stop, fill_defaults
+from .checks import check_fields, check_space, check_stop, fill_defaults, free_form_note
 from .draft import make_draft
 from .places import Places
 from .plugins import PluginCheck, ask_dispatcher
@@ -51,6 +51,7 @@ class Examination(Generic[Fields]):
         problems = places.ordered([*places.problems(self.draft.findings), *self.problems])
         if problems or self.config is None:
             raise ConfigError(problems)
+        self.config._notes = tuple(self.draft.notes)
         return self.config
 
     def check_plugins(self, command: Sequence[str] | None = None) -> None:
@@ -75,7 +76,11 @@ class Examination(Generic[Fields]):
             self._note(check_stop(config))
             config = self._with_space(config)
         if config.search_space is not None and not self.draft.wrong & {"search_space", "constraints"}:
-            self._note(check_space(config))
+            findings = check_space(config)
+            if note := free_form_note(config, findings):
+                self.draft.notes.append(note)
+                return config
+            self._note(findings)
             if not self.stored and not self.draft.wrong & {"search_space", "constraints"}:
                 self._note(check_starting_points(config))
         return config

@@ -82,6 +82,7 @@ class ExperimentConfig(ConfigFields):
         without_effect = [f"{name} has no effect" for name, is_set in ignored.items() if is_set]
         return [
             *without_effect,
+            *self._notes,
             *warnings_about_start(self),
             *warnings_about_repeats(self.repeats, self.max_trial_number),
             *endless,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, PrivateAttr
 
 from ..runner import FailureKind
 from .objectives import ObjectiveConfig, Objectives
@@ -91,6 +91,8 @@ class CheckpointConfig(Section):
 class ConfigFields(Section):
     """The root of the config."""
 
+    _notes: tuple[str, ...] = PrivateAttr(())  # what was given and has no effect
+
     experiment_name: str | None = Field(default=None, description="A name for your own use.")
     experiment_type: Annotated[str, BeforeValidator(_experiment_type)] = Field(
         default="hpo", description="Only `hpo`."
@@ -125,8 +127,8 @@ class ConfigFields(Section):
     )
     warm_start: EarlierSearches = Field(
         default=(),
-        description="Earlier searches whose best parameters are tried next: experiments (id or folder), CSV files,"
-        " Optuna studies (`sqlite:///study.db:NAME`). See [starting points](#priors).",
+        description="Earlier searches whose best parameters are tried next: experiments (id or folder; also of NNI),"
+        " CSV files, Optuna studies (`sqlite:///study.db:NAME`). See [starting points](#priors).",
     )
     objectives: Objectives = Field(
         default=(ObjectiveConfig(direction="minimize"),),
@@ -136,7 +138,11 @@ class ConfigFields(Section):
         default=None,
         description="Run each configuration several times, because its result is noisy; see [repeats](#repeats).",
     )
-    trial_command: Text | None = Field(default=None, description="The shell command of a trial. Required.")
+    trial_command: Text | None = Field(
+        default=None,
+        description="The shell command of a trial. Required. `{args}` stands for all parameters as `--NAME=VALUE`, and"
+        " `{NAME}` for one of them; see [arguments](trial.md#with-argparse).",
+    )
     trial_code_directory: Directory = Field(
         default=Path("."), description="The folder in which the command runs.", validate_default=True
     )

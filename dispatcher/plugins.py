@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from ..assessors import REGISTRY as ASSESSORS
+from ..nni_compat import activate
 from ..plugins import UnknownAlgorithm, check, signature_problems
 from ..search_space import Problem
 from ..tuners import REGISTRY as TUNERS
@@ -124,6 +125,7 @@ def _module(role: str, name: str, code_directory: Any) -> ModuleType:
     if code_directory and not folder.is_dir():
         raise _problem((role, "codeDirectory"), f"there is no folder {folder}")
     _make_importable(folder)
+    activate()
     try:
         return _from_folder(role, name, folder) or importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -131,7 +133,7 @@ def _module(role: str, name: str, code_directory: Any) -> ModuleType:
             raise _problem((role, "className"), f"there is no module {name!r} in {folder}") from error
         missing = f"{name} needs the module {error.name!r}, which is missing"
         is_nni = (error.name or "").partition(".")[0] == "nni"
-        hint = "use import pitchpipe in place of import nni" if is_nni else ""
+        hint = "docs/nni.md lists the names of NNI that have a counterpart" if is_nni else ""
         raise _problem((role, "className"), missing, hint) from error
     except Exception as error:
         raise _problem((role, "className"), f"{name} cannot be imported: {error!r}") from error

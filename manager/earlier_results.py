@@ -1,19 +1,21 @@
-"""Reads the results of earlier searches: experiments, CSV files and Optuna studies."""
+"""Reads the results of earlier searches: experiments, CSV files, Optuna studies and NNI's experiments."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..protocol import Objective
+from ..protocol import MetricError, Objective, metric_value, with_default
 from ..runner import TrialStatus, mean
 from ..store import ExperimentFolder, FolderError, StoreError
 from ..store.reading import ExperimentView, TrialQuery, flat
+from .nni_results import nni_database, read_nni
 
 __all__ = ["EarlierResult", "UnreadableSource", "read_earlier"]
 
@@ -38,12 +40,15 @@ class EarlierResult:
 def read_earlier(source: str, objective: Objective, directory: Path) -> list[EarlierResult]:
     """Return the results of an earlier search for an objective; raise `UnreadableSource`.
 
-    `source` is an experiment's id (in `directory`) or folder, a CSV file, or `STORAGE:STUDY` of Optuna.
+    `source` is an experiment's id (in `directory`) or folder, a CSV file, `STORAGE:STUDY` of Optuna, or the folder of
+    an experiment of NNI.
     """
     if "://" in source:
         found = _of_study(source)
     elif source.endswith(".csv"):
         found = _of_csv(Path(source), objective)
+    elif (database := nni_database(Path(source).expanduser())) is not None:
+        found = _of_nni(database, objective)
     else:
         found = _of_experiment(source, objective, directory)
     results = [result for result in found if math.isfinite(result.loss)]
@@ -125,6 +130,19 @@ def _of_study(source: str) -> Iterator[EarlierResult]:
     for trial in trials:
         parameters = trial.user_attrs.get("parameters", trial.params)  # the former by `pitchpipe export`
         yield EarlierResult(flat(parameters), _loss(trial.values[0], "maximize" if maximized else "minimize"))
+
+
+def _of_nni(database: Path, objective: Objective) -> Iterator[EarlierResult]:
+    """Yield the trials of an NNI experiment that succeeded with a number, in its own direction if it names one."""
+    try:
+        for parameters, value, direction in read_nni(database):
+            try:
+                number = metric_value(with_default(value, objective.name))
+            except MetricError:
+                continue
+            yield EarlierResult(flat(parameters), _loss(number, direction or objective.direction))
+    except (sqlite3.Error, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise UnreadableSource(f"it cannot be read as an experiment of NNI: {error}") from error
 
 
 def _loss(value: float, direction: str | None) -> float:

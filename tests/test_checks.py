@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 FOLDERS = ["pitchpipe", "protocol", "search_space", "plugins", "config", "tuners", "assessors", "trial_agent"]
-FOLDERS += ["runner", "dispatcher", "store", "executors", "manager", "server", "cli"]
+FOLDERS += ["nni_compat", "runner", "dispatcher", "store", "executors", "manager", "server", "cli"]
 
 pytestmark = [
     pytest.mark.slow,

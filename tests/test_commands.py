@@ -29,6 +29,7 @@ training_service: {platform: local}
 """
 FILES = {
     "experiment.yml": CONFIG,
+    "config.yml": "trainingServicePlatform: local\nsearchSpace: {}\ntrial: {command: sh trial.sh}\n",
     "wider.yml": "lr: {_type: uniform, _value: [0, 2]}\n",
     "results.json": "[]",
     "trials.json": "[]",

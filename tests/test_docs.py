@@ -274,9 +274,27 @@ def test_trials_in_python_and_in_shell_run(tmp_path: Path) -> None:
             assert len(trial["intermediate"]) == (5 if name == "python" else 1)
 
 
+@pytest.mark.parametrize("words", ["", " {args}"])
+def test_script_with_a_parser_runs(tmp_path: Path, words: str) -> None:
+    (tmp_path / "trial").write_text(blocks("docs/trial.md", "python")[1])
+    model = {"_type": "choice", "_value": [{"_name": "knn", "k": {"_type": "randint", "_value": [6, 9]}}]}
+    config = {
+        "trial_command": f"{sys.executable} trial{words}",
+        "max_trial_number": 2,
+        "search_space": {"lr": {"_type": "uniform", "_value": [1, 2]}, "model": model},
+        "tuner": {"name": "Random"},
+        "training_service": {"platform": "local"},
+    }
+    (tmp_path / "experiment.yml").write_text(json.dumps(config))
+    summary = json.loads(pitchpipe_run(tmp_path, "run", "experiment.yml", "--json"))
+    assert summary["counts"] == {"SUCCEEDED": 2}
+    best = summary["best"]["parameters"]
+    assert summary["best"]["value"] == pytest.approx(best["lr"] * best["model"]["k"])
+
+
 @pytest.mark.parametrize("language", ["python", "sh"])
 def test_scripts_with_checkpoints_run_and_save(tmp_path: Path, language: str) -> None:
-    (tmp_path / "trial").write_text(blocks("docs/trial.md", language)[{"python": 2, "sh": 1}[language]])
+    (tmp_path / "trial").write_text(blocks("docs/trial.md", language)[{"python": 3, "sh": 1}[language]])
     config = {
         "trial_command": f"{sys.executable if language == 'python' else 'sh'} trial",
         "max_trial_number": 1,
@@ -292,7 +310,7 @@ def test_scripts_with_checkpoints_run_and_save(tmp_path: Path, language: str) ->
     assert saved == [f"1-{number + 1}" for number in range(5 if language == "python" else 3)]
 
 
-@pytest.mark.parametrize("which", [1, 3])
+@pytest.mark.parametrize("which", [2, 4])
 def test_function_or_class_as_a_trial_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
 ) -> None:

@@ -176,6 +176,18 @@ def test_function_trial_prints_its_best_parameters(
     assert next((folder / "out").iterdir()).is_dir()
 
 
+def test_nni_project_runs_unchanged(examples: Path, environment: dict[str, str]) -> None:
+    folder = examples / "nni"
+    (folder / "config.yml").rename(folder / "experiment.yml")
+    change(folder, maxTrialNum="12")
+    summary, trials = tune(folder, environment)
+    assert (summary["status"], len(trials)) == ("DONE", 12)
+    assert {(trial["status"], len(trial["intermediate"])) for trial in trials} == {("SUCCEEDED", 5)}
+    assert summary["best"]["value"] == min(trial["final"] for trial in trials)
+    trials_folder = folder / "experiments" / summary["id"] / "trials"
+    assert sorted(path.name for path in trials_folder.glob("*/point.txt")) == ["point.txt"] * 12
+
+
 @pytest.mark.parametrize(
     ("example", "script"),
     [

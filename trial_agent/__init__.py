@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from .arguments import filled
     from .checkpoint import Checkpoint
     from .checkpoint_store import Keeping
     from .command_line import StartError, arguments_of, with_interpreter
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         get_seed,
         get_sequence_id,
         get_trial_id,
+        parse_args,
         report_final_result,
         report_intermediate_result,
         save_checkpoint,
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from .watchdog import kill_all
 
 _HOMES = {
+    ".arguments": "filled",
     ".checkpoint": "Checkpoint",
     ".checkpoint_store": "Keeping",
     ".command_line": "StartError arguments_of with_interpreter",
@@ -76,7 +79,7 @@ _HOMES = {
     ".room": "no_room",
     ".sdk": (
         "TrialStopped get_budget get_checkpoint get_current_parameter get_experiment_id "
-        "get_next_parameter get_next_parameters get_seed get_sequence_id get_trial_id report_final_result "
+        "get_next_parameter get_next_parameters get_seed get_sequence_id get_trial_id parse_args report_final_result "
         "report_intermediate_result save_checkpoint"
     ),
     ".spool": "read_spool spool_name",
@@ -130,6 +133,7 @@ __all__ = [
     "decode_events",
     "encode_message",
     "encode_request",
+    "filled",
     "get_budget",
     "get_checkpoint",
     "get_current_parameter",
@@ -143,6 +147,7 @@ __all__ = [
     "lazy_names",
     "mark",
     "no_room",
+    "parse_args",
     "peer_uid",
     "read_spool",
     "report_final_result",

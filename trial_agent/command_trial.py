@@ -131,7 +131,7 @@ class CommandTrial:
             sync(self._spool, run.folder)
         environment = job.environment(self._tools.environment)
         directory = run.code_directory or os.getcwd()
-        arguments = arguments_of(run.command, directory, environment, shell=run.shell)
+        arguments = arguments_of(job.command, directory, environment, shell=run.shell)
         self._tools.watch.watch(str(self._spool))
         self._tools.guard.expect(self._mark)
         self._oom_kills = oom_kills()

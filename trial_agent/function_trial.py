@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from ..nni_compat import activate
 from . import class_trial, environ, sdk
 from .class_trial import Stable, run_class, unwrapped
 from .events import Ended, Started
@@ -149,6 +150,7 @@ def _unpickle(path: str, job: Job) -> TrialFunction:
     directory = job.run.code_directory
     if directory is not None and directory not in sys.path:
         sys.path.insert(0, directory)
+    activate()
     with open(path, "rb") as file:
         return cloudpickle.load(file)
 

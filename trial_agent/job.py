@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..protocol import CHECKPOINT_GONE, seed_of_repeat
+from ..nni_compat import PATH
+from ..protocol import CHECKPOINT_GONE, loads, seed_of_repeat
 from . import environ
+from .arguments import filled
 from .checkpoint_store import CheckpointStore
+from .command_line import StartError
 from .requests import RunSpec, Start
 from .spool import spool_name
 
@@ -67,6 +70,15 @@ class Job(Start):
         )
 
     @property
+    def command(self) -> str:
+        """The command of the trial, with its parameters where the command asks for them; raises StartError."""
+        parameters = loads(self.parameters).get("parameters") if "{" in self.run.command else {}
+        try:
+            return filled(self.run.command, parameters if isinstance(parameters, dict) else {})
+        except ValueError as error:
+            raise StartError(str(error)) from error
+
+    @property
     def spool(self) -> str:
         """The file to which a command appends its reports."""
         return os.path.join(self.folder, spool_name(self.attempt, self.mark))
@@ -85,10 +97,13 @@ class Job(Start):
         >>> environment["MODE"], environment["PITCHPIPE_REPORTS"]
         ('fast', '/exp/trials/0/reports-1.jsonl')
         """
+        python_path = {**base, **self.run.environment}.get("PYTHONPATH")
         return {
             **base,
             "PYTHONUNBUFFERED": "1",  # so that the last output of a killed script is not lost
+            **self._of_nni(),
             **self.run.environment,
+            "PYTHONPATH": os.pathsep.join(filter(None, [python_path, PATH])),  # for `import nni`
             **environ.visible_devices(self.gpus),
             environ.REPORTS: self.spool,
             environ.PARAMETERS: self.parameters_file,
@@ -101,6 +116,17 @@ class Job(Start):
             environ.TRIAL_ID: self.trial,
             environ.ATTEMPT: str(self.attempt),
             environ.SEQUENCE_ID: str(self.sequence_id),
+        }
+
+    def _of_nni(self) -> dict[str, str]:
+        """Return the variables that scripts written for NNI read."""
+        return {
+            "NNI_EXP_ID": self.run.experiment,
+            "NNI_TRIAL_JOB_ID": self.trial,
+            "NNI_TRIAL_SEQ_ID": str(self.sequence_id),
+            "NNI_OUTPUT_DIR": self.folder,
+            "NNI_SYS_DIR": self.folder,
+            "NNI_CODE_DIR": self.run.code_directory or os.getcwd(),
         }
 
     def check(self) -> None:

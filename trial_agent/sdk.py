@@ -19,6 +19,8 @@ from .line_file import LineFile
 
 TYPE_CHECKING = False  # `typing` costs 2 ms at import
 if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
     from typing import Any, Protocol
 
     from .checkpoint import Fill
@@ -65,6 +67,7 @@ __all__ = [
     "get_trial_id",
     "metric_text",
     "parameters_of",
+    "parse_args",
     "report_final_result",
     "report_intermediate_result",
     "save_checkpoint",
@@ -199,6 +202,24 @@ def get_current_parameter(tag: str | None = None) -> Any:
     if tag is None or current.parameters is None:
         return current.parameters
     return current.parameters.get(tag)
+
+
+def parse_args(parser: ArgumentParser, arguments: Sequence[str] | None = None) -> Namespace:
+    """Return the arguments of an argparse parser, with this trial's parameters in place of those that they name.
+
+    `arguments` are those of the command line if not given. Of a nested choice, its own argument is the option, and the
+    option's parameters are arguments, too. Values go through the parser's types. Raises ValueError for a parameter
+    that the parser lacks.
+
+    >>> import argparse
+    >>> parser = argparse.ArgumentParser()
+    >>> _ = parser.add_argument("--lr", type=float, default=0.1)
+    >>> parse_args(parser, [])
+    Namespace(lr=0.1)
+    """
+    from .arguments import parsed_with
+
+    return parsed_with(parser, arguments, get_next_parameter())
 
 
 def report_intermediate_result(metric: Any) -> None:

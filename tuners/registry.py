@@ -48,6 +48,14 @@ REGISTRY: Registry[Tuner] = Registry(
         "SMAC": ".smac:SMACTuner",
         "TPE": ".tpe:TPETuner",
     },
-    aliases={"batchtuner": "batch", "pbttuner": "pbt"},
+    # NNI's other names.
+    aliases={
+        "batchtuner": "batch",
+        "dngotuner": "dngo",
+        "gptuner": "gp",
+        "metistuner": "metis",
+        "pbttuner": "pbt",
+        "tpe_legacy": "tpe",
+    },
 )
 names, find, create = REGISTRY.names, REGISTRY.find, REGISTRY.create

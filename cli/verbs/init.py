@@ -129,7 +129,9 @@ def _advice(script: Path | None, facts: object) -> list[str]:
         return []
     missing = []
     structured = [name for name, value in facts.parameters.items() if isinstance(value, dict | list | tuple)]
-    if not facts.asks:
+    if not facts.asks and facts.flags and not facts.parameters:
+        missing.append("arguments = pitchpipe.parse_args(parser)       # in place of parser.parse_args()")
+    elif not facts.asks:
         missing.append("parameters = pitchpipe.get_next_parameter()   # a dict")
     if not facts.reports_intermediate:
         missing.append(

@@ -52,10 +52,13 @@ def add(
 def _refuse_strange(folder: ExperimentFolder, parameters: dict[str, Any]) -> None:
     """Raise `Failure` with all reasons why the parameters are outside the search space."""
     from ...manager import experiment_config
-    from ...search_space import SearchSpace, format_path
+    from ...search_space import SearchSpace, SearchSpaceError, format_path
 
     config = experiment_config(folder)
-    problems = SearchSpace.parse(config.search_space or {}).validate(parameters)
+    try:
+        problems = SearchSpace.parse(config.search_space or {}).validate(parameters)
+    except SearchSpaceError:
+        return  # only the user's tuner reads this search space
     if problems:
         reasons = "; ".join(
             f"{format_path(problem.path)}: {problem.message}{f' ({problem.hint})' if problem.hint else ''}"

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ...store.reading import (
+    Condition,
     ExperimentView,
+    QueryError,
     TrialQuery,
     duration_text,
     parameters_text,
     repeats_text,
+    to_json,
+    trial_object,
     value_text,
 )
 from ..failures import Failure
@@ -48,6 +53,7 @@ _END_WORDS = {
     "trials",
     "pitchpipe trials",
     "pitchpipe trials k3x9a2bq --sort best --limit 10 --status SUCCEEDED",
+    "pitchpipe trials --where \"parameters.lr < 0.1 and status == 'FAILED'\" --json",
     "pitchpipe trials --families --sort best",
 )
 @experiment_options
@@ -67,6 +73,11 @@ _END_WORDS = {
     help="Show only trials with this status; may be repeated.",
 )  # fmt: skip
 @click.option(
+    "--where", metavar="CONDITION",
+    help="Show only trials for which it holds: FIELD < VALUE, with <= > >= == != or ~ (contains); `and` joins several.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list, with all results.")
+@click.option(
     "--families", is_flag=True, help="Where configurations are run several times: one line for each, with the mean."
 )  # fmt: skip
 def trials(
@@ -76,18 +87,35 @@ def trials(
     sort: str,
     limit: int,
     statuses: tuple[str, ...],
+    where: str | None,
+    as_json: bool,
     families: bool,
 ) -> None:
-    """List the trials of an experiment with results, parameters and why they failed."""
+    """List the trials of an experiment with results, parameters and why they failed.
+
+    The fields of a condition are sequence_id, status, reason, kind, duration, attempt, value, last, parameters.NAME,
+    value.NAME (an objective) and the other columns of docs/http.md.
+    """
+    if families and (where is not None or as_json):
+        raise Failure("--families lists configurations: give it without --where and --json")
     with ExperimentView(chosen_experiment(experiment, experiment_id, directory)) as view:
         names, objective = view.metric_names(), view.objectives()[0]
         if families:
             found = _families(view, sort, statuses, objective)
             shown, total = _portion(found, sort, limit), len(found)
         else:
-            page = view.trials(_query(sort, limit, statuses, objective))
+            try:
+                conditions = [] if where is None else Condition.parse_all(where)
+                page = view.trials(replace(_query(sort, limit, statuses, objective), conditions=conditions))
+            except QueryError as error:
+                raise Failure(f"--where: {error}") from error
             # By number, the newest are the ones to see; in every other order, the first.
             shown, total = page.trials[::-1] if sort == "number" else page.trials, page.total
+        results = view.results() if as_json else {}
+    if as_json:
+        listed = [trial_object(trial, [*results.get(trial["sequence_id"], {}).values()]) for trial in shown]
+        click.echo(to_json(listed).decode())
+        return
     head = _HEAD_OF_REPEATS if any(trial["family"] is not None for trial in shown) else _HEAD
     print_table(head, [_row(trial, names, head) for trial in shown], head.index("parameters"))
     if len(shown) < total:

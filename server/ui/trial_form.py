@@ -8,7 +8,7 @@ from typing import Any
 
 from nicegui import html, ui
 
-from ...search_space import SearchSpace
+from ...search_space import SearchSpace, SearchSpaceError
 from .changes import result_of
 
 __all__ = ["TrialForm"]
@@ -50,7 +50,10 @@ class TrialForm:
 
     def _problems_of(self, parameters: dict[str, Any]) -> list[str]:
         """Return the problems of the parameters, as sentences."""
-        space = SearchSpace.parse(self._space, self._constraints)
+        try:
+            space = SearchSpace.parse(self._space, self._constraints)
+        except SearchSpaceError:
+            return []  # only the user's tuner reads this search space
         if faults := space.validate(parameters):
             return [str(fault) for fault in faults]
         return [f"the constraint {text} is not met" for text in space.violations(parameters)]

@@ -144,12 +144,12 @@ def read_retries(db: Database) -> dict[str, int]:
 def hint_text(error: str | None) -> str:
     """Return what the user can do about a failure, if that is clear from its traceback or its reason.
 
-    >>> hint_text("ModuleNotFoundError: No module named 'nni'")
-    'use `import pitchpipe` in place of `import nni`'
+    >>> hint_text("ModuleNotFoundError: No module named 'nni.retiarii'")
+    'docs/nni.md lists the names of NNI that have a counterpart'
     >>> hint_text("ModuleNotFoundError: No module named 'torch'")
     ''
     """
-    return "use `import pitchpipe` in place of `import nni`" if _NNI.search(error or "") else ""
+    return "docs/nni.md lists the names of NNI that have a counterpart" if _NNI.search(error or "") else ""
 
 
 def ending_text(exit_code: int | None) -> str:

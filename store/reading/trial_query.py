@@ -20,6 +20,7 @@ __all__ = ["Condition", "QueryError", "TrialQuery"]
 
 _SYMBOLS = ("<=", ">=", "!=", "<", ">", "=", "~")
 _CONDITION = re.compile(r"\s*(?P<field>[^<>=!~]+?)\s*(?P<symbol><=|>=|!=|==|=|<|>|~)\s*(?P<value>.*?)\s*")
+_AND = re.compile(r"""\s+and\s+(?=(?:[^'"]|'[^']*'|"[^"]*")*$)""", re.IGNORECASE)  # not within quotes
 _COLUMNS: Mapping[str, str] = MappingProxyType(
     {
         "sequence_id": "t.sequence_id",
@@ -68,7 +69,19 @@ class Condition:
                 f"'{text}' is not a condition: write FIELD < VALUE, with one of {' '.join(_SYMBOLS)}"
             )
         symbol = found["symbol"].replace("==", "=")
-        return cls(found["field"], symbol, found["value"] if symbol == "~" else _value(found["value"]))
+        value = found["value"]
+        if len(value) > 1 and value[0] == value[-1] == "'":
+            return cls(found["field"], symbol, value[1:-1])
+        return cls(found["field"], symbol, value if symbol == "~" else _value(value))
+
+    @classmethod
+    def parse_all(cls, text: str) -> list[Condition]:
+        """Read conditions joined by `and`; raise `QueryError`.
+
+        >>> [one.value for one in Condition.parse_all("parameters.lr < 0.1 and status == 'FAILED'")]
+        [0.1, 'FAILED']
+        """
+        return [cls.parse(part) for part in _AND.split(text)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

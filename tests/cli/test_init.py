@@ -95,10 +95,22 @@ def test_init_takes_the_options_of_a_command_line_where_nothing_is_looked_up(
         "p.add_argument('--act', choices=['relu', 'tanh'])\n"
         "p.add_argument('--data')\n"
     )
-    assert call("init", script).code == 0
+    called = call("init", script)
+    assert called.code == 0
     space = load_config("experiment.yml").search_space or {}
     assert list(space) == ["learning_rate", "act"]
     assert space["act"]["_value"] == ["relu", "tanh"]
+    assert "pitchpipe.parse_args(parser)       # in place of parser.parse_args()" in called.out
+    assert "get_next_parameter" not in called.out
+
+
+@pytest.mark.parametrize("line", ["a = pitchpipe.parse_args(p)\n", "a = parse_args(p)\n"])
+def test_init_sees_that_a_script_parses_its_parameters(
+    call: Callable[..., Any], script: Path, line: str
+) -> None:
+    script.write_text("p = argparse.ArgumentParser()\np.add_argument('--lr', default=0.1)\n" + line)
+    called = call("init", script)
+    assert (called.code, "parse_args(parser)" in called.out) == (0, False)
 
 
 def test_init_writes_the_command_relative_to_the_file(call: Callable[..., Any], script: Path) -> None:

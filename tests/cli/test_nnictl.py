@@ -1,5 +1,9 @@
 """nnictl's command lines: those with an equivalent mean it, others are left alone or refused by name."""
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,8 @@ import pytest
 from pitchpipe.cli.app import LazyGroup, pitchpipe
 from pitchpipe.cli.failures import Failure
 from pitchpipe.cli.nnictl import REPLACED, WITHOUT_EQUIVALENT, translated
+from pitchpipe.cli.nnictl_script import of_nnictl
+from pitchpipe.runner.changes import MetricRow
 
 LINES = {
     "create --config e.yml": "create e.yml",
@@ -123,3 +129,71 @@ def test_a_line_of_nnictl_runs(call: Callable[..., Any], stored: Callable[..., A
     assert call("experiment", "list", "--json").out == call("list", "--json").out
     refused = call("platform", "clean", "-c", "x")
     assert (refused.code, "pitchpipe stop --all" in refused.err) == (2, True)
+
+
+@pytest.fixture
+def two(stored: Callable[..., Any], trial_of: Callable[..., Any]) -> Any:
+    """Two trials: one succeeded with a dict after an intermediate result, the other failed."""
+    trials = [
+        trial_of(0, "SUCCEEDED", {"lr": 0.1}, final={"default": 0.5, "loss": 2.0}),
+        trial_of(1, "FAILED"),
+    ]
+    rows = [
+        MetricRow(trials[0], 1, "PERIODICAL", 0, "0.25", 1.0),
+        MetricRow(trials[0], 1, "FINAL", 0, '{"default": 0.5, "loss": 2.0}', 2.0),
+    ]
+    return stored().write("first", trials, rows)
+
+
+def nnictl(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    script = Path(sys.executable).with_name("nnictl")
+    environment = {**os.environ, "PITCHPIPE_DIR": str(directory)}
+    return subprocess.run([script, *words], capture_output=True, text=True, env=environment, check=False)
+
+
+def test_trials_under_nnis_name_are_nnis_json(two: Any, directory: Path) -> None:
+    done = nnictl(directory, "trial", "ls", "first")
+    first, second = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (first["status"], first["sequenceId"], second["status"]) == ("SUCCEEDED", 0, "FAILED")
+    assert json.loads(first["hyperParameters"][0])["parameters"] == {"lr": 0.1}
+    (final,) = first["finalMetricData"]
+    assert json.loads(json.loads(final["data"])) == {"default": 0.5, "loss": 2.0}
+    assert "finalMetricData" not in second
+    assert [
+        job["sequenceId"] for job in json.loads(nnictl(directory, "trial", "ls", "--head", "3").stdout)
+    ] == [0]
+
+
+def test_export_under_nnis_name_is_nnis(two: Any, directory: Path, tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    assert nnictl(directory, "experiment", "export", "first", "-f", str(file), "-i").returncode == 0
+    (row,) = json.loads(file.read_text())
+    assert (row["parameter"], json.loads(row["value"])) == ({"lr": 0.1}, {"default": 0.5, "loss": 2.0})
+    assert [json.loads(value) for value in row["intermediate"]] == [0.25, {"default": 0.5, "loss": 2.0}]
+    assert nnictl(directory, "experiment", "export", "--type", "csv", "-f", str(file)).returncode == 0
+    head, line = file.read_text().splitlines()
+    assert (head, line.rpartition(",")[0]) == ("lr,default,loss,trialJobId", "0.1,0.5,2.0")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["--version"], 0, "pitchpipe "),
+        (["trial", "ls", "absent"], 2, "there is no experiment 'absent'"),
+        (["experiment", "export", "first"], 2, "Missing option '--filename'"),
+        (["hello"], 2, "nnictl's `hello` has no equivalent"),
+        (["trial", "ls", "--help"], 0, "Usage: nnictl trial ls"),
+    ],
+)
+def test_other_lines_under_nnis_name(
+    two: Any, directory: Path, words: list[str], code: int, text: str
+) -> None:
+    done = nnictl(directory, *words)
+    assert (done.returncode, text in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr
+
+
+def test_resume_under_nnis_name_is_in_the_background() -> None:
+    assert of_nnictl(["resume", "abc", "-p", "8080"]) == ["resume", "abc", "-p", "8080", "--detach"]
+    assert of_nnictl(["resume", "abc", "--foreground"]) == ["resume", "abc", "--foreground"]
+    assert of_nnictl(["stop", "abc"]) == ["stop", "abc"]

@@ -88,6 +88,16 @@ def test_export_as_a_study_overwrites_nothing_and_needs_a_file(
     assert "add -o study.db" in call("export", "study", "--format", "optuna").err
 
 
+def test_export_of_a_search_space_that_only_its_tuner_reads_is_refused(
+    stored: Callable[..., Any], call: Callable[..., Any], tmp_path: Path
+) -> None:
+    tuner = {"className": "mine.Tuner", "codeDirectory": "."}
+    stored(more={"searchSpace": {"x": [1, 100]}, "tuner": tuner}).write("free", [])
+    called = call("export", "free", "--format", "optuna", "-o", tmp_path / "study.db")
+    assert (called.code, (tmp_path / "study.db").exists()) == (2, False)
+    assert "--format optuna needs a search space in the usual form: x: " in called.err
+
+
 def test_curve_of_a_study_is_the_main_objective(
     stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any], tmp_path: Path
 ) -> None:

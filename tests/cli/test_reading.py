@@ -283,6 +283,24 @@ def test_trials_are_sorted_filtered_and_limited(
     assert numbers("--status", "failed") == ["4"]
     assert "no good" in call("trials", "e").out
     assert "2 of 5 trials" in call("trials", "e", "--limit", "2").err
+    assert numbers("--where", "value > 0.2 and status == 'SUCCEEDED' AND sequence_id != 1") == ["0", "3"]
+    assert numbers("--where", "reason ~ 'no good'") == ["4"]
+    listed = json.loads(call("trials", "e", "--where", "value >= 0.5", "--json", "--sort", "best").out)
+    assert [(trial["sequence_id"], trial["final"]) for trial in listed] == [(1, 0.9), (3, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--where", "lr"], "--where: 'lr' is not a condition: write FIELD < VALUE"),
+        (["--where", "lr < 1"], "--where: "),
+        (["--families", "--json"], "--families lists configurations: give it without --where and --json"),
+    ],
+)
+@pytest.mark.usefixtures("three")
+def test_trials_refuses_what_it_cannot_select(words: list[str], why: str, call: Callable[..., Any]) -> None:
+    called = call("trials", "first", *words)
+    assert (called.code, why in called.err) == (2, True), called.err
 
 
 def test_best_trials_keep_the_limits(
@@ -478,12 +496,12 @@ def test_trial_show_tells_results_as_json_with_rounded_numbers(
     assert "exit code" not in out
 
 
-def test_a_script_that_imports_nni_gets_a_hint(
+def test_a_script_that_imports_what_nni_alone_has_gets_a_hint(
     stored: Callable[..., Any], trial_of: Callable[..., Any], call: Callable[..., Any]
 ) -> None:
-    reason = "ModuleNotFoundError: No module named 'nni'"
+    reason = "ModuleNotFoundError: No module named 'nni.retiarii'"
     stored().write("first", [trial_of(0, "FAILED", reason=reason, error=reason, kind=FailureKind.IMPORT)])
-    hint = "use `import pitchpipe` in place of `import nni`"
+    hint = "docs/nni.md lists the names of NNI that have a counterpart"
     assert f"  hint: {hint}\n" in call("status", "first").out
     assert f"hint          {hint}\n" in call("trial", "show", "first", "0").out
 

@@ -208,3 +208,42 @@ def test_stop_rule_may_be_spelled_like_any_field_and_is_kept() -> None:
     config = ExperimentConfig.from_dict({**SMALLEST, "stopWhen": {"expectedGainBelow": 1, "MIN_TRIALS": 9}})
     assert config.canonical()["stopWhen"] == {"expectedGainBelow": 1.0, "minTrials": 9}
     assert ExperimentConfig.from_canonical(config.canonical()) == config
+
+
+MINE = {"class_name": "mine.Tuner", "code_directory": "."}
+FREE = {"x": [1, 100], "route": {"_type": "factor", "_value": 3}}
+
+
+def test_search_space_in_any_form_goes_unread_to_a_tuner_of_the_users() -> None:
+    config = ExperimentConfig.from_dict(
+        {**SMALLEST, "search_space": FREE, "tuner": MINE, "max_trial_number": 3}
+    )
+    assert config.search_space == FREE
+    (warning,) = config.warnings
+    assert warning.startswith(
+        "the search space is passed to mine.Tuner unread, because it has no usual form ("
+    )
+    assert ExperimentConfig.from_canonical(config.canonical()) == config
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"tuner": "TPE"},
+        {"tuner": MINE, "constraints": ["x < 3"]},
+        {"tuner": MINE, "initial_points": [{"x": 1}]},
+        {"tuner": MINE, "priors": {"x": 1}},
+        {"tuner": MINE, "defaults": {"x": 1}},
+    ],
+)
+def test_search_space_that_others_read_has_the_usual_form(more: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="search_space"):
+        ExperimentConfig.from_dict({**SMALLEST, "search_space": FREE, **more})
+
+
+def test_search_space_in_the_usual_form_is_no_warning_for_a_tuner_of_the_users() -> None:
+    space = {"x": {"_type": "uniform", "_value": [0, 1]}}
+    config = ExperimentConfig.from_dict(
+        {**SMALLEST, "search_space": space, "tuner": MINE, "max_trial_number": 3}
+    )
+    assert config.warnings == []

@@ -101,7 +101,8 @@ def test_platform_that_is_known_but_not_run_is_one_problem(platform: str) -> Non
     )
     assert problem == (
         f'training_service.platform: platform "{platform}" is not supported '
-        "(run a Ray cluster on those machines and use platform: ray with address)"
+        "(start Ray on those machines, `ray start --head` on one and `ray start --address=HOST:6379` on the others, "
+        "and write training_service: {platform: ray, address: HOST:6379})"
     )
 
 
@@ -131,23 +132,6 @@ def test_shared_fields_in_the_training_service_win_over_the_root() -> None:
 def test_problem_of_a_shared_field_is_where_it_was_written() -> None:
     (problem,) = problems_of({**SMALLEST, "trainingService": {"platform": "local", "trialCommand": 3}})
     assert problem.startswith("trainingService.trialCommand: must be text")
-
-
-def test_v1_file_is_one_problem_that_says_what_to_change() -> None:
-    data = {
-        "trainingServicePlatform": "local",
-        "authorName": "me",
-        "maxTrialNum": 10,
-        "trial": {"command": "x"},
-        "tuner": {"builtinTunerName": "TPE"},
-    }
-    (problem,) = problems_of(data)
-    assert problem == (
-        "trainingServicePlatform: belongs to an NNI v1 config, which is not supported (rename "
-        "trainingServicePlatform -> training_service.platform, maxTrialNum -> max_trial_number, "
-        "trial -> trial_command, trial_code_directory, trial_gpu_number, "
-        "tuner.builtinTunerName -> tuner.name; remove authorName)"
-    )
 
 
 @pytest.mark.parametrize(

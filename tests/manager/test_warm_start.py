@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -247,3 +248,54 @@ def test_all_sources_that_cannot_be_read_are_named_and_nothing_is_made(tmp_path:
 def test_source_of_no_kind_is_a_problem_of_the_config(source: Any, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         config(warm_start=[source])
+
+
+def nni_experiment(folder: Path, mode: str | None, *trials: tuple[str, float, Any]) -> str:
+    """Make the folder of an experiment of NNI with trials of a last event, an lr and a final result."""
+    (folder / "db").mkdir(parents=True)
+    params = {"tuner": {"name": "TPE", "classArgs": {} if mode is None else {"optimize_mode": mode}}}
+    with sqlite3.connect(folder / "db" / "nni.sqlite") as db:
+        db.execute("CREATE TABLE TrialJobEvent (timestamp, trialJobId, event, data)")
+        db.execute("CREATE TABLE MetricData (timestamp, trialJobId, parameterId, type, sequence, data)")
+        db.execute("CREATE TABLE ExperimentProfile (params, id, revision)")
+        db.execute(
+            "INSERT INTO ExperimentProfile VALUES ('{}', 'old', 1), (?, 'old', 2)", [json.dumps(params)]
+        )
+        for number, (event, lr, final) in enumerate(trials):
+            parameters = {"lr": lr, "units": 8, "layer": {"_name": "none"}}
+            record = json.dumps({"parameter_id": number, "parameters": parameters, "parameter_index": 0})
+            rows = [("WAITING", record), ("RUNNING", None), (event, None)]
+            db.executemany(
+                "INSERT INTO TrialJobEvent VALUES (0, ?, ?, ?)", [(f"t{number}", *row) for row in rows]
+            )
+            data = json.dumps(json.dumps(final))
+            db.execute("INSERT INTO MetricData VALUES (0, ?, ?, 'FINAL', 0, ?)", [f"t{number}", number, data])
+        db.execute("INSERT INTO MetricData VALUES (0, 't0', 0, 'PERIODICAL', 0, '\"9\"')")
+    db.close()
+    return str(folder)
+
+
+def test_experiment_of_nni_has_its_succeeded_trials_in_its_own_direction(tmp_path: Path) -> None:
+    trials = [
+        ("SUCCEEDED", 0.1, 0.5),
+        ("SUCCEEDED", 0.2, {"default": 0.9, "loss": 3}),
+        ("FAILED", 0.3, 7.0),
+        ("SUCCEEDED", 0.4, "a text"),
+        ("SUCCEEDED", 0.5, float("nan")),
+    ]
+    old = nni_experiment(tmp_path / "old", "maximize", *trials)
+    found = read_earlier(old, Objective(), tmp_path)
+    assert [(result.parameters["lr"], result.loss) for result in found] == [(0.1, -0.5), (0.2, -0.9)]
+    unnamed = nni_experiment(tmp_path / "unnamed", None, *trials)
+    assert [result.loss for result in read_earlier(unnamed, Objective(), tmp_path)] == [0.5, 0.9]
+    started = warm_start_of(config(warm_start=[old]), tmp_path)
+    assert [point["lr"] for point in started.points] == [0.2, 0.1]
+    assert started.notes == [f"warm start from {old}: 2 of 2 results fit this search space"]
+
+
+def test_experiment_of_nni_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "old" / "db").mkdir(parents=True)
+    for content, why in [(b"", "no such table"), (b"not a database", "file is not a database")]:
+        (tmp_path / "old" / "db" / "nni.sqlite").write_bytes(content)
+        with pytest.raises(ConfigError, match=f"cannot be read as an experiment of NNI: {why}"):
+            warm_start_of(config(warm_start=[str(tmp_path / "old")]), tmp_path)

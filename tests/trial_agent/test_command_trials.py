@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from pitchpipe.nni_compat import PATH
+
 from .client import LocalAgent, is_gone, start, wait_until
 
 PYTHON = sys.executable
@@ -222,6 +224,57 @@ def test_environment_of_a_trial(agent: LocalAgent) -> None:
     assert environment["PITCHPIPE_OUTPUT_DIR"] == str(agent.folder / "trials" / "0")
     assert "PITCHPIPE_AGENT_TOKEN" not in environment
     assert environment["HOME"] == os.environ["HOME"]
+
+
+def test_command_gets_parameters_where_it_asks_for_them(agent: LocalAgent) -> None:
+    text = (
+        "import argparse, pitchpipe\n"
+        "plain = argparse.ArgumentParser()\n"
+        "plain.add_argument('--lr', type=float)\n"
+        "plain.add_argument('--units', type=int, default=1)\n"
+        "pitchpipe.report_intermediate_result(vars(plain.parse_args()))\n"
+        "pitchpipe.report_final_result(vars(pitchpipe.parse_args(plain)))\n"
+    )
+    client = agent.command(script(agent, text) + " --lr={lr}")
+    client.tell(start(parameters={"lr": 0.5, "units": 8.0}))
+    assert reports(client.until_ended()) == [
+        ("intermediate", 0, '{"lr": 0.5, "units": 1}'),
+        ("final", 0, '{"lr": 0.5, "units": 8}'),
+    ]
+
+
+def test_arguments_with_one_name_end_the_attempt_and_not_the_agent(agent: LocalAgent) -> None:
+    client = agent.command("true {args}")
+    client.tell(start(parameters={"k": 1, "model": {"_name": "knn", "k": 2}}))
+    assert client.until_ended()[-1]["error"].startswith("two parameters are called k: as arguments")
+    client.tell(start(attempt=2, parameters=[1]))
+    assert client.until_ended(attempt=2)[-1]["exit_code"] == 0
+
+
+def test_script_for_nni_finds_what_nni_gives_it(agent: LocalAgent) -> None:
+    text = (
+        "import os, nni\n"
+        "from beside import HERE\n"
+        "names = ('EXP_ID', 'TRIAL_JOB_ID', 'TRIAL_SEQ_ID', 'OUTPUT_DIR', 'SYS_DIR', 'CODE_DIR', 'PLATFORM')\n"
+        "print([os.environ.get('NNI_' + name) for name in names], os.environ['PYTHONPATH'])\n"
+        "nni.report_intermediate_result(0.5)\n"
+        "nni.report_final_result({'default': HERE, **nni.get_next_parameter()})\n"
+    )
+    beside, code = agent.folder / "beside", agent.folder / "code"
+    for folder in (beside, code):
+        folder.mkdir()
+    (beside / "beside.py").write_text("HERE = 1\n")
+    script(agent, text)
+    command = f"{PYTHON} {agent.folder / 'trial.py'}"
+    client = agent.command(command, environment={"PYTHONPATH": str(beside)}, code_directory=str(code))
+    client.tell(start(parameters={"lr": 0.1}, budget=9.0))
+    assert reports(client.until_ended()) == [
+        ("intermediate", 0, "0.5"),
+        ("final", 0, '{"default": 1, "lr": 0.1, "TRIAL_BUDGET": 9}'),
+    ]
+    own = str(agent.folder / "trials" / "0")
+    found = ["exp", "AbCdE", "0", own, own, str(code), None]
+    assert agent.trial_file("stdout").read_text() == f"{found} {beside}{os.pathsep}{PATH}\n"
 
 
 @pytest.mark.parametrize(("gpus", "shown"), [(None, "as it was"), ([], ""), ([3], "3")])

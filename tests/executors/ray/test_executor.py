@@ -79,8 +79,10 @@ def test_killed_manager_leaves_its_trial_to_the_next(own_bench: Bench, tmp_path:
     )
     with manager:
         assert manager.stdout is not None
-        trial = psutil.Process(int(manager.stdout.readline()))
-        manager.kill()
+        try:
+            trial = psutil.Process(int(manager.stdout.readline()))
+        finally:
+            manager.kill()
 
     async def check() -> None:
         status = await asyncio.to_thread(ray_status)

@@ -1,0 +1,172 @@
+"""Configs in NNI's first format (v1), rewritten with today's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .problems import Finding, Path, did_you_mean, shown
+
+__all__ = ["NAMES", "Rewritten", "is_v1", "rewritten"]
+
+_SERVICE = "training_service"
+# Fields at the root; an empty path drops one that has no effect here.
+_ROOT: Mapping[str, Path] = {
+    "trainingserviceplatform": (_SERVICE, "platform"),
+    "maxexecduration": ("max_experiment_duration",),
+    "maxtrialnum": ("max_trial_number",),
+    "searchspacepath": ("search_space_file",),
+    "logdir": ("experiment_working_directory",),
+    "authorname": (),
+    "description": (),
+    "versioncheck": (),
+    "logcollection": (),
+    "multithread": (),
+    "multiphase": (),
+    "includeintermediateresults": (),
+}
+_TRIAL: Mapping[str, Path] = {
+    "command": ("trial_command",),
+    "codedir": ("trial_code_directory",),
+    "gpunum": ("trial_gpu_number",),
+}
+_LOCAL: Mapping[str, Path] = {"maxtrialnumpergpu": (_SERVICE, "max_trial_number_per_gpu")}
+_SERVICES = ("localconfig", "rayconfig")
+_ALGORITHM: Mapping[str, Path] = {
+    "codedir": ("code_directory",),
+    "classfilename": (),  # becomes a part of className
+    "checkpointdir": (),
+    "includeintermediateresults": (),
+}
+_ALGORITHMS = ("tuner", "assessor", "advisor")
+# Sections of platforms that are not supported; the problem of the platform is enough.
+_ELSEWHERE = frozenset(
+    {"machinelist", "remoteconfig", "paiconfig", "paiyarnconfig", "amlconfig", "dlcconfig", "adlconfig"}
+    | {"kubeflowconfig", "frameworkcontrollerconfig", "hybridconfig", "sharedstorage"}
+)
+_TRIAL_ELSEWHERE = frozenset(
+    {
+        "cpunum",
+        "memorymb",
+        "shmmb",
+        "image",
+        "virtualcluster",
+        "authfile",
+        "portlist",
+        "paiconfigpath",
+        "nasmode",
+    }
+    | {
+        "paistorageconfigname",
+        "nnimanagernfsmountpath",
+        "containernfsmountpath",
+        "ps",
+        "worker",
+        "master",
+        "taskroles",
+    }
+)
+_NO_EFFECT = {
+    "multithread": "a tuner is called by one thread at a time",
+    "includeintermediateresults": "the tuner gets no result of a stopped trial",
+}
+NAMES: Mapping[str, str] = {
+    **{name: ".".join(path) for name, path in _ROOT.items()},
+    "trial": "trial_command, trial_code_directory, trial_gpu_number",
+    "localconfig": _SERVICE,
+    "machinelist": "training_service (platform: ray with address)",
+}
+"""The fields of v1 at the root, in lower case, with today's names; empty for one without an effect."""
+
+
+@dataclass(slots=True)
+class Rewritten:
+    """A config with today's fields; `origins` has where in the v1 config each path was, `notes` what has no effect."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    origins: dict[Path, Path] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def origin(self, path: Path) -> Path:
+        """Return the path in the v1 config."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.origins:
+                return self.origins[path[:length]] + path[length:]
+        return path
+
+    def put(self, new: Path, value: Any, old: Path) -> None:
+        """Set the value at a path of one or two steps."""
+        *section, name = map(str, new)
+        target = self.values.setdefault(section[0], {}) if section else self.values
+        target[name] = value
+        self.origins[new] = old
+
+
+def is_v1(data: Mapping[Any, Any]) -> bool:
+    """Return whether a config is in the first format: only that one has `trainingServicePlatform`."""
+    return any(_folded(key) == "trainingserviceplatform" for key in data)
+
+
+def rewritten(data: Mapping[Any, Any]) -> Rewritten:
+    """Return a v1 config with today's fields; keys that v1 does not have stay as they are.
+
+    >>> rewritten({"trainingServicePlatform": "local", "maxTrialNum": 8, "trial": {"command": "./train"}}).values
+    {'training_service': {'platform': 'local'}, 'max_trial_number': 8, 'trial_command': './train'}
+    """
+    found = Rewritten()
+    for key, value in data.items():
+        name = _folded(key)
+        if value is None or name in _ELSEWHERE:
+            continue
+        if (name == "trial" or name in _SERVICES) and not isinstance(value, Mapping):
+            found.findings.append(Finding(path=(key,), message=f"must be a mapping, not {shown(value)}"))
+        elif name == "trial":
+            _trial(found, key, value)
+        elif name in _SERVICES:
+            for inner, item in value.items():
+                found.put(_LOCAL.get(_folded(inner), (_SERVICE, inner)), item, (key, inner))
+        elif name in _ALGORITHMS and isinstance(value, Mapping):
+            _algorithm(found, key, value)
+        elif name not in _ROOT:
+            found.put((key,), value, (key,))
+        elif _ROOT[name]:
+            found.put(_ROOT[name], value, (key,))
+        elif value is True and name == "multiphase":
+            what = "is not supported: a trial evaluates one set of parameters"
+            found.findings.append(Finding(path=(key,), message=what, hint="remove it", at_key=True))
+        elif value is True and name in _NO_EFFECT:
+            found.notes.append(f"{key} of NNI v1 has no effect: {_NO_EFFECT[name]}")
+    return found
+
+
+def _trial(found: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
+    for inner, item in section.items():
+        if new := _TRIAL.get(_folded(inner)):
+            found.put(new, item, (key, inner))
+        elif item is not None and _folded(inner) not in _TRIAL_ELSEWHERE:
+            hint = did_you_mean(inner, ("command", "codeDir", "gpuNum"))
+            found.findings.append(Finding(path=(key, inner), message="unknown field", hint=hint, at_key=True))
+
+
+def _algorithm(found: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
+    """Rewrite the section of a tuner, an assessor or an advisor."""
+    found.put((key,), {}, (key,))
+    file = next((item for inner, item in section.items() if _folded(inner) == "classfilename"), None)
+    for inner, item in section.items():
+        name = _folded(inner)
+        if item is None:
+            continue
+        if name.startswith("builtin") and name.endswith("name"):
+            found.put((key, "name"), item, (key, inner))
+        elif name == "gpuindices":
+            found.put(("tuner_gpu_indices",), item, (key, inner))
+        elif name == "classname" and isinstance(file, str):
+            found.put((key, inner), f"{file.removesuffix('.py')}.{item}", (key, inner))
+        elif new := _ALGORITHM.get(name, (inner,)):
+            found.put((key, *new), item, (key, inner))
+
+
+def _folded(key: object) -> str:
+    return key.replace("_", "").lower() if isinstance(key, str) else ""

@@ -1,0 +1,71 @@
+"""The alias `nni`: a module finder that comes after all others, so that an installed nni wins."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from .names import MODULES
+
+__all__ = ["PATH", "activate"]
+
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "path")
+"""The folder that gives a script the alias when it is the last one in PYTHONPATH."""
+
+_PACKAGE = __name__.rpartition(".nni_compat.")[0]
+
+
+class Alias(MetaPathFinder, Loader):
+    """Finds and loads `nni` and its modules; their names are imported on first use."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a module that NNI has and the alias knows."""
+        del path, target
+        return ModuleSpec(fullname, self, is_package=True) if fullname in MODULES else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Leave the module to the import system."""
+        del spec
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its names."""
+        name = module.__name__
+        vars(module).update(__all__=sorted(MODULES[name]), __getattr__=partial(_find, name))
+
+
+def activate() -> ModuleSpec:
+    """Let this process import the alias, and return the spec of `nni`; a second call changes nothing.
+
+    >>> activate().name
+    'nni'
+    >>> from nni.assessor import AssessResult
+    >>> AssessResult.Good
+    <AssessResult.Good: True>
+    """
+    alias = next((finder for finder in sys.meta_path if isinstance(finder, Alias)), None)
+    if alias is None:
+        alias = Alias()
+        sys.meta_path.append(alias)
+    return ModuleSpec("nni", alias, is_package=True)
+
+
+def _find(module: str, name: str) -> Any:
+    """Return the value of a name in a module of the alias."""
+    if name in MODULES[module]:
+        home, _, attribute = MODULES[module][name].partition(":")
+        found = importlib.import_module(_PACKAGE + home)
+        return getattr(found, attribute) if attribute else found
+    if f"{module}.{name}" in MODULES:
+        return importlib.import_module(f"{module}.{name}")
+    raise AttributeError(
+        f"{module}.{name} of NNI has no counterpart here; docs/nni.md lists the names that have one"
+    )

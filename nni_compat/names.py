@@ -1,0 +1,109 @@
+"""Which name of NNI is which of Pitchpipe: for each module, "room:name" by NNI's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["MODULES"]
+
+_UTILS = ".nni_compat.utils"
+_EXPRESSIONS = ".nni_compat.expressions"
+
+
+def _from(home: str, *names: str, **others: str) -> dict[str, str]:
+    """Return a table of names that `home` has, and of `others` by NNI's name."""
+    return {name: f"{home}:{name}" for name in names} | {
+        name: f"{home}:{own}" for name, own in others.items()
+    }
+
+
+_TRIAL = _from(".nni", "get_next_parameter", get_next_parameters="get_next_parameter") | _from(
+    ".trial_agent",
+    "get_current_parameter",
+    "get_experiment_id",
+    "get_sequence_id",
+    "get_trial_id",
+    "report_final_result",
+    "report_intermediate_result",
+)
+_TEXT = _from(_UTILS, "dump", "load")
+_NO_MORE = _from(".tuners", "NoMoreTrialError")
+_VALIDATOR = _from(_UTILS, "ClassArgsValidator")
+_COMMANDS = _from(".protocol", "CommandType")
+_DISPATCHER_BASE = _from(".dispatcher", "MsgDispatcherBase")
+_RECOVERABLE = _from(".dispatcher", "Recoverable")
+_TUNERS: Mapping[str, str] = {
+    "anneal_tuner": "AnnealTuner",
+    "batch_tuner": "BatchTuner",
+    "bohb_advisor": "BOHB",
+    "dngo_tuner": "DNGOTuner",
+    "evolution_tuner": "EvolutionTuner",
+    "gp_tuner": "GPTuner",
+    "gridsearch_tuner": "GridSearchTuner",
+    "hyperband_advisor": "Hyperband",
+    "metis_tuner": "MetisTuner",
+    "pbt_tuner": "PBTTuner",
+    "random_tuner": "RandomTuner",
+    "smac_tuner": "SMACTuner",
+    "tpe_tuner": "TpeTuner",
+}
+_OWN_NAMES = {"BOHB": "BOHBTuner", "Hyperband": "HyperbandTuner"}
+
+_EXPERIMENT = _from(".nni_experiment", "TrialHyperParameters", "TrialJob", "TrialMetricData", "TrialResult")
+_CONFIG = _from(
+    ".nni_config",
+    *("AlgorithmConfig", "CustomAlgorithmConfig", "ExperimentConfig", "LocalConfig", "RayConfig"),
+    *("RemoteConfig", "RemoteMachineConfig"),
+)
+
+MODULES: Mapping[str, Mapping[str, str]] = {
+    "nni": {
+        **_TRIAL,
+        **_TEXT,
+        **_NO_MORE,
+        **_VALIDATOR,
+        **_from(_UTILS, "enable_global_logging", "silence_stdout", __version__="VERSION"),
+    },
+    "nni.algorithms": {},
+    "nni.algorithms.hpo": {},
+    **{
+        f"nni.algorithms.hpo.{module}": {name: f".tuners:{_OWN_NAMES.get(name, name)}"}
+        for module, name in _TUNERS.items()
+    },
+    "nni.algorithms.hpo.curvefitting_assessor": _from(".assessors", "CurvefittingAssessor"),
+    "nni.algorithms.hpo.medianstop_assessor": _from(".assessors", "MedianstopAssessor"),
+    "nni.assessor": _from(".assessors", "AssessResult", "Assessor"),
+    "nni.common": {},
+    "nni.common.hpo_utils": {
+        **_from(".nni_compat.hpo_utils", "FormattedParameters", "FormattedSearchSpace", "ParameterSpec"),
+        **_from(".nni_compat.hpo_utils", "deformat_parameters", "format_parameters", "format_search_space"),
+        **_from(".nni_compat.hpo_utils", "validate_search_space"),
+        **_from(_UTILS, "OptimizeMode"),
+    },
+    "nni.common.serializer": _TEXT,
+    "nni.experiment": {**_from(".nni_experiment", "Experiment", "RunMode"), **_EXPERIMENT, **_CONFIG},
+    "nni.experiment.config": _CONFIG,
+    "nni.experiment.data": _EXPERIMENT,
+    "nni.parameter_expressions": _from(
+        _EXPRESSIONS,
+        *("choice", "lognormal", "loguniform", "normal", "qlognormal", "qloguniform", "qnormal"),
+        *("quniform", "randint", "uniform"),
+    ),
+    "nni.recoverable": _RECOVERABLE,
+    "nni.runtime": {},
+    "nni.runtime.msg_dispatcher": _from(".dispatcher", "MsgDispatcher"),
+    "nni.runtime.msg_dispatcher_base": _DISPATCHER_BASE,
+    "nni.runtime.protocol": _COMMANDS,
+    "nni.runtime.tuner_command_channel": _COMMANDS,
+    "nni.trial": _TRIAL,
+    "nni.tuner": {**_from(".tuners", "Tuner"), **_NO_MORE},
+    "nni.typehint": _from(_UTILS, "ParameterRecord", "Parameters", "SearchSpace", "TrialMetric"),
+    "nni.utils": {
+        **_from(_UTILS, "MetricType", "NodeType", "OptimizeMode"),
+        **_from(_UTILS, "extract_scalar_history", "extract_scalar_reward", "merge_parameter", "split_index"),
+        **_VALIDATOR,
+    },
+    # Paths of NNI 1.x.
+    "nni.msg_dispatcher_base": _DISPATCHER_BASE,
+    "nni.protocol": _COMMANDS,
+}

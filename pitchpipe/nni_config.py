@@ -1,0 +1,160 @@
+"""The config classes of `nni.experiment`: the fields of docs/config.md as attributes."""
+
+# Type checkers do not find the sub-packages: they are beside this folder until the package is built.
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar
+
+from .config import PLATFORMS, read_source
+from .config import ExperimentConfig as OwnConfig
+
+__all__ = [
+    "AlgorithmConfig",
+    "ConfigBase",
+    "CustomAlgorithmConfig",
+    "ExperimentConfig",
+    "LocalConfig",
+    "RayConfig",
+    "RemoteConfig",
+    "RemoteMachineConfig",
+]
+
+_PATHS = frozenset(
+    {"trial_code_directory", "search_space_file", "experiment_working_directory", "code_directory"}
+)
+_SHARED = frozenset({"trial_command", "trial_code_directory", "trial_gpu_number", "nni_manager_ip", "debug"})
+
+
+class ConfigBase:
+    """A section of a config: fields as attributes, None if not set; others raise AttributeError."""
+
+    _names: ClassVar[frozenset[str] | None] = None  # None: any
+
+    def __init__(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a field."""
+        if self._names is not None and name not in self._names:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return None for a field that is not set."""
+        if name.startswith("_") or (self._names is not None and name not in self._names):
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+
+    def json(self) -> dict[str, Any]:
+        """Return the fields that are set, paths being absolute."""
+        return {name: _plain(name, value) for name, value in vars(self).items() if value is not None}
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, ConfigBase):
+        return value.json()
+    if isinstance(value, list | tuple):
+        return [_plain(name, item) for item in value]
+    if name in _PATHS:
+        return os.path.abspath(os.path.expanduser(value))
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+class AlgorithmConfig(ConfigBase):
+    """A tuner or an assessor by its name."""
+
+    _names = frozenset({"name", "class_name", "code_directory", "class_args"})
+
+    def __init__(
+        self, name: str | None = None, class_args: dict[str, Any] | None = None, **fields: Any
+    ) -> None:
+        super().__init__(name=name, class_args=dict(class_args or {}), **fields)
+
+    def json(self) -> dict[str, Any]:
+        """Return the fields that are set; none if it names no algorithm."""
+        return super().json() if self.name or self.class_name else {"name": "_none_"}
+
+
+class CustomAlgorithmConfig(AlgorithmConfig):
+    """A tuner or an assessor of one's own: `class_name` in `code_directory`."""
+
+    def __init__(self, class_name: str | None = None, code_directory: str = ".", **fields: Any) -> None:
+        super().__init__(class_name=class_name, code_directory=code_directory, **fields)
+
+
+class LocalConfig(ConfigBase):
+    """Trials run on this machine."""
+
+    _names = _SHARED | frozenset(PLATFORMS["local"].model_fields)
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**{"platform": "local", **fields})
+
+
+class RayConfig(ConfigBase):
+    """Trials run on a Ray cluster: `address`."""
+
+    _names = frozenset(PLATFORMS["ray"].model_fields)
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**{"platform": "ray", **fields})
+
+
+class RemoteMachineConfig(ConfigBase):
+    """A machine of the platform `remote`, which is refused at the start with what replaces it."""
+
+
+class RemoteConfig(ConfigBase):
+    """The platform `remote`, which is refused at the start with what replaces it."""
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**{"platform": "remote", **fields})
+
+
+class ExperimentConfig(ConfigBase):
+    """The config of an experiment: the fields of docs/config.md as attributes.
+
+    >>> config = ExperimentConfig("local", trial_command="python train.py", search_space={}, max_trial_number=4)
+    >>> config.tuner.name = "Random"
+    >>> config.max_trial_number, config.tuner.name, config.training_service.platform
+    (4, 'Random', 'local')
+    """
+
+    _names = frozenset(OwnConfig.model_fields) | {"advisor"}
+
+    def __init__(self, training_service_platform: str | list[str] | None = None, **fields: Any) -> None:
+        made: dict[str, Any] = {"tuner": AlgorithmConfig(), "assessor": AlgorithmConfig()}
+        made["trial_code_directory"] = "."
+        if isinstance(training_service_platform, list):
+            made["training_service"] = [_service(name) for name in training_service_platform]
+        elif training_service_platform is not None:
+            made["training_service"] = _service(training_service_platform)
+        super().__init__(**{**made, **fields})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ExperimentConfig:
+        """Return the config in a file, of NNI or Pitchpipe; raise `ConfigError` with all problems."""
+        folder = os.path.dirname(os.path.abspath(path))
+        own = OwnConfig.from_dict(read_source(path).data, folder)
+        given = {name: getattr(own, name) for name in own.model_fields_set}
+        return cls(**{name: _section(name, value) for name, value in given.items()})
+
+    def validate(self) -> None:
+        """Raise `ConfigError` with all problems."""
+        OwnConfig.from_dict(self.json())
+
+
+def _service(platform: str) -> ConfigBase:
+    known = {"local": LocalConfig, "ray": RayConfig}.get(platform)
+    return ConfigBase(platform=platform) if known is None else known()
+
+
+def _section(name: str, value: Any) -> Any:
+    if name in ("tuner", "assessor"):
+        return AlgorithmConfig(**{key: getattr(value, key) for key in value.model_fields_set})
+    if name == "training_service":
+        fields = {key: getattr(value, key) for key in value.model_fields_set}
+        return LocalConfig(**fields) if value.platform == "local" else RayConfig(**fields)
+    return value

@@ -1,0 +1,400 @@
+"""`nni.experiment` for scripts that start NNI experiments from Python: its classes, over Pitchpipe's verbs.
+
+`pitchpipe.Experiment` does more. This one runs a command, in a background process that outlives the script if asked to.
+"""
+
+# Type checkers do not find the sub-packages: they are beside this folder until the package is built.
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import atexit
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from .nni_config import ExperimentConfig
+from .store import ExperimentFolder, default_directory
+from .store.reading import ExperimentView, TrialQuery
+
+__all__ = [
+    "Experiment",
+    "ExperimentError",
+    "RunMode",
+    "TrialHyperParameters",
+    "TrialJob",
+    "TrialMetricData",
+    "TrialResult",
+]
+
+_ENDED = ("DONE", "STOPPED", "ERROR")
+_COMMAND = (sys.executable, "-P", "-m", "pitchpipe")
+
+
+class ExperimentError(RuntimeError):
+    """An experiment that cannot be started, found or changed; the message says why."""
+
+
+class RunMode(Enum):
+    """Whether an experiment ends with the script (Background, Foreground) or outlives it (Detach)."""
+
+    Background = "background"
+    Foreground = "foreground"
+    Detach = "detach"
+
+
+@dataclass
+class TrialResult:
+    """The parameters of a trial and its final result."""
+
+    parameter: dict[str, Any]
+    value: Any
+    trialJobId: str
+
+
+@dataclass(kw_only=True)
+class TrialMetricData:
+    """One result: `type` is PERIODICAL or FINAL, `timestamp` in ms, `data` the reported value."""
+
+    timestamp: int
+    trialJobId: str
+    parameterId: str | None
+    type: str
+    sequence: int
+    data: Any
+
+
+@dataclass
+class TrialHyperParameters:
+    """The parameters of a trial and where they come from."""
+
+    parameter_id: int | str | None
+    parameter_source: str
+    parameters: Any
+    parameter_index: int = 0
+
+
+@dataclass(kw_only=True)
+class TrialJob:
+    """A trial; times in ms, -1 while it runs."""
+
+    trialJobId: str
+    status: str
+    hyperParameters: list[TrialHyperParameters]
+    logPath: str
+    startTime: int
+    endTime: int = -1
+    finalMetricData: list[TrialMetricData] = field(default_factory=list)
+    stderrPath: str
+    sequenceId: int
+    message: str = "--"
+
+
+class Experiment:
+    """NNI's Experiment. Ports are accepted and have no effect: `pitchpipe ui` shows the pages.
+
+    `config` is an `ExperimentConfig`, a platform, or None for an experiment that exists and is named by `id`.
+    """
+
+    def __init__(
+        self, config: ExperimentConfig | str | list[str] | None = None, id: str | None = None
+    ) -> None:
+        self.config = ExperimentConfig(config) if isinstance(config, str | list) else config
+        self.id = id
+        self.port: int | None = None
+        self.url_prefix: str | None = None
+
+    # to start and to end
+
+    def start(self, port: int = 8080, debug: bool = False, run_mode: RunMode = RunMode.Background) -> None:
+        """Start the experiment in the background; unless detached, it is stopped when the script ends."""
+        if self.config is None:
+            raise ExperimentError("an experiment needs a config to start; `resume` continues one")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "experiment.json"
+            more = {"debug": True} if debug else {}
+            path.write_text(json.dumps({**self.config.json(), **more}), encoding="utf-8")
+            made = json.loads(_verb("create", path, *self._named(), "--json"))
+        self._began(made, port, run_mode)
+
+    def run(self, port: int = 8080, wait_completion: bool = True, debug: bool = False) -> bool | None:
+        """Start the experiment and wait; return whether it ended well, None without waiting."""
+        self.start(port, debug)
+        return self._ended_well() if wait_completion else None
+
+    def resume(self, port: int = 8080, wait_completion: bool = True, debug: bool = False) -> Any:
+        """Continue an experiment; `Experiment.resume("ID")` returns it."""
+        del debug
+        experiment, given = _or_named(self)
+        made = json.loads(_verb("resume", experiment._path(), "--detach", "--json"))
+        experiment._began(made, port, RunMode.Background)
+        ended = experiment._ended_well() if wait_completion else None
+        return experiment if given else ended
+
+    def run_or_resume(
+        self, port: int = 8080, wait_completion: bool = True, debug: bool = False
+    ) -> bool | None:
+        """Continue the experiment called `id` if there is one; start it otherwise."""
+        begin = self.resume if self.has_checkpoint() else self.run
+        return begin(port, wait_completion, debug)
+
+    def stop(self) -> None:
+        """End the experiment with its trials; nothing happens if it has ended."""
+        atexit.unregister(self.stop)
+        if self.has_checkpoint() and self.get_status() not in _ENDED:
+            _verb("stop", self._path())
+
+    def view(self, port: int = 8080, non_blocking: bool = False) -> Any:
+        """Show the pages of an experiment, until Ctrl-C or, with `non_blocking`, until the script ends."""
+        experiment, given = _or_named(self)
+        words = [*_COMMAND, "ui", str(experiment._path()), "--port", str(port), "--no-browser"]
+        server = subprocess.Popen(words)
+        if non_blocking:
+            atexit.register(server.terminate)
+        else:
+            with suppress(KeyboardInterrupt):
+                server.wait()
+        return experiment if given else None
+
+    @classmethod
+    def connect(cls, port: int = 8080) -> Experiment:
+        """Return the experiment that runs; raise `ExperimentError` unless there is exactly one."""
+        del port
+        folders = ExperimentFolder.all(default_directory())
+        running = [folder for folder in folders if folder.manager() is not None]
+        if len(running) != 1:
+            names = ", ".join(folder.experiment_id for folder in running) or "none"
+            where = f"not one experiment runs in {default_directory()}, but: {names}"
+            raise ExperimentError(f"{where}; name it: Experiment(id=ID)")
+        return cls(id=running[0].experiment_id)
+
+    def has_checkpoint(self) -> bool:
+        """Return whether there is an experiment called `id`."""
+        return self.id is not None and self._path().is_dir()
+
+    def load_checkpoint(self) -> None:
+        """Do nothing: an experiment keeps its config."""
+
+    def save_checkpoint(self) -> None:
+        """Do nothing: an experiment keeps its config."""
+
+    # to read
+
+    def get_status(self) -> str:
+        """Return the status, in NNI's words."""
+        with self._view() as view:
+            return view.summary()["status"]
+
+    def get_experiment_profile(self) -> dict[str, Any]:
+        """Return the config as `params`, and how far the experiment is; times in ms."""
+        with self._view() as view:
+            summary = view.summary()
+            return {
+                "id": summary["id"],
+                "params": view.config(),
+                "execDuration": int(summary["run_time"]),
+                "logDir": str(self._path()),
+                "startTime": _ms(summary["created"]),
+                "endTime": None if summary["end_time"] is None else _ms(summary["end_time"]),
+                "nextSequenceId": summary["trials"],
+                "revision": 1,
+            }
+
+    def get_experiment_metadata(self, exp_id: str) -> dict[str, Any]:
+        """Return the line of an experiment in the list of all."""
+        return next((line for line in self.get_all_experiments_metadata() if line["id"] == exp_id), {})
+
+    def get_all_experiments_metadata(self) -> list[dict[str, Any]]:
+        """Return a line for each experiment in the folder of this one."""
+        lines = []
+        for folder in ExperimentFolder.all(self._directory()):
+            with ExperimentView(folder) as view:
+                summary, config = view.summary(), view.config()
+            platform = config["trainingService"]["platform"]
+            lines.append(
+                {
+                    "id": summary["id"],
+                    "experimentName": summary["name"],
+                    "status": summary["status"],
+                    "platform": platform,
+                    "startTime": _ms(summary["created"]),
+                    "endTime": "N/A" if summary["end_time"] is None else _ms(summary["end_time"]),
+                    "logDir": str(folder.path.parent),
+                }
+            )
+        return lines
+
+    def get_job_statistics(self) -> list[dict[str, Any]]:
+        """Return how many trials have each status."""
+        counts: dict[str, int] = {}
+        for trial in self._trials():
+            counts[trial["status"]] = counts.get(trial["status"], 0) + 1
+        return [{"trialJobStatus": status, "trialJobNumber": number} for status, number in counts.items()]
+
+    def get_trial_job(self, trial_job_id: str) -> TrialJob:
+        """Return one trial; raise `ExperimentError` if there is none."""
+        found = next((job for job in self.list_trial_jobs() if job.trialJobId == trial_job_id), None)
+        if found is None:
+            raise ExperimentError(f"there is no trial {trial_job_id} in experiment {self.id}")
+        return found
+
+    def list_trial_jobs(self) -> list[TrialJob]:
+        """Return all trials, in their order."""
+        with self._view() as view:
+            return [self._job(view, trial) for trial in view.trials(TrialQuery(limit=None)).trials]
+
+    def get_job_metrics(self, trial_job_id: str | None = None) -> dict[str, list[TrialMetricData]]:
+        """Return the results of one trial, or of all, by the trial's id."""
+        with self._view() as view:
+            return {
+                trial["trial_id"]: [*_intermediate(view, trial), *_final(trial)]
+                for trial in view.trials(TrialQuery(limit=None)).trials
+                if trial_job_id in (None, trial["trial_id"])
+            }
+
+    def export_data(self) -> list[TrialResult]:
+        """Return parameters and final result of the succeeded trials."""
+        return [
+            TrialResult(trial["parameters"], trial["final"], trial["trial_id"])
+            for trial in self._trials()
+            if trial["status"] == "SUCCEEDED"
+        ]
+
+    # to change
+
+    def update_trial_concurrency(self, value: int) -> None:
+        """Change how many trials run at once."""
+        self._update("--trial-concurrency", value)
+
+    def update_max_trial_number(self, value: int) -> None:
+        """Change the limit of trials."""
+        self._update("--max-trial-number", value)
+
+    def update_max_experiment_duration(self, value: str) -> None:
+        """Change the limit of running time, such as `2h`."""
+        self._update("--max-experiment-duration", value)
+
+    def update_search_space(self, value: dict[str, Any]) -> None:
+        """Change the search space."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "search_space.json"
+            path.write_text(json.dumps(value), encoding="utf-8")
+            self._update("--search-space", path)
+
+    def kill_trial_job(self, trial_job_id: str) -> None:
+        """End a trial."""
+        _verb("trial", "kill", self._path(), trial_job_id)
+
+    # inside
+
+    def _named(self) -> list[str]:
+        return [] if self.id is None else ["--experiment-id", self.id]
+
+    def _began(self, made: dict[str, Any], port: int, run_mode: RunMode) -> None:
+        self.id, self.port, self._folder = made["id"], port, Path(made["folder"])
+        if run_mode is not RunMode.Detach:
+            atexit.register(self.stop)
+        if run_mode is RunMode.Foreground:
+            self._ended_well()
+
+    def _ended_well(self) -> bool:
+        """Wait until the experiment has ended; Ctrl-C stops it. Return whether it did not fail."""
+        manager = ExperimentFolder(self._path()).manager()
+        try:
+            while manager is not None and not manager.wait(3600.0):
+                continue
+        except KeyboardInterrupt:
+            self.stop()
+            raise
+        return self.get_status() != "ERROR"
+
+    def _directory(self) -> Path:
+        given = None if self.config is None else self.config.experiment_working_directory
+        return default_directory() if given is None else Path(given).expanduser().absolute()
+
+    def _path(self) -> Path:
+        if self.id is None:
+            raise ExperimentError("the experiment was not started")
+        return self.__dict__.get("_folder") or self._directory() / self.id
+
+    def _view(self) -> ExperimentView:
+        if not self._path().is_dir():
+            raise ExperimentError(f"there is no experiment {self.id} in {self._path().parent}")
+        return ExperimentView(self._path())
+
+    def _trials(self) -> list[dict[str, Any]]:
+        with self._view() as view:
+            return view.trials(TrialQuery(limit=None)).trials
+
+    def _update(self, option: str, value: Any) -> None:
+        _verb("update", self._path(), option, value)
+
+    def _job(self, view: ExperimentView, trial: dict[str, Any]) -> TrialJob:
+        record = json.loads(view.record(trial["sequence_id"]))
+        folder = ExperimentFolder(self._path()).trial(trial["sequence_id"])
+        known = ("parameter_id", "parameter_source", "parameters", "parameter_index")
+        return TrialJob(
+            trialJobId=trial["trial_id"],
+            status=trial["status"],
+            hyperParameters=[
+                TrialHyperParameters(**{name: record[name] for name in known if name in record})
+            ],
+            logPath=str(folder),
+            startTime=_ms(trial["start_time"]),
+            endTime=_ms(trial["end_time"]),
+            finalMetricData=_final(trial),
+            stderrPath=str(folder / "stderr"),
+            sequenceId=trial["sequence_id"],
+            message=trial["reason"] or "--",
+        )
+
+
+def _or_named(experiment: Any) -> tuple[Experiment, bool]:
+    """Return the experiment, and whether a method was called on the class with its id."""
+    return (Experiment(id=experiment), True) if isinstance(experiment, str) else (experiment, False)
+
+
+def _verb(*words: object) -> str:
+    """Run a verb and return what it prints; raise `ExperimentError` with its message if it fails."""
+    done = subprocess.run([*_COMMAND, *map(str, words)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ExperimentError(done.stderr.strip() or done.stdout.strip())
+    return done.stdout
+
+
+def _ms(seconds: float | None) -> int:
+    return -1 if seconds is None else round(seconds * 1000)
+
+
+def _final(trial: dict[str, Any]) -> list[TrialMetricData]:
+    if trial["final"] is None:
+        return []
+    return [_metric(trial, trial["end_time"], "FINAL", 0, trial["final"])]
+
+
+def _metric(trial: dict[str, Any], when: float, kind: str, sequence: int, value: Any) -> TrialMetricData:
+    return TrialMetricData(
+        timestamp=_ms(when),
+        trialJobId=trial["trial_id"],
+        parameterId=None,
+        type=kind,
+        sequence=sequence,
+        data=value,
+    )
+
+
+def _intermediate(view: ExperimentView, trial: dict[str, Any]) -> Iterator[TrialMetricData]:
+    cursor: str | None = None
+    while True:
+        page = view.metrics(trial["sequence_id"], cursor)
+        for result in page.results:
+            yield _metric(trial, result["time"], "PERIODICAL", result["sequence"], result["value"])
+        if not page.has_more:
+            return
+        cursor = page.cursor

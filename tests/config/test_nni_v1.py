@@ -1,0 +1,187 @@
+"""Configs of NNI v1: what becomes of each field, and where problems are shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitchpipe.config import ConfigError, ExperimentConfig, LocalConfig, load_config
+from pitchpipe.config.draft import make_draft
+
+SMALLEST = {
+    "trainingServicePlatform": "local",
+    "trialConcurrency": 1,
+    "trial": {"command": "python train.py", "codeDir": ".", "gpuNum": 0},
+    "searchSpace": {},
+}
+
+
+def problems_of(data: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        ExperimentConfig.from_dict(data)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_every_field_has_its_place(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "space.json").write_text('{"x": {"_type": "uniform", "_value": [0, 1]}}')
+    path = tmp_path / "config.yml"
+    path.write_text(
+        """\
+authorName: default
+experimentName: mnist
+trialConcurrency: 2
+maxExecDuration: 1h
+maxTrialNum: 10
+trainingServicePlatform: local
+searchSpacePath: space.json
+useAnnotation: false
+multiPhase: false
+multiThread: true
+logDir: experiments
+logLevel: warning
+versionCheck:
+tuner:
+  builtinTunerName: TPE
+  classArgs: {optimize_mode: maximize}
+  gpuIndices: "0,1"
+assessor:
+  codeDir: code
+  classFileName: mine.py
+  className: Mine
+  classArgs: {epoch_num: 20}
+trial:
+  command: python train.py
+  codeDir: code
+  gpuNum: 1
+localConfig:
+  gpuIndices: 0,1
+  maxTrialNumPerGpu: 2
+  useActiveGpu: true
+"""
+    )
+    config = load_config(path, check_plugins=False)
+    assert config.experiment_name == "mnist"
+    assert (config.trial_concurrency, config.max_trial_number) == (2, 10)
+    assert config.max_experiment_duration == 3600.0
+    assert config.search_space == {"x": {"_type": "uniform", "_value": [0, 1]}}
+    assert (config.experiment_working_directory, config.log_level) == (tmp_path / "experiments", "warning")
+    assert (config.tuner.name, config.tuner_gpu_indices) == ("TPE", (0, 1))
+    assert config.objectives[0].direction == "maximize"
+    assert config.assessor is not None
+    assert (config.assessor.class_name, config.assessor.class_args) == ("mine.Mine", {"epoch_num": 20})
+    assert config.assessor.code_directory == tmp_path / "code"
+    assert (config.trial_command, config.trial_gpu_number) == ("python train.py", 1)
+    assert config.trial_code_directory == tmp_path / "code"
+    service = config.training_service
+    assert isinstance(service, LocalConfig)
+    assert (service.gpu_indices, service.max_trial_number_per_gpu, service.use_active_gpu) == (
+        (0, 1),
+        2,
+        True,
+    )
+    assert config.warnings == [
+        "multiThread of NNI v1 has no effect: a tuner is called by one thread at a time"
+    ]
+
+
+def test_problems_are_where_the_user_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "config.yml"
+    path.write_text(
+        """\
+trialConcurrency: 0
+maxTrialNum: ten
+trainingServicePlatform: local
+searchSpacePath: missing.json
+tuner:
+  builtinTunerName: TPE
+  wrongTunerKey: abc
+trial:
+  comand: x
+  codeDir: nowhere
+localConfig:
+  maxTrialNumPerGpu: none
+"""
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, check_plugins=False)
+    found = [str(problem).removeprefix(str(path)).partition(": ")[2] for problem in caught.value.problems]
+    assert [line.partition(":")[0] for line in found] == [
+        "trial_command",
+        "trialConcurrency",
+        "maxTrialNum",
+        "searchSpacePath",
+        "tuner.wrongTunerKey",
+        "trial.comand",
+        "trial.codeDir",
+        "localConfig.maxTrialNumPerGpu",
+    ]
+    assert "trial.comand: unknown field (did you mean command?)" in found
+
+
+@pytest.mark.parametrize(
+    ("key", "section"),
+    [("advisor", {"builtinAdvisorName": "Hyperband", "classArgs": {"R": 27}}), ("tuner", "Random")],
+)
+def test_algorithm_may_be_an_advisor_or_a_name(key: str, section: Any) -> None:
+    name = "Random" if section == "Random" else "Hyperband"
+    assert ExperimentConfig.from_dict({**SMALLEST, key: section}).tuner.name == name
+
+
+def test_platform_that_is_not_supported_is_one_problem_with_the_lines_to_write() -> None:
+    remote = {
+        **SMALLEST,
+        "trainingServicePlatform": "remote",
+        "trial": {"command": "x", "codeDir": ".", "cpuNum": 1, "memoryMB": 8196, "image": "y"},
+        "machineList": [{"ip": "10.0.0.1", "username": "bob"}],
+    }
+    (problem,) = problems_of(remote)
+    assert problem.startswith(
+        'trainingServicePlatform: platform "remote" is not supported (start Ray on those'
+    )
+    assert problem.endswith("and write trainingServicePlatform: ray and rayConfig: {address: HOST:6379})")
+
+
+def test_ray_can_be_named_in_this_form() -> None:
+    data = {**SMALLEST, "trainingServicePlatform": "ray", "rayConfig": {"address": "head:6379"}}
+    service = ExperimentConfig.from_dict(data).training_service
+    assert service.canonical()["address"] == "head:6379"
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        (
+            {"multiPhase": True},
+            "multiPhase: is not supported: a trial evaluates one set of parameters (remove it)",
+        ),
+        ({"trial": "python train.py"}, 'trial: must be a mapping, not "python train.py"'),
+        ({"localConfig": 3}, "localConfig: must be a mapping, not 3"),
+        ({"maxTrialNumber": 3, "maxTrialNum": 4}, "maxTrialNum: is the same field as maxTrialNumber"),
+        ({"xyzzy": 1}, "xyzzy: unknown field"),
+    ],
+)
+def test_what_makes_no_sense_is_a_problem(more: dict[str, Any], problem: str) -> None:
+    assert problem in problems_of({**SMALLEST, **more})
+
+
+def test_field_of_today_that_is_also_given_in_v1_form_is_not_lost() -> None:
+    data = {**SMALLEST, "trialCommand": "python other.py"}
+    assert problems_of(data) == ["trialCommand: is the same field as trial.command"]
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=5,
+)
+KEYS = ["trial", "tuner", "assessor", "advisor", "localConfig", "maxTrialNum", "multiPhase", "machineList"]
+
+
+@given(st.dictionaries(st.sampled_from([*KEYS, "trainingService", "codeDir"]), values, max_size=4))
+def test_draft_of_any_v1_data_does_not_raise(data: dict[str, Any]) -> None:
+    make_draft({"trainingServicePlatform": "local", **data})

@@ -1,0 +1,135 @@
+"""`import nni`: its names, who finds them, and that a real nni comes first."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pitchpipe.nni_compat import PATH, activate
+from pitchpipe.nni_compat.alias import Alias
+from pitchpipe.nni_compat.names import MODULES
+
+NAMES = [(module, name) for module, names in MODULES.items() for name in names]
+WHICH = "import nni, sys; print(getattr(nni, 'WHO', 'alias'), nni.__name__)"
+
+
+@pytest.fixture
+def alias() -> Iterator[None]:
+    """Let this process import the alias, during one test."""
+    activate()
+    activate()
+    yield
+    found = [finder for finder in sys.meta_path if isinstance(finder, Alias)]
+    for finder in found:
+        sys.meta_path.remove(finder)
+    for module in [name for name in sys.modules if name == "nni" or name.startswith("nni.")]:
+        del sys.modules[module]
+    assert len(found) == 1
+
+
+def run(code: str, *path: str | Path, python: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path))}
+    command = [sys.executable, "-P", *python, "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def real_nni(folder: Path) -> Path:
+    (folder / "nni").mkdir()
+    (folder / "nni" / "__init__.py").write_text("WHO = 'real'\n")
+    (folder / "nni" / "tuner.py").write_text("class Tuner: WHO = 'real'\n")
+    return folder
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES, ids=[f"{module}.{name}" for module, name in NAMES])
+def test_every_name_is_there(alias: None, module: str, name: str) -> None:
+    assert getattr(importlib.import_module(module), name) is not None
+
+
+def test_every_name_is_on_its_page(tree: Path) -> None:
+    page = (tree / "docs" / "nni.md").read_text()
+    shown = set(re.findall(r"`([\w.]+)`", page))
+    parts = {"nni.algorithms", "nni.common", "nni.runtime"}
+    modules = [module for module in MODULES if module not in parts and ".hpo." not in module]
+    assert [module for module in modules if module not in shown] == []
+    names = {name for module, name in NAMES if module in modules}
+    assert sorted(names - shown) == []
+
+
+def test_modules_can_be_reached_without_importing_them(alias: None) -> None:
+    import nni
+
+    from pitchpipe import Tuner
+
+    assert nni.tuner.Tuner is Tuner
+    assert nni.runtime.msg_dispatcher_base.MsgDispatcherBase.__name__ == "MsgDispatcherBase"
+
+
+def test_name_without_a_counterpart_says_where_the_others_are(alias: None) -> None:
+    import nni
+
+    with pytest.raises(
+        AttributeError, match=r"^nni\.trace of NNI has no counterpart here; docs/nni\.md lists"
+    ):
+        _ = nni.trace
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'nni\.retiarii'"):
+        importlib.import_module("nni.retiarii")
+
+
+def test_star_import_brings_the_names(alias: None) -> None:
+    names: dict[str, object] = {}
+    exec("from nni.trial import *", names)
+    assert set(MODULES["nni.trial"]) <= set(names)
+
+
+def test_folder_on_the_path_gives_the_alias() -> None:
+    code = f"{WHICH}\nfrom nni.utils import merge_parameter\nprint(merge_parameter({{'a': 1}}, {{'a': 2}}))"
+    result = run(code, PATH)
+    assert (result.stdout, result.stderr) == ("alias nni\n{'a': 2}\n", "")
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_real_nni_comes_first_wherever_it_is_on_the_path(tmp_path: Path, before: bool) -> None:
+    real = real_nni(tmp_path)
+    code = f"{WHICH}\nimport nni.tuner; print(nni.tuner.Tuner.WHO)"
+    result = run(code, *((real, PATH) if before else (PATH, real)))
+    assert (result.stdout, result.stderr) == ("real nni\nreal\n", "")
+
+
+def test_real_nni_needs_no_pitchpipe(tmp_path: Path) -> None:
+    assert run(WHICH, PATH, real_nni(tmp_path), python=("-S",)).stdout == "real nni\n"
+
+
+def test_real_nni_comes_before_an_activated_alias(tmp_path: Path) -> None:
+    code = f"from pitchpipe.nni_compat import activate; activate()\n{WHICH}"
+    assert run(code, real_nni(tmp_path)).stdout == "real nni\n"
+
+
+def test_python_without_pitchpipe_is_named() -> None:
+    result = run("import nni", PATH, python=("-S",))
+    assert result.returncode == 1
+    why = f"ModuleNotFoundError: import nni: neither nni nor pitchpipe is installed for {sys.executable}"
+    assert result.stderr.strip().endswith(why)
+
+
+def test_script_by_hand_gets_the_alias_and_its_arguments(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    (tmp_path / "beside.py").write_text("HERE = 1\n")
+    script.write_text("import sys, nni, beside\nprint(sys.argv[1:], nni.get_next_parameter(), beside.HERE)\n")
+    command = [sys.executable, "-m", "pitchpipe.nni", str(script), "--epochs", "3"]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "['--epochs', '3'] {} 1\n"
+
+
+@pytest.mark.parametrize(("arguments", "why"), [([], "usage: "), (["no.py"], "there is no script no.py")])
+def test_script_by_hand_has_to_be_there(tmp_path: Path, arguments: list[str], why: str) -> None:
+    command = [sys.executable, "-m", "pitchpipe.nni", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert result.returncode == 1
+    assert why in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,235 @@
+"""`nni.experiment`: scripts that start an experiment from Python, as they were written for NNI."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitchpipe.config import ConfigError
+from pitchpipe.nni_config import (
+    AlgorithmConfig,
+    CustomAlgorithmConfig,
+    ExperimentConfig,
+    LocalConfig,
+    RemoteConfig,
+    RemoteMachineConfig,
+)
+from pitchpipe.nni_experiment import Experiment, ExperimentError
+
+SPACE = {"x": {"_type": "uniform", "_value": [0, 1]}}
+TRAIN = """\
+import nni
+x = nni.get_next_parameter()["x"]
+for step in range(3):
+    nni.report_intermediate_result(x + step)
+nni.report_final_result({"default": x, "twice": 2 * x})
+"""
+HEAD = """\
+import json
+from nni.experiment import Experiment, RunMode
+experiment = Experiment("local")
+experiment.config.trial_command = "python train.py"
+experiment.config.trial_code_directory = "."
+experiment.config.search_space = {"x": {"_type": "uniform", "_value": [0, 1]}}
+experiment.config.tuner.name = "Random"
+experiment.config.tuner.class_args["seed"] = 1
+experiment.config.max_trial_number = 4
+experiment.config.trial_concurrency = 2
+"""
+slow = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with a trial script; experiments go to `experiments` in it."""
+    (tmp_path / "train.py").write_text(TRAIN)
+    monkeypatch.setenv("PITCHPIPE_DIR", str(tmp_path / "experiments"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def launch(project: Path, body: str, head: str = HEAD) -> Any:
+    """Run a launch script and return what it prints last, as JSON."""
+    (project / "launch.py").write_text(head + body)
+    command = [sys.executable, "-m", "pitchpipe.nni", "launch.py"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def config(**fields: Any) -> ExperimentConfig:
+    return ExperimentConfig("local", trial_command="python train.py", search_space=SPACE, **fields)
+
+
+def test_fields_are_attributes_and_others_are_refused() -> None:
+    made = config(max_trial_number=3)
+    assert (made.max_trial_number, made.trial_gpu_number, made.tuner.class_args) == (3, None, {})
+    for section in (made, made.tuner, made.training_service):
+        with pytest.raises(AttributeError, match="has no field 'max_trial_numbr'"):
+            section.max_trial_numbr = 4
+        with pytest.raises(AttributeError, match="has no field 'max_trial_numbr'"):
+            _ = section.max_trial_numbr
+
+
+def test_config_has_absolute_paths_and_what_is_set() -> None:
+    made = config(assessor=AlgorithmConfig("Medianstop"))
+    made.tuner = CustomAlgorithmConfig(class_name="mine.Tuner", code_directory="plugins", class_args={"a": 1})
+    made.training_service.use_active_gpu = True
+    here = os.getcwd()
+    assert made.json() == {
+        "trial_command": "python train.py",
+        "trial_code_directory": here,
+        "search_space": SPACE,
+        "tuner": {
+            "class_name": "mine.Tuner",
+            "code_directory": os.path.join(here, "plugins"),
+            "class_args": {"a": 1},
+        },
+        "assessor": {"name": "Medianstop", "class_args": {}},
+        "training_service": {"platform": "local", "use_active_gpu": True},
+    }
+
+
+def test_bad_config_is_refused_with_all_problems() -> None:
+    with pytest.raises(ConfigError, match=r"(?s)trial_concurrency.*max_trial_number"):
+        config(trial_concurrency=0, max_trial_number=-1).validate()
+    remote = config(max_trial_number=1)
+    remote.training_service = RemoteConfig(machine_list=[RemoteMachineConfig(host="10.0.0.1", user="bob")])
+    with pytest.raises(
+        ConfigError, match='platform "remote" is not supported \\(start Ray on those machines'
+    ):
+        remote.validate()
+
+
+def test_config_is_read_from_a_file(project: Path) -> None:
+    (project / "config.yml").write_text(
+        "trainingServicePlatform: local\nmaxTrialNum: 3\nsearchSpace: {}\n"
+        "trial: {command: python train.py, codeDir: .}\ntuner: {builtinTunerName: Random}\n"
+    )
+    made = ExperimentConfig.load("config.yml")
+    assert (made.max_trial_number, made.tuner.name, made.trial_command) == (3, "Random", "python train.py")
+    assert isinstance(made.training_service, LocalConfig)
+    made.validate()
+
+
+def test_what_does_not_exist_is_an_error_with_a_sentence(project: Path) -> None:
+    with pytest.raises(ExperimentError, match="an experiment needs a config to start"):
+        Experiment(id="absent").start()
+    with pytest.raises(ExperimentError, match="the experiment was not started"):
+        Experiment("local").get_status()
+    with pytest.raises(ExperimentError, match=f"there is no experiment absent in {project / 'experiments'}"):
+        Experiment(id="absent").get_status()
+    with pytest.raises(ExperimentError, match=r"there is no experiment|no experiment"):
+        Experiment.resume("absent")
+    with pytest.raises(ExperimentError, match=r"not one experiment runs in .*, but: none"):
+        Experiment.connect(8080)
+    assert not Experiment(id="absent").has_checkpoint()
+    Experiment("local").stop()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_problems_of_a_config_are_in_the_error_and_nothing_starts(project: Path) -> None:
+    experiment = Experiment(config(max_trial_number=2, tuner=AlgorithmConfig("TPEE")))
+    with pytest.raises(ExperimentError, match="did you mean TPE"):
+        experiment.run()
+    assert not (project / "experiments").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_quickstart_script_runs_to_its_end(project: Path) -> None:
+    found = launch(
+        project,
+        """\
+done = experiment.run(8080)
+exported = experiment.export_data()
+jobs, metrics = experiment.list_trial_jobs(), experiment.get_job_metrics()
+profile = experiment.get_experiment_profile()
+first = experiment.get_trial_job(jobs[0].trialJobId)
+print(json.dumps({
+    "done": done,
+    "status": experiment.get_status(),
+    "exported": [[one.parameter, one.value, one.trialJobId] for one in exported],
+    "jobs": [[job.trialJobId, job.status, job.sequenceId, job.endTime >= job.startTime > 0] for job in jobs],
+    "parameters": first.hyperParameters[0].parameters,
+    "final": [[one.type, one.data] for one in first.finalMetricData],
+    "metrics": {name: [[one.type, one.sequence, one.data] for one in each] for name, each in metrics.items()},
+    "one": list(experiment.get_job_metrics(jobs[1].trialJobId)) == [jobs[1].trialJobId],
+    "statistics": experiment.get_job_statistics(),
+    "profile": [profile["id"] == experiment.id, profile["params"]["maxTrialNumber"], profile["nextSequenceId"]],
+    "metadata": experiment.get_experiment_metadata(experiment.id)["status"],
+    "all": len(experiment.get_all_experiments_metadata()),
+}))
+experiment.stop()
+""",
+    )
+    assert (found["done"], found["status"], found["metadata"], found["all"]) == (True, "DONE", "DONE", 1)
+    assert [[job[1], job[3]] for job in found["jobs"]] == [["SUCCEEDED", True]] * 4
+    assert [job[2] for job in found["jobs"]] == [0, 1, 2, 3]
+    for parameter, value, trial in found["exported"]:
+        x = parameter["x"]
+        assert value == {"default": x, "twice": 2 * x}
+        intermediate = [["PERIODICAL", step, pytest.approx(x + step)] for step in range(3)]
+        assert found["metrics"][trial] == [*intermediate, ["FINAL", 0, value]]
+    assert found["final"] == [["FINAL", found["exported"][0][1]]]
+    assert found["parameters"] == found["exported"][0][0]
+    assert found["statistics"] == [{"trialJobStatus": "SUCCEEDED", "trialJobNumber": 4}]
+    assert found["profile"] == [True, 4, 4]
+    assert found["one"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_running_experiment_is_changed_stopped_and_resumed(project: Path) -> None:
+    go = project / "go"
+    (project / "train.py").write_text(
+        f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.02)\n" + TRAIN
+    )
+    found = launch(
+        project,
+        f"""\
+import os
+experiment.start(8080, run_mode=RunMode.Detach)
+other = Experiment.connect(8080)
+other.update_trial_concurrency(1)
+other.update_max_trial_number(5)
+other.update_max_experiment_duration("2h")
+other.update_search_space({{"x": {{"_type": "uniform", "_value": [7, 8]}}}})
+params = other.get_experiment_profile()["params"]
+while not (jobs := other.list_trial_jobs()):
+    pass
+other.kill_trial_job(jobs[0].trialJobId)
+before = other.get_status()
+other.stop()
+stopped = other.get_status()
+open({str(go)!r}, "w").close()
+resumed = Experiment.resume(experiment.id)
+print(json.dumps({{
+    "same": other.id == experiment.id,
+    "params": [params["trialConcurrency"], params["maxTrialNumber"], params["maxExperimentDuration"]],
+    "space": params["searchSpace"]["x"]["_value"],
+    "status": [before, stopped, resumed.get_status()],
+    "killed": resumed.get_trial_job(jobs[0].trialJobId).status,
+    "values": [one.value["default"] for one in resumed.export_data()],
+}}))
+""",
+    )
+    assert (found["same"], found["params"], found["space"]) == (True, [1, 5, 7200.0], [7, 8])
+    assert found["status"] == ["RUNNING", "STOPPED", "DONE"]
+    assert found["killed"] == "USER_CANCELED"
+    assert len([value for value in found["values"] if value >= 7]) >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_experiment_in_the_background_ends_with_its_script(project: Path) -> None:
+    (project / "train.py").write_text("import time; time.sleep(600)\n")
+    name = launch(project, "experiment.start(8080)\nprint(json.dumps(experiment.id))\n")
+    assert Experiment(id=name).get_status() == "STOPPED"
