@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .nni_config import ExperimentConfig
-from .store import ExperimentFolder, default_directory
+from .store import ExperimentFolder, StoreError, default_directory
 from .store.reading import ExperimentView, TrialQuery
 
 __all__ = [
@@ -211,23 +211,11 @@ class Experiment:
         return next((line for line in self.get_all_experiments_metadata() if line["id"] == exp_id), {})
 
     def get_all_experiments_metadata(self) -> list[dict[str, Any]]:
-        """Return a line for each experiment in the folder of this one."""
+        """Return a line for each experiment in the folder of this one; those that cannot be read are left out."""
         lines = []
         for folder in ExperimentFolder.all(self._directory()):
-            with ExperimentView(folder) as view:
-                summary, config = view.summary(), view.config()
-            platform = config["trainingService"]["platform"]
-            lines.append(
-                {
-                    "id": summary["id"],
-                    "experimentName": summary["name"],
-                    "status": summary["status"],
-                    "platform": platform,
-                    "startTime": _ms(summary["created"]),
-                    "endTime": "N/A" if summary["end_time"] is None else _ms(summary["end_time"]),
-                    "logDir": str(folder.path.parent),
-                }
-            )
+            with suppress(StoreError):
+                lines.append(_metadata(folder))
         return lines
 
     def get_job_statistics(self) -> list[dict[str, Any]]:
@@ -353,6 +341,20 @@ class Experiment:
             sequenceId=trial["sequence_id"],
             message=trial["reason"] or "--",
         )
+
+
+def _metadata(folder: ExperimentFolder) -> dict[str, Any]:
+    with ExperimentView(folder) as view:
+        summary, config = view.summary(), view.config()
+    return {
+        "id": summary["id"],
+        "experimentName": summary["name"],
+        "status": summary["status"],
+        "platform": config["trainingService"]["platform"],
+        "startTime": _ms(summary["created"]),
+        "endTime": "N/A" if summary["end_time"] is None else _ms(summary["end_time"]),
+        "logDir": str(folder.path.parent),
+    }
 
 
 def _or_named(experiment: Any) -> tuple[Experiment, bool]:

@@ -133,6 +133,14 @@ def test_what_does_not_exist_is_an_error_with_a_sentence(project: Path) -> None:
     Experiment("local").stop()
 
 
+def test_experiment_that_cannot_be_read_is_left_out_of_the_list(project: Path) -> None:
+    (project / "experiments" / "damaged").mkdir(parents=True)
+    (project / "experiments" / "damaged" / "experiment.db").write_bytes(b"not a database")
+    experiment = Experiment("local")
+    assert experiment.get_all_experiments_metadata() == []
+    assert experiment.get_experiment_metadata("damaged") == {}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_problems_of_a_config_are_in_the_error_and_nothing_starts(project: Path) -> None:
