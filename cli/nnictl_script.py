@@ -15,6 +15,7 @@ from ..store import ExperimentFolder
 from ..store.reading import ExperimentView, TrialQuery
 from .app import main as run_main
 from .app import run
+from .failures import FAILED, Failure
 from .finding import chosen_experiment
 
 __all__ = ["main", "of_nnictl"]
@@ -43,6 +44,8 @@ def _run(arguments: list[str]) -> int:
         return run(arguments[2:], trial_ls)
     if words == ("experiment", "export"):
         return run(arguments[2:], export)
+    if words == ("webui", "url"):
+        return run(arguments[2:], webui_url)
     return run(of_nnictl(arguments))
 
 
@@ -83,6 +86,16 @@ def export(name: str | None, directory: Path | None, filename: Path, kind: str, 
     text = json.dumps(rows, indent=4) if kind == "json" else _csv(rows)
     filename.write_text(text, encoding="utf-8")
     click.echo(f"{len(rows)} trials are in {filename}")
+
+
+@click.command("nnictl webui url")
+@_NAME
+def webui_url(name: str | None) -> None:
+    """Say where the pages are: nothing serves them in the background, so there is no address to print."""
+    folder = chosen_experiment(name, None, None)
+    raise Failure(
+        f"no pages are served yet: `pitchpipe ui {folder.experiment_id}` serves them until Ctrl-C", FAILED
+    )
 
 
 def _job(folder: ExperimentFolder, view: ExperimentView, trial: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ once, as one `ConfigError`. Tuners and assessors are never imported here: `check
     values       what the values of fields may be, and what they become
     validation   the models' refusals as sentences
     checks       checks across several fields
+    command      placeholders in the trial command
     starting_points  defaults, initial points and priors, checked against the search space
     directions   the direction that algorithms have by default
     plugins      the tuner and the assessor, asked in their own process

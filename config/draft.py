@@ -116,8 +116,14 @@ def _rewrite(draft: Draft, data: Mapping[Any, Any]) -> None:
         old.values, old.findings = {"training_service": {"platform": service["platform"]}}, []
         draft.stopped = True
     new = make_draft(old.values)
-    draft.values, draft.wrong, draft.meant, draft.notes = new.values, new.wrong, new.meant, old.notes
+    draft.values, draft.wrong, draft.meant, draft.notes = (
+        new.values,
+        new.wrong,
+        new.meant | old.meant,
+        old.notes,
+    )
     draft.origins = {path: old.origin(origin) for path, origin in new.origins.items()}
+    draft.origins.setdefault(("trial_command",), ("trial", "command"))  # if it is missing
     findings = [replace(each, hint=each.hint.replace(*_IN_V1)) for each in new.findings]
     places = [(each, None if each.also is None else old.origin(each.also)) for each in findings]
     draft.findings = old.findings + [

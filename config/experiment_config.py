@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
+from .command import warnings_about_command
 from .directions import default_direction, objectives_text
 from .draft import fold
 from .examination import Examination
@@ -83,6 +84,7 @@ class ExperimentConfig(ConfigFields):
         return [
             *without_effect,
             *self._notes,
+            *warnings_about_command(self),
             *warnings_about_start(self),
             *warnings_about_repeats(self.repeats, self.max_trial_number),
             *endless,

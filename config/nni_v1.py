@@ -80,13 +80,14 @@ NAMES: Mapping[str, str] = {
 """The fields of v1 at the root, in lower case, with today's names; empty for one without an effect."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Rewritten:
     """A config with today's fields; `origins` has where in the v1 config each path was, `notes` what has no effect."""
 
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[Path, Path] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    meant: set[Path] = field(default_factory=set)  # the fields that mistyped keys probably mean
     notes: list[str] = field(default_factory=list)
 
     def origin(self, path: Path) -> Path:
@@ -147,6 +148,7 @@ def _trial(found: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
             found.put(new, item, (key, inner))
         elif item is not None and _folded(inner) not in _TRIAL_ELSEWHERE:
             hint = did_you_mean(inner, ("command", "codeDir", "gpuNum"))
+            found.meant.update(path for name, path in _TRIAL.items() if name in _folded(hint))
             found.findings.append(Finding(path=(key, inner), message="unknown field", hint=hint, at_key=True))
 
 

@@ -114,7 +114,9 @@ def _of_type(name: str, value: Any, present: Any) -> Any:
     if isinstance(present, float) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     kinds = type(value).__name__, type(present).__name__
-    raise ValueError(f"the parameter {name!r} is {value!r}, of type {kinds[0]}; expected was {kinds[1]}")
+    raise ValueError(
+        f"the parameter {name!r} is {value!r}, a {kinds[0]}, but the argument's default is a {kinds[1]}"
+    )
 
 
 def extract_scalar_reward(value: Any, scalar_key: str = "default") -> float:

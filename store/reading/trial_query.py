@@ -64,7 +64,7 @@ class Condition:
         Condition(field='reason', symbol='~', value='median')
         """
         found = _CONDITION.fullmatch(text)
-        if found is None:
+        if found is None or not found["value"]:
             raise QueryError(
                 f"'{text}' is not a condition: write FIELD < VALUE, with one of {' '.join(_SYMBOLS)}"
             )

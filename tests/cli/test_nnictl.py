@@ -183,6 +183,7 @@ def test_export_under_nnis_name_is_nnis(two: Any, directory: Path, tmp_path: Pat
         (["trial", "ls", "absent"], 2, "there is no experiment 'absent'"),
         (["experiment", "export", "first"], 2, "Missing option '--filename'"),
         (["hello"], 2, "nnictl's `hello` has no equivalent"),
+        (["webui", "url"], 1, "no pages are served yet: `pitchpipe ui first` serves them until Ctrl-C"),
         (["trial", "ls", "--help"], 0, "Usage: nnictl trial ls"),
     ],
 )

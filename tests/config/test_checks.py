@@ -247,3 +247,21 @@ def test_search_space_in_the_usual_form_is_no_warning_for_a_tuner_of_the_users()
         {**SMALLEST, "search_space": space, "tuner": MINE, "max_trial_number": 3}
     )
     assert config.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("command", "warnings"),
+    [
+        ("python t.py {args} -l {lr}", []),
+        ("awk '{print}' ${arg} {} {other}", []),
+        (
+            "python t.py {agrs}",
+            ["{agrs} in trial_command is no parameter and stays as it is: did you mean args?"],
+        ),
+        ("./t {lrr}", ["{lrr} in trial_command is no parameter and stays as it is: did you mean lr?"]),
+    ],
+)
+def test_placeholder_that_is_probably_mistyped_is_a_warning(command: str, warnings: list[str]) -> None:
+    space = {"lr": {"_type": "uniform", "_value": [0, 1]}}
+    data = {"search_space": space, "trial_command": command, "max_trial_number": 3}
+    assert ExperimentConfig.from_dict(data).warnings == warnings

@@ -111,7 +111,6 @@ localConfig:
         load_config(path, check_plugins=False)
     found = [str(problem).removeprefix(str(path)).partition(": ")[2] for problem in caught.value.problems]
     assert [line.partition(":")[0] for line in found] == [
-        "trial_command",
         "trialConcurrency",
         "maxTrialNum",
         "searchSpacePath",
@@ -121,6 +120,12 @@ localConfig:
         "localConfig.maxTrialNumPerGpu",
     ]
     assert "trial.comand: unknown field (did you mean command?)" in found
+
+
+def test_missing_command_is_where_v1_has_it() -> None:
+    data = {key: value for key, value in SMALLEST.items() if key != "trial"}
+    (problem,) = problems_of(data)
+    assert problem.startswith("trial.command: required field is missing")
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,9 @@ def test_parameters_are_merged_in_place() -> None:
     ("parameters", "why"),
     [
         ({"momentum": 1}, "there is no parameter 'momentum' among 'lr', 'layers'"),
-        ({"layers": 2.0}, "'layers' is 2.0, of type float; expected was int"),
-        ({"lr": True}, "'lr' is True, of type bool; expected was float"),
-        ({"lr": "0.1"}, "'lr' is '0.1', of type str; expected was float"),
+        ({"layers": 2.0}, "'layers' is 2.0, a float, but the argument's default is a int"),
+        ({"lr": True}, "'lr' is True, a bool, but the argument's default is a float"),
+        ({"lr": "0.1"}, "'lr' is '0.1', a str, but the argument's default is a float"),
     ],
 )
 def test_parameter_that_does_not_fit_is_an_error(parameters: dict[str, Any], why: str) -> None:

@@ -64,7 +64,8 @@ def test_conditions_compare_fields(
 
 
 @pytest.mark.parametrize(
-    "text", ["lr", "", "lr <> 3", "parameters. < 1", "nothing < 1", 'parameters.a"b < 1', "value < null"]
+    "text",
+    ["lr", "", "value >", "lr <> 3", "parameters. < 1", "nothing < 1", 'parameters.a"b < 1', "value < null"],
 )
 def test_conditions_that_make_no_sense_are_refused(
     made: MadeExperiment, view: ExperimentView, text: str
