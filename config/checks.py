@@ -170,4 +170,5 @@ def free_form_note(config: ConfigFields, findings: Sequence[Finding]) -> str:
     if not findings or config.tuner.class_name is None or any(getattr(config, name) for name in readers):
         return ""
     why = f"{dotted(findings[0].path)}: {findings[0].message}"
-    return f"the search space is passed to {config.tuner.class_name} unread, because it has no usual form ({why})"
+    what = f"the search space is passed to {config.tuner.class_name} unread"
+    return f"{what}, because it is not in the usual form ({why})"

@@ -16,7 +16,7 @@ from .nni_v1 import NAMES as V1_NAMES
 from .nni_v1 import is_v1, rewritten
 from .objectives import ObjectiveConfig
 from .platforms import PLATFORMS
-from .problems import MISSING, Finding, Path, did_you_mean, nearest, shown
+from .problems import MISSING, Finding, Path, did_you_mean, fold, nearest, origin_of, shown
 from .repeats import RepeatsConfig
 from .section import Section, camel_case
 from .start_fields import PriorConfig
@@ -71,10 +71,7 @@ class Draft:
 
     def origin(self, path: Path) -> Path:
         """Return the path as the user wrote it."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.origins:
-                return self.origins[path[:length]] + path[length:]
-        return path
+        return origin_of(path, self.origins)
 
     def add(self, path: Path, message: str, hint: str = "", at_key: bool = False) -> None:
         """Note a problem at a canonical path; the user's path is kept, so that later moves do not change it."""
@@ -122,12 +119,12 @@ def _rewrite(draft: Draft, data: Mapping[Any, Any]) -> None:
         new.meant | old.meant,
         old.notes,
     )
-    draft.origins = {path: old.origin(origin) for path, origin in new.origins.items()}
+    draft.origins = {path: origin_of(origin, old.origins) for path, origin in new.origins.items()}
     draft.origins.setdefault(("trial_command",), ("trial", "command"))  # if it is missing
     findings = [replace(each, hint=each.hint.replace(*_IN_V1)) for each in new.findings]
-    places = [(each, None if each.also is None else old.origin(each.also)) for each in findings]
+    places = [(each, None if each.also is None else origin_of(each.also, old.origins)) for each in findings]
     draft.findings = old.findings + [
-        replace(each, path=old.origin(each.path), also=also) for each, also in places
+        replace(each, path=origin_of(each.path, old.origins), also=also) for each, also in places
     ]
 
 
@@ -141,15 +138,6 @@ def _settle(draft: Draft) -> None:
     _part(draft, "stop_when", StopConfig)
     _repeats(draft)
     _training_service(draft)
-
-
-def fold(key: str) -> str:
-    """Return the common form of all spellings of a field.
-
-    >>> fold("maxTrialNumber") == fold("MAX_TRIAL_NUMBER")
-    True
-    """
-    return key.replace("_", "").lower()
 
 
 def _section(draft: Draft, data: Mapping[Any, Any], at: Path, fields: Iterable[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .problems import Finding, Path, did_you_mean, shown
+from .problems import Finding, Path, fold, nearest, shown
 
 __all__ = ["NAMES", "Rewritten", "is_v1", "rewritten"]
 
@@ -46,26 +46,9 @@ _ELSEWHERE = frozenset(
     | {"kubeflowconfig", "frameworkcontrollerconfig", "hybridconfig", "sharedstorage"}
 )
 _TRIAL_ELSEWHERE = frozenset(
-    {
-        "cpunum",
-        "memorymb",
-        "shmmb",
-        "image",
-        "virtualcluster",
-        "authfile",
-        "portlist",
-        "paiconfigpath",
-        "nasmode",
-    }
-    | {
-        "paistorageconfigname",
-        "nnimanagernfsmountpath",
-        "containernfsmountpath",
-        "ps",
-        "worker",
-        "master",
-        "taskroles",
-    }
+    {"cpunum", "memorymb", "shmmb", "image", "virtualcluster", "authfile", "portlist", "paiconfigpath"}
+    | {"paistorageconfigname", "nnimanagernfsmountpath", "containernfsmountpath", "nasmode"}
+    | {"ps", "worker", "master", "taskroles"}
 )
 _NO_EFFECT = {
     "multithread": "a tuner is called by one thread at a time",
@@ -89,13 +72,6 @@ class Rewritten:
     findings: list[Finding] = field(default_factory=list)
     meant: set[Path] = field(default_factory=set)  # the fields that mistyped keys probably mean
     notes: list[str] = field(default_factory=list)
-
-    def origin(self, path: Path) -> Path:
-        """Return the path in the v1 config."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.origins:
-                return self.origins[path[:length]] + path[length:]
-        return path
 
     def put(self, new: Path, value: Any, old: Path) -> None:
         """Set the value at a path of one or two steps."""
@@ -147,8 +123,9 @@ def _trial(found: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
         if new := _TRIAL.get(_folded(inner)):
             found.put(new, item, (key, inner))
         elif item is not None and _folded(inner) not in _TRIAL_ELSEWHERE:
-            hint = did_you_mean(inner, ("command", "codeDir", "gpuNum"))
-            found.meant.update(path for name, path in _TRIAL.items() if name in _folded(hint))
+            near = nearest(str(inner), ("command", "codeDir", "gpuNum"))
+            hint = "" if near is None else f"did you mean {near}?"
+            found.meant.update(() if near is None else (_TRIAL[fold(near)],))
             found.findings.append(Finding(path=(key, inner), message="unknown field", hint=hint, at_key=True))
 
 
@@ -171,4 +148,4 @@ def _algorithm(found: Rewritten, key: str, section: Mapping[Any, Any]) -> None:
 
 
 def _folded(key: object) -> str:
-    return key.replace("_", "").lower() if isinstance(key, str) else ""
+    return fold(key) if isinstance(key, str) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 __all__ = [
@@ -15,7 +15,9 @@ __all__ = [
     "Path",
     "did_you_mean",
     "dotted",
+    "fold",
     "nearest",
+    "origin_of",
     "shown",
 ]
 
@@ -70,6 +72,27 @@ class ConfigError(ValueError):
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         self.problems = list(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+
+def fold(key: str) -> str:
+    """Return the common form of all spellings of a field.
+
+    >>> fold("maxTrialNumber") == fold("MAX_TRIAL_NUMBER")
+    True
+    """
+    return key.replace("_", "").lower()
+
+
+def origin_of(path: Path, origins: Mapping[Path, Path]) -> Path:
+    """Return where a path was before it, or one that it begins with, was renamed.
+
+    >>> origin_of(("tuner", "name"), {("tuner",): ("advisor",)})
+    ('advisor', 'name')
+    """
+    for length in range(len(path), 0, -1):
+        if path[:length] in origins:
+            return origins[path[:length]] + path[length:]
+    return path
 
 
 def shown(value: object) -> str:

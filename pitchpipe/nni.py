@@ -1,4 +1,4 @@
-"""What NNI's functions do otherwise than ours, and scripts by hand: `python -m pitchpipe.nni train.py --epochs 3`.
+"""NNI's functions where they differ from Pitchpipe's, and `python -m pitchpipe.nni train.py`, which runs a script.
 
 Inside an experiment, scripts that import nni need no such help. A real nni, where one is installed, is used.
 """

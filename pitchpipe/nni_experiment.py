@@ -170,8 +170,8 @@ class Experiment:
         running = [folder for folder in folders if folder.manager() is not None]
         if len(running) != 1:
             names = ", ".join(folder.experiment_id for folder in running) or "none"
-            where = f"not one experiment runs in {default_directory()}, but: {names}"
-            raise ExperimentError(f"{where}; name it: Experiment(id=ID)")
+            found = f"expected one running experiment in {default_directory()}, found: {names}"
+            raise ExperimentError(f"{found}; name it: Experiment(id=ID)")
         return cls(id=running[0].experiment_id)
 
     def has_checkpoint(self) -> bool:

@@ -95,7 +95,7 @@ def _action(parser: ArgumentParser, name: str) -> Action:
 
 def _words(action: Action, value: Any) -> list[str]:
     """Return a parameter as words of the command line."""
-    option = action.option_strings[-1]
+    option = next((one for one in action.option_strings if one.startswith("--")), action.option_strings[0])
     if action.nargs == 0:  # a flag: it has no value
         negative = next((one for one in action.option_strings if one.startswith("--no-")), None)
         if value:

@@ -36,7 +36,7 @@ __all__ = [
 HELLO_TIMEOUT = 5.0
 SEND_TIMEOUT = 5  # seconds; a manager that takes no bytes for so long counts as gone
 MAX_STRANGERS = 16
-_RECEIVE = 65536  # bytes; malloc maps larger buffers anew for each message
+_RECEIVE = 65536  # bytes; a larger buffer costs a system call for each message
 _LEAVING = frozenset({signal.SIGTERM, signal.SIGINT})
 
 

@@ -221,7 +221,7 @@ def test_search_space_in_any_form_goes_unread_to_a_tuner_of_the_users() -> None:
     assert config.search_space == FREE
     (warning,) = config.warnings
     assert warning.startswith(
-        "the search space is passed to mine.Tuner unread, because it has no usual form ("
+        "the search space is passed to mine.Tuner unread, because it is not in the usual form ("
     )
     assert ExperimentConfig.from_canonical(config.canonical()) == config
 

@@ -127,7 +127,7 @@ def test_what_does_not_exist_is_an_error_with_a_sentence(project: Path) -> None:
         Experiment(id="absent").get_status()
     with pytest.raises(ExperimentError, match=r"there is no experiment|no experiment"):
         Experiment.resume("absent")
-    with pytest.raises(ExperimentError, match=r"not one experiment runs in .*, but: none"):
+    with pytest.raises(ExperimentError, match=r"expected one running experiment in .*, found: none"):
         Experiment.connect(8080)
     assert not Experiment(id="absent").has_checkpoint()
     Experiment("local").stop()
@@ -196,14 +196,20 @@ experiment.stop()
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_running_experiment_is_changed_stopped_and_resumed(project: Path) -> None:
-    go = project / "go"
+    gate, started = project / "gate", project / "started"
+    gate.touch()
+    os.mkfifo(started)
     (project / "train.py").write_text(
-        f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.02)\n" + TRAIN
+        f"import fcntl\nopen({str(started)!r}, 'w').write('.')\n"
+        f"fcntl.flock(open({str(gate)!r}), fcntl.LOCK_SH)  # until the script lets go\n" + TRAIN
     )
     found = launch(
         project,
         f"""\
-import os
+import fcntl, os
+gate = open({str(gate)!r})
+fcntl.flock(gate, fcntl.LOCK_EX)
+started = os.open({str(started)!r}, os.O_RDWR)  # so that a trial never waits for a reader
 experiment.start(8080, run_mode=RunMode.Detach)
 other = Experiment.connect(8080)
 other.update_trial_concurrency(1)
@@ -211,13 +217,13 @@ other.update_max_trial_number(5)
 other.update_max_experiment_duration("2h")
 other.update_search_space({{"x": {{"_type": "uniform", "_value": [7, 8]}}}})
 params = other.get_experiment_profile()["params"]
-while not (jobs := other.list_trial_jobs()):
-    pass
+os.read(started, 1)  # a trial runs
+jobs = other.list_trial_jobs()
 other.kill_trial_job(jobs[0].trialJobId)
 before = other.get_status()
 other.stop()
 stopped = other.get_status()
-open({str(go)!r}, "w").close()
+gate.close()
 resumed = Experiment.resume(experiment.id)
 print(json.dumps({{
     "same": other.id == experiment.id,
@@ -238,6 +244,6 @@ print(json.dumps({{
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_experiment_in_the_background_ends_with_its_script(project: Path) -> None:
-    (project / "train.py").write_text("import time; time.sleep(600)\n")
+    (project / "train.py").write_text("import signal; signal.pause()\n")
     name = launch(project, "experiment.start(8080)\nprint(json.dumps(experiment.id))\n")
     assert Experiment(id=name).get_status() == "STOPPED"

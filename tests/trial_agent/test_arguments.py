@@ -18,11 +18,11 @@ NESTED = {"model": {"_name": "knn", "k": 7, "metric": {"_name": "minkowski", "p"
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(exit_on_error=False)
     made.add_argument("data")
-    made.add_argument("-l", "--lr", type=float, default=0.01)
+    made.add_argument("--lr", "-l", type=float, default=0.01)
     made.add_argument("--min-leaf", type=int, default=1)
     made.add_argument("--model", choices=["knn", "tree"], default="tree")
     made.add_argument("--k", type=int)
-    made.add_argument("--metric")
+    made.add_argument("--metric", "-m")
     made.add_argument("--p", type=float)
     made.add_argument("--fast", action="store_true")
     made.add_argument("--bias", action=argparse.BooleanOptionalAction, default=None)
@@ -85,8 +85,9 @@ def test_without_parameters_the_command_line_counts() -> None:
         parsed({})
 
 
-def test_negative_numbers_are_values() -> None:
-    assert parsed({"lr": -0.5, "depth": -2})["lr"] == -0.5
+def test_values_that_begin_with_a_dash_are_values() -> None:
+    found = parsed({"lr": -0.5, "depth": -2, "metric": "--fast"})
+    assert (found["lr"], found["metric"], found["fast"]) == (-0.5, "--fast", False)
 
 
 @pytest.mark.parametrize("name", ["l", "mode", "momentum", "laye"])
